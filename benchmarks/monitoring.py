@@ -1,7 +1,8 @@
 """Monitoring by simulation: false alarms over many periods, delays, dates, names and groups.
 
 Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay, shared,
-drift, late, classes, groups, dates, restarts, limits.
+drift, late, classes, groups, dates, restarts, limits, prediction_delays, resembling, predictions,
+shaken_predictions.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, roots_hermite
+from scipy.special import expit, logsumexp, roots_hermite
 
 from unperplexed.monitoring import monitor
 from unperplexed.monitoring.event_counts import EventCounts
@@ -24,7 +25,9 @@ from unperplexed.monitoring.hypotheses import (
     row_factors,
 )
 from unperplexed.monitoring.limits import kept
+from unperplexed.monitoring.measures import MEASURE_WEIGHTS, MEASURES, measured
 from unperplexed.statistics.evidence_of_change import log_evidence
+from unperplexed.statistics.rank_evidence import rank_evidence
 
 RESULTS = Path(__file__).parent / "results" / "monitoring.csv"
 LIMIT = np.log(20)
@@ -115,7 +118,7 @@ def false(rng: np.random.Generator) -> Iterator[tuple]:
 
 def _delay(found: np.ndarray) -> tuple[float, float]:
     late = found[found > START] - START
-    return float(np.median(late)), float(np.quantile(late, 0.9))
+    return float(np.median(late)), float(np.nan_to_num(np.quantile(late, 0.9), nan=np.inf))
 
 
 def delay(rng: np.random.Generator) -> Iterator[tuple]:
@@ -292,7 +295,98 @@ def limits(rng: np.random.Generator) -> Iterator[tuple]:
         yield "periods until it fails, median", f"100 rows, {name}, bias 0.4", "rows", float(np.median(beyond))
 
 
-PARTS = (false, delay, shared, drift, late, classes, groups, dates, restarts, limits)
+LOG_ODDS = np.linspace(-10, 10, 101)
+"""Of predictions without outcomes."""
+
+
+def normal_shares(mean: float = 0.0, sd: float = 2.0) -> np.ndarray:
+    """Shares of predictions whose log-odds are normal."""
+    share = np.exp(-(((LOG_ODDS - mean) / sd) ** 2) / 2)
+    return share / share.sum()
+
+
+def drifting(rng: np.random.Generator, shares: np.ndarray, rows: int, shocks: np.ndarray) -> np.ndarray:
+    """Draw predictions of periods whose log-odds share a shock each; give the first alarm of each run, or infinity.
+
+    Shares are of shape (periods, log-odds), shocks of shape (runs, periods). Evidence is that of `drift`, many runs at
+    once.
+    """
+    found = []
+    for some in np.array_split(shocks, -(-len(shocks) // 50)):
+        measures = []
+        for shock in some:
+            n = rng.multinomial(rows, shares)
+            p, none = expit(LOG_ODDS + shock[:, None]), np.array([])
+            measures.append(measured([EventCounts(q[k > 0], k[k > 0] * 1.0, none) for q, k in zip(p, n, strict=True)]))
+        values = np.array(measures)
+        evidence = [
+            np.log(weight) + rank_evidence(values[:, at], upward_only=name == "shares").log_evidence
+            for at, (name, weight) in enumerate(zip(MEASURES, MEASURE_WEIGHTS, strict=True))
+        ]
+        found.append(alarms(logsumexp(evidence, axis=0).T))
+    return np.concatenate(found)
+
+
+def prediction_delays(rng: np.random.Generator) -> Iterator[tuple]:
+    """Drift of the predictions alone: periods from a change after 100 periods to the alarm; 100 runs."""
+    same = normal_shares()
+    changes = {f"mean log-odds +{each}": normal_shares(each) for each in (0.2, 0.5, 1)}
+    changes |= {f"standard deviation 2 to {each}": normal_shares(0, each) for each in (1.6, 2.5)}
+    changes["5% become 0.5"] = 0.95 * same + 0.05 * (LOG_ODDS == 0)
+    for rows, shock in ((100, 0.0), (1000, 0.0), (1000, 0.5)):
+        for name, since in changes.items():
+            shares = np.concatenate([np.tile(same, (START, 1)), np.tile(since, (100, 1))])
+            median, most = _delay(drifting(rng, shares, rows, shock * rng.normal(size=(100, 200))))
+            setting = f"{rows:,} rows" + (f", shocks of sd {shock}" if shock else "") + f", {name}"
+            yield "delay, median", setting, "periods", median
+            yield "delay, 90%", setting, "periods", most
+
+
+def resembling(rng: np.random.Generator) -> Iterator[tuple]:
+    """Predictions whose mean resembles that of the day before: false alarms in a year, 200 runs, by days and weeks."""
+    for rho in (0.2, 0.5, 0.8):
+        shocks = rng.normal(size=(200, 364))
+        for at in range(1, 364):
+            shocks[:, at] = rho * shocks[:, at - 1] + np.sqrt(1 - rho**2) * shocks[:, at]
+        by_week = shocks.reshape(200, 52, 7).mean(axis=2)
+        days = drifting(rng, np.tile(normal_shares(), (364, 1)), 100, 0.5 * shocks)
+        weeks = drifting(rng, np.tile(normal_shares(), (52, 1)), 700, 0.5 * by_week)
+        for name, found in (("days", days), ("weeks", weeks)):
+            setting = f"100 rows a day, shocks of sd 0.5, correlation {rho} with the day before, {name}"
+            yield "false alarms in 364 days", setting, "periods", np.isfinite(found).mean()
+
+
+def predictions(rng: np.random.Generator) -> Iterator[tuple]:
+    """Drift of the predictions alone: false alarms in 1,000 periods of one distribution, 1,000 runs."""
+    yield _unchanged(rng, "100 rows", 100, 0.0, 1000)
+
+
+def shaken_predictions(rng: np.random.Generator) -> Iterator[tuple]:
+    """The same for periods that share shocks, 300 runs."""
+    yield _unchanged(rng, "1,000 rows, shocks of sd 0.5", 1000, 0.5, 300)
+
+
+def _unchanged(rng: np.random.Generator, name: str, rows: int, shock: float, count: int) -> tuple:
+    found = drifting(rng, np.tile(normal_shares(), (1000, 1)), rows, shock * rng.normal(size=(count, 1000)))
+    return "false alarms in 1,000 periods", name, "periods", np.isfinite(found).mean()
+
+
+PARTS = (
+    false,
+    delay,
+    shared,
+    drift,
+    late,
+    classes,
+    groups,
+    dates,
+    restarts,
+    limits,
+    prediction_delays,
+    resembling,
+    predictions,
+    shaken_predictions,
+)
 
 
 def main(names: list[str]) -> None:

@@ -94,3 +94,49 @@ def test_weeks_are_known_by_their_days_however_these_are_written(tmp_path, capsy
 def test_errors_name_the_option(rain, capsys, more, said):
     assert main(["monitor", str(rain), "--truth", "rain", "--prob", "p", *more]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def predicted(tmp_path):
+    """Forecasts of 40 days, the last ones higher, whose outcomes are still empty."""
+    rng, lines = np.random.default_rng(4), ["date,rain,p"]
+    for at in range(40):
+        p = expit(rng.normal(at >= 30, 2, 100))
+        lines += [f"2026-{1 + at // 28:02}-{1 + at % 28:02},,{each:.5f}" for each in p]
+    path = tmp_path / "predicted.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_drift_needs_no_outcomes(predicted, capsys, tmp_path):
+    outputs = ["--plot", str(tmp_path / "c.png"), "--report", str(tmp_path / "c.html")]
+    assert main(["monitor", str(predicted), "--prob", "p", "--time", "date", "--every", "1d", "--drift", *outputs]) == 1
+    said = capsys.readouterr().out
+    assert "The predictions changed: most probably in 2026-02-0" in said
+    assert "This says nothing about calibration" in said
+    assert (tmp_path / "c.png").stat().st_size > 10_000
+    assert "Mean and spread over time" in (tmp_path / "c.html").read_text()
+
+
+def test_the_history_of_predictions_goes_on_where_it_ended(predicted, capsys, tmp_path):
+    history = tmp_path / "h.json"
+    call = ["monitor", str(predicted), "--time", "date", "--truth", "rain", "--drift", "--json", "-"]
+    assert main([*call, "--history", str(history), "--where", "date < '2026-02-01'"]) == 0
+    capsys.readouterr()
+    main([*call, "--history", str(history), "--where", "date >= '2026-02-01'"])
+    in_two = json.loads(capsys.readouterr().out)
+    main(call)
+    assert in_two == json.loads(capsys.readouterr().out)
+    assert not History.load(history).outcomes
+    for option, value in (("--units", "rows"), ("--require", "log_loss < 1"), ("--groups", "date")):
+        assert main([*call, option, value]) == 2
+        assert f"{option}: not for --drift" in capsys.readouterr().err
+
+
+def test_drift_of_several_classes_reads_tallies_too(tmp_path, capsys):
+    rng = np.random.default_rng(5)
+    for at in range(12):
+        p = rng.dirichlet([1, 2, 3], 50)
+        Tally.of(rng.integers(0, 3, 50), p).save(tmp_path / f"day{at:02}.tally")
+    assert main(["monitor", str(tmp_path / "*.tally"), "--drift"]) == 0
+    assert "No change of the predictions in 12 periods" in capsys.readouterr().out

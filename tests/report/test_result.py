@@ -21,6 +21,7 @@ from unperplexed import (
     risk_profile,
     skill,
 )
+from unperplexed.monitoring import Predictions, drift
 
 HOSTILE = "<script>alert('\x1b[31m')</script>" * 3
 
@@ -53,6 +54,7 @@ RESULTS = {
     "calibration_test": (calibration_test, "Evidence of miscalibration (p < 0.001)"),
     "diagnose": (lambda y, p: diagnose(labelled(y), p, pos_label=HOSTILE), "Remedy"),
     "risk_profile": (risk_profile, "robustness"),
+    "drift": (lambda y, p: drift({f"{at}{HOSTILE}": Predictions.of(q) for at, q in enumerate((p, p**2))}), "evidence"),
 }
 
 

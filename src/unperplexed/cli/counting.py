@@ -151,7 +151,7 @@ def selection_of(arguments: argparse.Namespace) -> Selection:
     keys = () if arguments.command in _PAIRED else getattr(arguments, "by", ())
     where = "" if arguments.command in _PAIRED else getattr(arguments, "where", None) or ""
     columns = (arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
-    return Selection(*columns, where=RowFilter(where))
+    return Selection(*columns, where=RowFilter(where), outcomes=not getattr(arguments, "drift", False))
 
 
 def reading_of(arguments: argparse.Namespace) -> FileReading:

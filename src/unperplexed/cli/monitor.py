@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import options
 
 if TYPE_CHECKING:
+    from ..monitoring.drifted import Drift
     from ..monitoring.history import History
+    from ..monitoring.monitored import Monitored
 
 ALARM = 1
 """Exit code where there is an alarm, or a requirement that failed."""
@@ -37,6 +39,8 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_groups(command)
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
     add = command.add_argument_group("monitoring").add_argument
+    text = "test whether the predictions alone changed, such as before outcomes are known: says nothing of calibration"
+    add("--drift", action="store_true", help=text)
     text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
     add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
     add("--level", type=float, default=0.05, metavar="P", help="probability of ever a false alarm (default: 0.05)")
@@ -49,21 +53,51 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_report(command)
 
 
+_OBSERVED: dict[str, Any] = {
+    **{name: [] for name in ("pair", "groups", "require")},
+    "ignore_label": None,
+    "weight": None,
+    "units": "auto",
+}
+"""Options that predictions alone have no use for, and their defaults."""
+
+
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
-    from ..monitoring.describe_monitored import control_size
-    from ..monitoring.watch import monitor as watched
     from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
     check_outputs(a)
+    if a.drift:
+        _refuse_observed(a)
     history = _history(a)
-    found = watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
-    outputs = figure_bytes(a.plot, found.plot, lambda: control_size(found)) | report_bytes(a, found)
+    found = _watched(a, history)
+    outputs = figure_bytes(a.plot, found.plot, found.plot_size) | report_bytes(a, found)
     if a.history is not None:
         outputs[a.history] = history.to_bytes()
     write_outputs(a, found.to_json, text_of(a, found), outputs)
     return 0 if found else ALARM
+
+
+def _refuse_observed(a: argparse.Namespace) -> None:
+    """Refuse what is for forecasts with outcomes: it would be ignored."""
+    from .._lib.errors import InputError
+
+    given = [name for name, default in _OBSERVED.items() if getattr(a, name) != default]
+    if given:
+        option = given[0].replace("_", "-")
+        raise InputError(
+            f"--{option}: not for --drift, which counts predictions alone, period by period; leave it out."
+        )
+
+
+def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
+    from ..monitoring.drift import drift
+    from ..monitoring.watch import monitor as watched
+
+    if a.drift:
+        return drift(history, level=a.level, since=a.since)
+    return watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> History:
@@ -104,11 +138,16 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
 
 def _of_rows(a: argparse.Namespace) -> History:
     from .._lib.errors import InputError
+    from ..forecasts.group_keys import in_order
     from ..monitoring.history import History
+    from ..monitoring.predictions import Predictions
     from .assessing import tallies_of
 
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
     timed = f"{a.time}:{EVERY[a.every]}" if a.every else a.time
     again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": _MOST_GROUPS})
-    return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
+    if not a.drift:
+        return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
+    tallies = tallies_of(again, {"parts": ["classes"], "diagnosed": 0})
+    return History.of({key: Predictions(tallies[key]) for key in in_order(list(tallies))})

@@ -28,6 +28,7 @@ USAGE = {
     "monitor": [
         "FILE --truth COLUMN --prob COLUMN --time DATE --every 1d",
         "'days/*.tally' --history history.json",
+        "FILE --prob COLUMN --time DATE --drift",
     ],
     "lm": [
         "LOG ...",

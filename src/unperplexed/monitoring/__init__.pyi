@@ -1,5 +1,8 @@
 from ..assessment.flat import Figure as Figure
 from ..assessment.flat import figures as figures
+from .drift import drift as drift
+from .drifted import Drift as Drift
+from .drifted import Shift as Shift
 from .gate import Check as Check
 from .gate import Outcome as Outcome
 from .gate import check as check
@@ -7,5 +10,6 @@ from .history import History as History
 from .limits import Kept as Kept
 from .monitored import Alarm as Alarm
 from .monitored import Monitored as Monitored
+from .predictions import Predictions as Predictions
 from .requirements import Requirement as Requirement
 from .watch import monitor as monitor

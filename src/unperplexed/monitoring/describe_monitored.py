@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._lib.errors import InputError
 from .._lib.formatting import number_of, p_value_text, percent, short_name
-from .._lib.typing import Floats
-from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
+from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
 from ..statistics.intervals import Interval
+from .describe_over_time import (
+    chart_over_time,
+    evidence_chart,
+    evidence_text,
+    groups_tables,
+    groups_text,
+    limit_text,
+    range_text,
+    when_text,
+)
 from .monitored import Alarm, Monitored
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 _DISPERSED = 1.5, 0.001
 """Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
 
-_MOST_EVIDENCE = 6
-"""Powers of ten beyond which evidence is no longer told apart in words and charts."""
-
 _LAST = 12
 """Rows of the table over time that text shows."""
-
-_TICKS = 5
-_INCHES = (6.8, 2.5)
-"""Width of the control chart, and height of each of its parts."""
 
 
 def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
     """Describe what monitoring found."""
     named = f"{naming.name}: " if naming.name else ""
     ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
-    tables = [*_requirements(m), _table(m, brief), *_groups_tables(m)]
-    chart = None if brief else evidence_chart(m)
+    tables = [*_requirements(m), _table(m, brief), *groups_tables(m, "calibration broke")]
+    chart = None if brief else _evidence_chart(m)
     sections = []
     if not brief:
         charts = control_charts(m)[1:]
@@ -74,8 +75,8 @@ def _headline(m: Monitored) -> str:
         a = m.alarm
         if a.began == m.periods[0]:
             surely = "" if len(a.probable) == 1 else ", perhaps"
-            return f"Miscalibrated{surely} from the first period on, {a.began}{_range(a)}"
-        return f"Calibration broke: most probably in {a.began}{_range(a)}"
+            return f"Miscalibrated{surely} from the first period on, {a.began}{range_text(a)}"
+        return f"Calibration broke: most probably in {a.began}{range_text(a)}"
     if m.impossible is not None:
         return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
     if not m:
@@ -84,51 +85,25 @@ def _headline(m: Monitored) -> str:
     return f"No alarm in {number_of(len(m.periods), 'period')}"
 
 
-def _range(a: Alarm) -> str:
-    if len(a.probable) == 1:
-        return ""
-    return f" (95% range {a.probable[0]} to {a.probable[-1]})"
-
-
 def _lead(m: Monitored) -> str:
     if m.alarm is None:
         if m.impossible is not None:
             return ""
         now = evidence_text(float(m.log_evidence[-1]))
         return (
-            f"No evidence of miscalibration ({now} to 1; the alarm is at {_limit(m)} to 1). This is no proof of"
+            f"No evidence of miscalibration ({now} to 1; the alarm is at {limit_text(m)} to 1). This is no proof of"
             " calibration."
         )
     what = _what(m.alarm)
-    groups = _groups_text(m.alarm)
+    groups = groups_text(m.alarm)
     failed = "".join(f" Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed)
     return (f"{groups}: {what[:1].lower()}{what[1:]}." if groups else f"{what}.") + failed
-
-
-def _groups_text(a: Alarm) -> str:
-    if not a.groups:
-        return ""
-    names = ", ".join(f"'{short_name(each, 40)}'" for each in a.groups[:5])
-    more = f" and {len(a.groups) - 5} more" if len(a.groups) > 5 else ""
-    return f"Group{'s' * (len(a.groups) > 1)} {names}{more}"
 
 
 def _what(a: Alarm) -> str:
     if a.verdict:
         return a.verdict
     return f"mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
-
-
-def evidence_text(log_evidence: float) -> str:
-    """Give evidence as a number: "0.31", "41", "> 1,000,000"."""
-    if log_evidence > _MOST_EVIDENCE * math.log(10):
-        return f"> {10**_MOST_EVIDENCE:,}"
-    value = math.exp(log_evidence)
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
-
-
-def _limit(m: Monitored) -> str:
-    return f"{1 / m.level:.10g}"
 
 
 def _actions(m: Monitored) -> Iterator[Action]:
@@ -144,22 +119,10 @@ def _actions(m: Monitored) -> Iterator[Action]:
         )
     if a is None:
         return
-    yield Action("When", _when(a), "When")
+    yield Action("When", when_text(a), "When")
     yield Action("What changed", _change(a), "Change")
     yield Action("Evidence", _evidence(m, a), "Rule")
     yield Action("What to do", _next(m, a), "Next")
-
-
-def _when(a: Alarm) -> str:
-    many = len(a.probable)
-    spread = f" With 95% probability it began in one of {many} periods: {_periods(a)}." if many > 1 else ""
-    over = "" if a.until == a.period else f" The evidence was strongest after {a.until}."
-    return f"The alarm came after {a.period}.{spread}{over}"
-
-
-def _periods(a: Alarm) -> str:
-    names = a.probable if len(a.probable) <= 4 else (*a.probable[:3], "...", a.probable[-1])
-    return ", ".join(names)
 
 
 def _change(a: Alarm) -> str:
@@ -181,13 +144,13 @@ def _evidence(m: Monitored, a: Alarm) -> str:
     exact = "" if m.units == "rows" else " Periods are the independent units, which makes this approximate."
     if _dispersed(m):
         return (
-            f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {_limit(m)} to 1. This holds"
-            " for independent rows, but periods vary more than such rows do, and the alarm may be false."
+            f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {limit_text(m)} to 1. This"
+            " holds for independent rows, but periods vary more than such rows do, and the alarm may be false."
         )
     return (
-        f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {_limit(m)} to 1. The probability"
-        f" of ever a false alarm is at most {risk}, however often you look, and an alarm stands if the evidence falls"
-        f" later.{exact}"
+        f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {limit_text(m)} to 1. The"
+        f" probability of ever a false alarm is at most {risk}, however often you look, and an alarm stands if the"
+        f" evidence falls later.{exact}"
     )
 
 
@@ -233,24 +196,6 @@ def _requirements(m: Monitored) -> list[Table]:
     ]
 
 
-def _groups_tables(m: Monitored) -> list[Table]:
-    """Give the evidence of each group by itself, if there are any."""
-    if not m.groups:
-        return []
-    names = sorted(m.groups, key=lambda name: -m.groups[name])
-    named = () if m.alarm is None else m.alarm.groups
-    return [
-        Table(
-            "Groups",
-            [
-                Column("group", [short_name(name, 40) for name in names]),
-                Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
-                Column("result", ["calibration broke" if name in named else "no alarm" for name in names], words=True),
-            ],
-        )
-    ]
-
-
 def _dispersed(m: Monitored) -> bool:
     ratio, p = m.dispersion
     least, level = _DISPERSED
@@ -290,11 +235,15 @@ def _limits(interval: Interval) -> str:
     return between(*interval, lambda value: number(value, 2))
 
 
+def _evidence_chart(m: Monitored) -> Chart:
+    return evidence_chart(m, "Evidence that calibration broke", _headline(m))
+
+
 def control_charts(m: Monitored) -> list[Chart]:
     """Draw evidence, bias, calibration slope, log loss and skill over time, one chart each."""
     place = {name: float(at) for at, name in enumerate(m.periods)}
     x = np.array([(place[each.first] + place[each.last]) / 2 for each in m.control])
-    charts = [evidence_chart(m)]
+    charts = [_evidence_chart(m)]
     if not m.control:
         return charts
     for title, better, name, ideal, limits in (
@@ -306,111 +255,5 @@ def control_charts(m: Monitored) -> list[Chart]:
         values = np.array([getattr(each, name) for each in m.control])
         ends = [getattr(each, limits) for each in m.control] if limits else []
         low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
-        charts.append(_over_time(m, title, better, x, values, ideal, low, high))
+        charts.append(chart_over_time(m, title, better, x, values, ideal, low, high))
     return charts
-
-
-def evidence_chart(m: Monitored) -> Chart:
-    """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
-    tens = np.clip(m.log_evidence / math.log(10), -1.0, _MOST_EVIDENCE)
-    limit = m.log_limit / math.log(10)
-    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, _MOST_EVIDENCE)), limit + 0.5)
-    ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
-    x = np.arange(len(m.periods), dtype=np.float64)
-    began = "" if m.alarm is None else "; upright, where it most probably began"
-    return Chart(
-        title="Evidence that calibration broke",
-        subtitle=f"After each period; dashed, the alarm at {_limit(m)}{began}",
-        label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {_headline(m)}.",
-        x=_time_axis(m),
-        y=Axis(-1.0, top, ticks, "Evidence"),
-        lines=[Line(x, tens, "first", "Evidence")],
-        references=(Reference(_ends(m), (limit, limit)), *_beginning(m, -1.0, top)),
-        shape="wide",
-        percent=False,
-    )
-
-
-def _over_time(
-    m: Monitored,
-    title: str,
-    better: str,
-    x: Floats,
-    values: Floats,
-    ideal: float | None,
-    low: Floats | None,
-    high: Floats | None,
-) -> Chart:
-    there = np.isfinite(values)
-    x, values = x[there], values[there]
-    shown = [values, np.array([] if ideal is None else [ideal])]
-    below = above = None
-    if low is not None and high is not None and values.size and np.isfinite(low[there]).all():
-        below, above = low[there], high[there]
-        shown.append(np.quantile(np.concatenate([below, above]), [0.05, 0.95]))  # those of few rows would flatten it
-    every = np.concatenate(shown) if values.size else np.array([0.0, 1.0])
-    axis = value_axis(float(every.min()), float(every.max()), title)
-    if below is not None and above is not None:
-        below, above = np.clip(below, axis.low, axis.high), np.clip(above, axis.low, axis.high)
-    return Chart(
-        title=title,
-        subtitle=better[0].upper() + better[1:],
-        label=f"{title} over time ({better}): {number(float(values[0]), 2)} at first and {number(float(values[-1]), 2)}"
-        " at the end."
-        if values.size
-        else f"{title}: not determined.",
-        x=_time_axis(m),
-        y=axis,
-        points=[Points(x, values, below, above, "first")],
-        references=(
-            *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
-            *_beginning(m, axis.low, axis.high),
-        ),
-        shape="wide",
-        percent=False,
-    )
-
-
-def _beginning(m: Monitored, low: float, high: float) -> tuple[Reference, ...]:
-    """Mark where it most probably began."""
-    if m.alarm is None:
-        return ()
-    at = float(m.periods.index(m.alarm.began))
-    return (Reference((at, at), (low, high)),)
-
-
-def _ends(m: Monitored) -> tuple[float, float]:
-    return (-0.5, len(m.periods) - 0.5)
-
-
-def _time_axis(m: Monitored) -> Axis:
-    n = len(m.periods)
-    at: Sequence[int] = sorted({round(each) for each in np.linspace(0, n - 1, min(n, _TICKS)).tolist()})
-    return Axis(*_ends(m), [(float(each), short_name(m.periods[each], 12)) for each in at], "Period")
-
-
-def control_size(m: Monitored) -> tuple[float, float]:
-    """Width and height, in inches, that suit the control chart."""
-    return _INCHES[0], _INCHES[1] * len(control_charts(m))
-
-
-def draw_control(m: Monitored, figure: Figure | None = None) -> Figure:
-    """Draw the control chart, one part below the other, by matplotlib."""
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-    from ..report.matplotlib_draw import draw
-
-    charts = control_charts(m)
-    if figure is None:
-        import matplotlib.pyplot as plt  # only a new figure needs a display
-
-        figure = plt.figure(figsize=control_size(m), layout="constrained")
-    if not isinstance(figure, MatplotlibFigure):
-        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
-    axes = figure.subplots(len(charts), 1, squeeze=False).ravel()
-    for ax, chart in zip(axes, charts, strict=True):
-        draw(chart, ax)
-    for ax in axes[:-1]:
-        ax.set_xlabel("")
-        ax.tick_params(labelbottom=False)
-    return figure

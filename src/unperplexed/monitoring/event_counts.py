@@ -20,7 +20,7 @@ class EventCounts(NamedTuple):
     total: Floats
     """How many forecasts there are."""
     positive: Floats
-    """How often the event was observed."""
+    """How often the event was observed; NaN where outcomes are not known."""
     certain: float = 0.0
     """How many forecasts of exactly 0 or 1 there are, and how many of them were wrong."""
     certain_and_wrong: float = 0.0
@@ -66,9 +66,15 @@ class EventCounts(NamedTuple):
         once = EventCounts.of(Pairs(apart.p, apart.positive, apart.total))
         return once._replace(certain=self.certain, certain_and_wrong=self.certain_and_wrong)
 
+    def unobserved(self) -> EventCounts:
+        """The same predictions, without outcomes."""
+        return self._replace(positive=np.full_like(self.positive, np.nan), certain_and_wrong=0.0)
+
     def same(self, other: EventCounts) -> bool:
         """Whether both counted the same."""
-        return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(self, other, strict=True))
+        return self.p.size == other.p.size and all(
+            np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in zip(self, other, strict=True)
+        )
 
     @property
     def mean(self) -> float:

@@ -25,6 +25,7 @@ from ..tally.tallies import Tallies
 from ..tally.tally import Tally, common_labels
 from ..tally.views import pairs_by_class
 from .event_counts import EventCounts
+from .predictions import Predictions
 
 FORMAT, VERSION = "unperplexed monitoring history", 1
 
@@ -87,14 +88,16 @@ class History:
     """Whether rows were counted in clusters of dependent rows."""
     tags: Tags = field(default_factory=Tags)
     """Data set and model, where tallies name them; they are the same in all periods."""
+    outcomes: bool = True
+    """Whether outcomes are known; else they are predictions alone, which `drift` reads."""
 
     @classmethod
-    def of(cls, tallies: Mapping[Any, Tally]) -> History:
+    def of(cls, tallies: Mapping[Any, Tally | Predictions]) -> History:
         """Take the tallies of successive periods.
 
         Parameters
         ----------
-        tallies : mapping from period to Tally, or Tallies
+        tallies : mapping from period to Tally or Predictions, or Tallies
             In the order of time. A `Tallies` by several columns has the period in the first one, whose values are
             put in order; the others name the group.
 
@@ -105,9 +108,9 @@ class History:
         Raises
         ------
         InputError
-            For weighted rows, and for tallies of other classes.
+            For weighted rows, for tallies of other classes, and for tallies among predictions without outcomes.
         """
-        by_period: dict[str, dict[str, Tally]] = {}
+        by_period: dict[str, dict[str, Tally | Predictions]] = {}
         keys = in_order(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
         for key in (key for key in keys if tallies[key].n_rows):
             period, *group = key if isinstance(key, tuple) else (key,)
@@ -139,14 +142,14 @@ class History:
         """Number of forecasts in all periods."""
         return round(sum(period.events()[0].rows for period in self.periods))
 
-    def after(self, name: str, tally: Tally | Mapping[str, Tally]) -> History:
+    def after(self, name: str, tally: Tally | Predictions | Mapping[str, Tally | Predictions]) -> History:
         """Add the next period.
 
         Parameters
         ----------
         name : str
             Its name, such as a date; a new one.
-        tally : Tally or mapping from group to Tally
+        tally : Tally, Predictions, or mapping from group to either
             Its forecasts.
 
         Returns
@@ -160,20 +163,26 @@ class History:
             For a period that is there already and was counted differently or has days of another one, for weighted
             rows, and for other classes, data or models.
         """
-        given = {WHOLE: tally} if isinstance(tally, Tally) else dict(tally)
-        groups = {group: each for group, each in given.items() if each.n_rows}
-        if not groups:
+        given = dict(tally) if isinstance(tally, Mapping) else {WHOLE: tally}
+        kept = {group: each for group, each in given.items() if each.n_rows}
+        if not kept:
             raise InputError(f"{name}: no rows.")
+        [outcomes, *more] = {isinstance(each, Tally) for each in kept.values()}
+        if more or (self.periods and outcomes != self.outcomes):
+            raise InputError(f"{name}: {_MIXED}")
+        groups = {group: each.tally if isinstance(each, Predictions) else each for group, each in kept.items()}
         if any(each.weighted for each in groups.values()):
             raise InputError(f"{name}: rows have weights, and monitoring counts rows. Count them without weights.")
         labels, tags = self.labels, self.tags
         for each in groups.values():
             labels = common_labels(labels, each.labels) if labels else each.labels
             tags = _common_tags(str(name), tags, replace(each.tags, periods=UNKNOWN))
-        period = Period(str(name), {group: _events(each) for group, each in groups.items()})
+        period = Period(str(name), {group: _events(each, outcomes) for group, each in groups.items()})
         if len({len(events) for events in period.groups.values()}) > 1:
             raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
-        return replace(self, labels=labels, tags=tags)._with(period, any(each.grouped for each in groups.values()))
+        return replace(self, labels=labels, tags=tags, outcomes=outcomes)._with(
+            period, any(each.grouped for each in groups.values())
+        )
 
     def _with(self, period: Period, clustered: bool) -> History:
         name = period.name
@@ -210,6 +219,8 @@ class History:
             return other
         if not other.periods:
             return self
+        if self.outcomes != other.outcomes:
+            raise InputError(f"{other.names[0]}: {_MIXED}")
         tags = _common_tags(other.names[0], self.tags, other.tags)
         found = replace(self, labels=common_labels(self.labels, other.labels), tags=tags)
         for period in other.periods:
@@ -233,11 +244,14 @@ class History:
             "version": VERSION,
             "labels": list(self.labels),
             "clustered": self.clustered,
+            **({} if self.outcomes else {"outcomes": False}),
             "tags": {"names": list(self.tags.names), "models": list(self.tags.models)},
             "periods": [
                 {
                     "name": each.name,
-                    "groups": {name: [_plain(e) for e in events] for name, events in each.groups.items()},
+                    "groups": {
+                        name: [_plain(e, self.outcomes) for e in events] for name, events in each.groups.items()
+                    },
                 }
                 for each in self.periods
             ],
@@ -266,6 +280,11 @@ class History:
 _TWINS = 50
 """Two periods of so many forecasts that are all the same are one that was counted twice."""
 
+_MIXED = "some periods have outcomes and others have none. Keep a history of each; drift reads both, monitor the first."
+
+_UNKNOWN = ("positive", "certain_and_wrong")
+"""Counts that need outcomes."""
+
 _DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 
 
@@ -290,15 +309,19 @@ def _common_tags(name: str, before: Tags, now: Tags) -> Tags:
     return before.plus(now, mixed=False) if before else now
 
 
-def _events(tally: Tally) -> Events:
+def _events(tally: Tally, outcomes: bool) -> Events:
     if tally.n_classes == 2:
-        return (EventCounts.of(pairs_by_class(tally, "each-class")[0]),)
-    single = pairs_by_class(tally, "each-class") if tally.knows_classes and tally.n_classes <= MOST_CLASSES else []
-    return tuple(EventCounts.of(pairs) for pairs in (tally.pairs("top-label"), *single))
+        pairs = [pairs_by_class(tally, "each-class")[0]]
+    else:
+        single = pairs_by_class(tally, "each-class") if tally.knows_classes and tally.n_classes <= MOST_CLASSES else []
+        pairs = [tally.pairs("top-label"), *single]
+    counts = tuple(map(EventCounts.of, pairs))
+    return counts if outcomes else tuple(each.unobserved() for each in counts)
 
 
-def _plain(counts: EventCounts) -> dict[str, Any]:
-    return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in counts._asdict().items()}
+def _plain(counts: EventCounts, outcomes: bool) -> dict[str, Any]:
+    known = {name: value for name, value in counts._asdict().items() if outcomes or name not in _UNKNOWN}
+    return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in known.items()}
 
 
 def _history_of(data: Any) -> History:
@@ -308,17 +331,17 @@ def _history_of(data: Any) -> History:
         raise InputError(
             f"the history has version {data.get('version')!r}; this version of unperplexed reads {VERSION}."
         )
-    _need(set(data) - {"tags"} == {"format", "version", "labels", "clustered", "periods"}, "keys")
-    labels, periods = data["labels"], data["periods"]
+    _need(set(data) - {"tags", "outcomes"} == {"format", "version", "labels", "clustered", "periods"}, "keys")
+    labels, periods, outcomes = data["labels"], data["periods"], data.get("outcomes", True)
     _need(
         isinstance(labels, list) and all(x is None or isinstance(x, bool | int | float | str) for x in labels), "labels"
     )
-    _need(isinstance(data["clustered"], bool) and isinstance(periods, list), "periods")
-    read = tuple(_period_of(each) for each in periods)
+    _need(isinstance(data["clustered"], bool) and isinstance(outcomes, bool) and isinstance(periods, list), "periods")
+    read = tuple(_period_of(each, outcomes) for each in periods)
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
-    return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})))
+    return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})), outcomes)
 
 
 def _tags_of(data: Any) -> Tags:
@@ -334,17 +357,23 @@ def _alike(a: Period, b: Period) -> bool:
     return len(a.events()) == len(b.events()) and (WHOLE in a.groups) == (WHOLE in b.groups)
 
 
-def _period_of(data: Any) -> Period:
+def _period_of(data: Any, outcomes: bool) -> Period:
     _need(isinstance(data, Mapping) and set(data) == {"name", "groups"} and isinstance(data["name"], str), "periods")
     groups = data["groups"]
     _need(isinstance(groups, Mapping) and bool(groups), "groups")
     _need(all(isinstance(events, list) and events for events in groups.values()), "events")
     _need(len({len(events) for events in groups.values()}) == 1, "events")
-    return Period(data["name"], {name: tuple(map(_counts_of, events)) for name, events in groups.items()})
+    read = {name: tuple(_counts_of(each, outcomes) for each in events) for name, events in groups.items()}
+    return Period(data["name"], read)
 
 
-def _counts_of(data: Any) -> EventCounts:
-    _need(isinstance(data, Mapping) and set(data) == set(EventCounts._fields), "counts")
+def _counts_of(data: Any, outcomes: bool) -> EventCounts:
+    fields = {name for name in EventCounts._fields if outcomes or name not in _UNKNOWN}
+    _need(isinstance(data, Mapping) and set(data) == fields, "counts")
+    if not outcomes:
+        return _counts_of(
+            {**data, "positive": [0] * len(_column(data["p"])), "certain_and_wrong": 0}, True
+        ).unobserved()
     p, total, positive = (_column(data[name]) for name in ("p", "total", "positive"))
     _need(p.shape == total.shape == positive.shape, "counts")
     _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")

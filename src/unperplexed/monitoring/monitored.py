@@ -129,9 +129,17 @@ class Monitored(ReadOnlyArrays, JsonResult):
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw the control chart: evidence, bias, calibration slope, log loss and skill over time."""
-        from .describe_monitored import draw_control
+        from .describe_monitored import control_charts
+        from .describe_over_time import draw_charts
 
-        return draw_control(self, figure)
+        return draw_charts(control_charts(self), figure)
+
+    def plot_size(self) -> tuple[float, float]:
+        """Width and height, in inches, that suit the picture."""
+        from .describe_monitored import control_charts
+        from .describe_over_time import charts_size
+
+        return charts_size(control_charts(self))
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -14,14 +14,14 @@ from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label
 from .event_counts import EventCounts
 
-_TOP = "most probable class"
+TOP = "most probable class"
 
 
 def event_labels(labels: tuple[Label | None, ...], event: int) -> tuple[Label | None, ...]:
     """Give the labels of an event as of two classes, its own behind that of its opposite."""
     if len(labels) == 2:
         return labels
-    return ("not", _TOP if event == 0 else labels[event - 1])
+    return ("not", TOP if event == 0 else labels[event - 1])
 
 
 def event_name(labels: tuple[Label | None, ...], event: int) -> str:

@@ -13,8 +13,8 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..statistics.evidence_of_change import beginning, log_evidence
 from ..tally.tally import Tally
+from .alarms import entered, last_episode, named_groups, of_groups_together, together
 from .control import control_points, dispersion
-from .event_counts import EventCounts
 from .history import Events, History
 from .hypotheses import PERIOD_WEIGHTS, ROW_WEIGHTS, period_factors, row_factors
 from .limits import kept
@@ -70,7 +70,8 @@ def monitor(
     With "rows" a period multiplies the bet on each of 64 maps from predicted to calibrated log-odds by its likelihood
     ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet is expected
     never to grow, so that it ever reaches 1/level with a probability of at most ``level`` (Ville 1939). Forecasts must
-    not react to outcomes of their own period. With more than two classes the events are whether the most probable class
+    not react to outcomes of their own period. Half of the bet is on groups; of G of them, the one with the j-th largest
+    evidence is named at (G - j + 1)/level. With more than two classes the events are whether the most probable class
     is observed and, for tallies with the part "classes", each class. Rows with a prediction of exactly 0 or 1 are
     apart: one that is wrong refutes calibration.
 
@@ -96,6 +97,8 @@ def monitor(
         watched = watched.since(since)
     if not watched.periods:
         raise InputError("there are no periods to monitor.")
+    if not watched.outcomes:
+        raise InputError("history: it has no outcomes. Test whether its predictions changed: drift (--drift).")
     shared = units == "periods" or (units == "auto" and watched.clustered)
     if shared and require:
         raise InputError(
@@ -106,8 +109,7 @@ def monitor(
     series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
     factors, weights = _factors(whole, shared)
     of_groups = {name: log_evidence(*_factors(each, shared)) for name, each in series.items()}
-    entered = [next(at for at, events in enumerate(each) if events is not None) for each in series.values()]
-    evidence = _together(log_evidence(factors, weights), list(of_groups.values()), entered)
+    evidence = together(log_evidence(factors, weights), list(of_groups.values()), entered(series.values()))
     limit, first = -math.log(level), [events[0] for events in whole]
     alarm = _alarm(watched, evidence, of_groups, (factors, weights), limit, shared)
     breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
@@ -141,37 +143,6 @@ def _factors(series: Sequence[Events | None], shared: bool) -> tuple[Floats, Flo
     return found.reshape(len(series), -1), np.outer(of_event, weights).ravel()
 
 
-def _together(whole: Floats, groups: Sequence[Floats], entered: Sequence[int]) -> Floats:
-    """Put half of the bet on all rows together, and half on the groups, each from the period in which it entered.
-
-    A group that enters takes an equal share of what the bet on the groups is worth by then from the others.
-    """
-    if not groups:
-        return whole
-    gains = np.diff(np.stack(groups), axis=1, prepend=0.0)
-    came = np.asarray(entered)
-    worth, found = np.full(len(groups), -np.inf), np.empty(whole.size)
-    for d in range(whole.size):
-        new, here = came == d, came <= d
-        if new.any():
-            total = logsumexp(worth) if (came < d).any() else 0.0
-            worth = worth + math.log(max(int((came < d).sum()), 1) / int(here.sum()))
-            worth[new] = total - math.log(int(here.sum()))
-        worth = worth + gains[:, d]
-        found[d] = logsumexp(worth)
-    return np.asarray(np.logaddexp(whole, found) - math.log(2))
-
-
-def _last_episode(evidence: Floats, limit: float) -> tuple[int, int] | None:
-    """Find the last alarm: the period of its beginning, and the one with the strongest evidence before it faded."""
-    above = np.flatnonzero(evidence >= limit)
-    if not above.size:
-        return None
-    faded = np.flatnonzero(evidence[: above[-1]] < 0)
-    first = int(above[above > faded[-1]][0]) if faded.size else int(above[0])
-    return first, first + int(np.argmax(evidence[first:]))
-
-
 def _alarm(
     watched: History,
     evidence: Floats,
@@ -181,14 +152,14 @@ def _alarm(
     shared: bool,
 ) -> Alarm | None:
     """Say what broke, from the periods up to the strongest evidence: those after it speak against the error."""
-    episode = _last_episode(evidence, limit)
+    episode = last_episode(evidence, limit)
     if episode is None:
         return None
     first, until = episode
-    groups = _named({name: each[first : until + 1] for name, each in of_groups.items()}, limit)
+    groups = named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit)
     series: list[Events | None] = [period.events() for period in watched.periods]
     if groups:
-        series = [_of_groups(period.groups, groups) for period in watched.periods]
+        series = [of_groups_together(period.groups, groups) for period in watched.periods]
         whole = _factors(series, shared)
     factors, weights = whole[0][: until + 1], whole[1]
     began = beginning(factors, weights)
@@ -209,22 +180,6 @@ def _alarm(
         before=Means.of(before),
         since=Means.of(after),
     )
-
-
-def _named(of_groups: Mapping[str, Floats], limit: float) -> tuple[str, ...]:
-    """Name the groups with evidence of their own, strongest first; the j-th of G needs G - j + 1 times the limit."""
-    highest = {name: float(each.max()) for name, each in of_groups.items()}
-    found: list[str] = []
-    for name in sorted(highest, key=lambda name: -highest[name]):
-        if highest[name] < limit + math.log(len(highest) - len(found)):
-            break
-        found.append(name)
-    return tuple(found)
-
-
-def _of_groups(groups: Mapping[str, Events], names: Sequence[str]) -> Events | None:
-    some = [groups[name] for name in names if name in groups]
-    return tuple(EventCounts.together(parts) for parts in zip(*some, strict=True)) if some else None
 
 
 def _leading_event(factors: Floats, weights: Floats, n: int) -> int:

@@ -45,6 +45,8 @@ class Selection:
     """Instead of one forecast a row several of the same outcome: the probability columns of each."""
     where: RowFilter = ALL_ROWS
     """Which rows are read."""
+    outcomes: bool = True
+    """Whether rows have outcomes; else only predictions are read, and each row counts as one of the first class."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
             check_column(name, file)
     _refuse_twice(selection.groups)
     _refuse_twice(selection.keys)
+    if not selection.outcomes:
+        plan, messages = probability_columns(selection.prob, file, labelled)
+        return _checked(Plans([plan], *beside)), messages
     if selection.pairs:
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")

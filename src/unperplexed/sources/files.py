@@ -17,6 +17,7 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import USUAL_MARKS, Label, plain
 from ..forecasts.outcomes import LabelSettings, class_set
 from ..forecasts.problems import with_text
+from ..forecasts.unobserved import unobserved
 from .chosen_rows import group_columns, quantiles_of, standing_in
 from .columns import (
     Plan,
@@ -216,7 +217,9 @@ class ForecastRows:
         known = {
             plan.truth[0]
             for plan in self.plans.forecasts
-            if plan.truth[0] in self.numbers and (plan.labels or self.reading.labels) is not None
+            if len(plan.truth) == 1
+            and plan.truth[0] in self.numbers
+            and (plan.labels or self.reading.labels) is not None
         }
         return [name for name in self.plans.outcomes if name not in known]
 
@@ -321,7 +324,7 @@ class _Builder:
     def forecasts(self, number: int, place: _Place, settled: Mapping[str, Settled] | None) -> Forecasts:
         batch = place.batch
         columns = batch.probabilities[number]
-        found = (settled or {}).get(self._plan.truth[0])
+        found = (settled or {}).get("".join(self._plan.truth[:1]))
         with named(place.part.name):
             if self._width not in (None, columns.n_columns):
                 raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
@@ -332,13 +335,11 @@ class _Builder:
                 except InputError as error:
                     raise with_text(error, self._names[1], columns, batch.first_row) from None
         with place.named():
-            y_true = self._outcomes(batch, found)
             return _FileForecasts(
                 place,
-                y_true,
-                columns,
+                y_prob=columns,
                 sample_weight=None if self._weight is None else batch.numbers[self._weight],
-                **self._labels(kind_of(y_true)) if found is None else self._settled_labels(found),
+                **self._observed(batch, columns, found),
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
                 groups={name: batch.raw[name] for name in self._groups} or None,
@@ -346,6 +347,14 @@ class _Builder:
                 names=self._names,
                 **self._reading.options,
             )
+
+    def _observed(self, batch: Batch, columns: Columns, found: Settled | None) -> dict[str, Any]:
+        """Give the outcomes, and the labels that they have."""
+        if not self._plan.truth:
+            return unobserved(columns, self._plan.labels or self._reading.labels, self._pos_label)
+        y_true = self._outcomes(batch, found)
+        labels = self._labels(kind_of(y_true)) if found is None else self._settled_labels(found)
+        return {"y_true": y_true, **labels}
 
     def _class_set(self, found: Settled, columns: Columns) -> tuple[Label | None, ...]:
         settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=self._names[0])
@@ -370,11 +379,14 @@ class _Builder:
             return pl.DataFrame([pl.Series(name, batch.numbers[name]) for name in truth])
         return outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
 
+    @property
+    def _pos_label(self) -> str | None:
+        return self._plan.pos_label if self._reading.pos_label is None else self._reading.pos_label
+
     def _labels(self, kind: Kind) -> dict[str, Any]:
         """Labels given as text, as values of the kind the outcomes have."""
         texts = self._plan.labels or self._reading.labels
-        pos_label = self._plan.pos_label if self._reading.pos_label is None else self._reading.pos_label
-        name = self._names[0]
+        pos_label, name = self._pos_label, self._names[0]
         return {
             "labels": None if texts is None else _typed(texts, kind, name),
             "pos_label": None if pos_label is None else _typed([pos_label], kind, name)[0],
@@ -402,9 +414,9 @@ class _Place:
 class _FileForecasts(Forecasts):
     """Forecasts whose errors name the file, or the part of a frame."""
 
-    def __init__(self, place: _Place, *arguments: Any, **settings: Any) -> None:
+    def __init__(self, place: _Place, **settings: Any) -> None:
         self._place = place
-        super().__init__(*arguments, **settings)
+        super().__init__(**settings)
 
     def blocks(self, *settings: Any) -> Iterator[Block]:
         with self._place.named():

@@ -67,7 +67,11 @@ class Beginning(NamedTuple):
 def beginning(factors: Floats, weights: Floats, level: float = 0.95) -> Beginning:
     """Find when a change began, from the factors of all periods since counting began; shape (periods, hypotheses)."""
     since = np.cumsum(factors[::-1], axis=0)[::-1]
-    posterior = log_begins(len(factors)) + logsumexp(since + np.log(weights), axis=1)
+    return beginning_of(log_begins(len(factors)) + logsumexp(since + np.log(weights), axis=1), level)
+
+
+def beginning_of(posterior: Floats, level: float = 0.95) -> Beginning:
+    """Find when a change began, from the logarithm of what the bets that began in each period are worth."""
     share = np.exp(posterior - logsumexp(posterior))
     order = np.argsort(-share, kind="stable")
     enough = int(np.searchsorted(np.cumsum(share[order]), level)) + 1

@@ -1,0 +1,171 @@
+"""Drift of the predictions alone, as a document, and its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._lib.formatting import number_of, p_value_text, percent
+from ..report.chart import Chart
+from ..report.document import Action, Column, Document, Section, Table
+from ..report.numbers import MINUS, between, count, number, share
+from ..report.result import Naming
+from .describe_over_time import (
+    chart_over_time,
+    evidence_chart,
+    evidence_text,
+    groups_tables,
+    groups_text,
+    limit_text,
+    range_text,
+    when_text,
+)
+from .drifted import Drift, Shift
+from .naming import TOP
+
+_RESEMBLING = 0.2, 0.001
+"""Successive periods resemble each other: by this correlation at least, at this p-value."""
+
+_OTHER_SIZE = 2.0
+"""Periods of so many times as many predictions are not exchangeable."""
+
+_LAST = 12
+"""Rows of the table over time that text shows."""
+
+_WEAKER = "This says nothing about calibration: outcomes decide"
+
+
+def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
+    """Describe whether the predictions changed."""
+    named = f"{naming.name}: " if naming.name else ""
+    ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
+    tables = [_table(m, brief), *groups_tables(m, "changed")]
+    charts = [] if brief else drift_charts(m)
+    sections = [
+        *([Section("control", "Mean and spread over time", charts[1:], "Over time", 6)] if charts[1:] else []),
+        *([] if brief else [Section("periods", "Periods", tables, "Periods")]),
+    ]
+    about = f"; mean and spread: of the {TOP}" if len(m.labels) > 2 else ""
+    return Document(
+        title="Drift of the predictions",
+        facts=f"{named}{number_of(m.n_rows, 'prediction')} in {number_of(len(m.periods), 'period')}, {ends}",
+        headline=_headline(m),
+        lead=_lead(m),
+        calm=bool(m),
+        actions=list(_actions(m)),
+        figure=charts[0] if charts else None,
+        sections=sections,
+        summary=tables,
+        settings=f"independent: periods; level: {percent(m.level)}{about}",
+        more="--report PAGE.html, or to_html() in Python: mean and spread over time; --plot: the same" if brief else "",
+        warnings=list(_warnings(m)),
+    )
+
+
+def _headline(m: Drift) -> str:
+    if m.alarm is None:
+        return f"No change of the predictions in {number_of(len(m.periods), 'period')}"
+    return f"The predictions changed: most probably in {m.alarm.began}{range_text(m.alarm)}"
+
+
+def _lead(m: Drift) -> str:
+    if m.alarm is None:
+        now = evidence_text(float(m.log_evidence[-1]))
+        return f"Evidence of a change: {now} to 1; the alarm is at {limit_text(m)} to 1. {_WEAKER}."
+    what, groups = _what(m.alarm), groups_text(m.alarm)
+    return f"{groups}: {what[:1].lower()}{what[1:]}. {_WEAKER}." if groups else f"{what}. {_WEAKER}."
+
+
+def _what(a: Shift) -> str:
+    """Say what changed by the measure by which it was seen most clearly."""
+    about = f" of {_event(a)}" if a.event else ""
+    if a.measure == "mean":
+        return f"Mean log-odds{about} {_signed(a.since.log_odds - a.before.log_odds)}"
+    if a.measure == "spread":
+        spreads = f"{number(a.since.spread, 2)} instead of {number(a.before.spread, 2)}"
+        return f"Standard deviation of the log-odds{about} {spreads}"
+    low, high, before, since = a.moved
+    where = "of exactly 0 or 1" if low == high else f"from {between(low, high, share)}"
+    return f"Predictions {where}{about} are {share(since)} instead of {share(before)}"
+
+
+def _event(a: Shift) -> str:
+    return f"the {a.event}" if a.event == TOP else f"class '{a.event}'"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value >= 0 else MINUS}{number(abs(value), 2)}"
+
+
+def _actions(m: Drift) -> Iterator[Action]:
+    a = m.alarm
+    if a is None:
+        return
+    yield Action("When", when_text(a), "When")
+    where = f"{'In the group' + 's' * (len(a.groups) > 1) + ', m' if a.groups else 'M'}ean prediction"
+    then, now = (
+        f"{share(each.mean)}, mean log-odds {number(each.log_odds, 2)} and standard deviation {number(each.spread, 2)}"
+        f" ({number_of(each.rows, 'prediction')})"
+        for each in (a.before, a.since)
+    )
+    yield Action("What changed", f"{where} {then} before, {now} since, up to {a.until}.", "Change")
+    yield Action(
+        "Evidence",
+        f"{evidence_text(a.log_evidence)} to 1 against one distribution; the alarm is at {limit_text(m)} to 1. If"
+        f" periods are exchangeable, the probability of ever a false alarm is at most {percent(m.level)}, however often"
+        " you look.",
+        "Rule",
+    )
+    yield Action(
+        "What to do",
+        f"Look for what changed in {a.began}: the cases, a season, or the model's inputs. Monitor calibration once"
+        " outcomes are known. If the change is to stay, begin anew with its first period (--since).",
+        "Next",
+    )
+
+
+def _warnings(m: Drift) -> Iterator[str]:
+    correlation, p = m.resemblance
+    if correlation > _RESEMBLING[0] and p < _RESEMBLING[1]:
+        yield (
+            f"successive periods resemble each other (correlation of their means {number(correlation, 2)},"
+            f" {p_value_text(p)}), so that alarms may be false. Take longer periods, such as weeks: --every 1w."
+        )
+    if m.alarm is not None:
+        few, many = sorted(m.alarm.rows_a_period)
+        if many > _OTHER_SIZE * few:
+            then, now = map(count, np.round(m.alarm.rows_a_period))
+            yield (
+                f"the number of predictions a period changed too ({then} before, {now} since), so that the alarm may be"
+                " false. Compare periods of similar size."
+            )
+
+
+def _table(m: Drift, brief: bool) -> Table:
+    evidence = m.log_evidence.tolist()
+    shown = list(zip(m.points, evidence, strict=True))[-_LAST if brief else 0 :]
+    earlier = len(m.points) - len(shown)
+    points = [each for each, _ in shown]
+    return Table(
+        f"Over time, the last {len(points)} of {len(m.points)} periods" if earlier else "Over time",
+        [
+            Column("period", [each.period for each in points]),
+            Column("predictions", [count(each.rows) for each in points]),
+            Column("mean prediction", [share(each.mean) for each in points]),
+            Column("mean log-odds", [number(each.log_odds, 2) for each in points]),
+            Column("standard deviation", [number(each.spread, 2) for each in points]),
+            Column("evidence", [evidence_text(each) for _, each in shown]),
+        ],
+    )
+
+
+def drift_charts(m: Drift) -> list[Chart]:
+    """Draw evidence, and mean and spread of the log-odds over time, one chart each."""
+    x = np.arange(len(m.points), dtype=np.float64)
+    mean, spread = (np.array([getattr(each, name) for each in m.points]) for name in ("log_odds", "spread"))
+    return [
+        evidence_chart(m, "Evidence that the predictions changed", _headline(m)),
+        chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None),
+        chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None),
+    ]

@@ -1,0 +1,202 @@
+"""Drift of the predictions alone: whether their distribution changed, before outcomes are known."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import norm, rankdata
+
+from .._lib.errors import InputError
+from .._lib.typing import Floats
+from ..statistics.evidence_of_change import beginning_of
+from ..statistics.rank_evidence import rank_evidence
+from ..tally.tally import Tally
+from .alarms import entered, last_episode, named_groups, of_groups_together, together
+from .drifted import Drift, DriftPoint, Shift
+from .event_counts import EventCounts
+from .history import Events, History
+from .measures import MEASURE_WEIGHTS, MEASURES, measured, summaries, summary_of, usual_shares
+from .naming import event_name
+from .predictions import Predictions
+
+_AS_CLEAR = 3.0
+"""Logarithms of evidence by which changes differ that are equally clear."""
+
+
+def drift(
+    history: History | Mapping[Any, Tally | Predictions], *, level: float = 0.05, since: str | None = None
+) -> Drift:
+    """Test whether the predictions changed, without their outcomes: a weaker statement than that of `monitor`.
+
+    Predictions may change while calibration stays, and calibration may break while they stay. The result may be looked
+    at after every period: the probability of ever a false alarm is at most ``level``.
+
+    Parameters
+    ----------
+    history : History, or mapping from period to Predictions or Tally
+        The predictions of successive periods, such as days, in the order of time; outcomes are not used.
+    level : float, default 0.05
+        Largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of 1/level.
+    since : str, optional
+        Name of the period at which to begin, such as the first after a change that is to stay.
+
+    Returns
+    -------
+    Drift
+        ``alarm`` (None, or the last one with ``period``, ``began``, ``probable``, ``measure``, ``groups``),
+        ``log_evidence`` after each period, ``points`` (mean and spread over time), ``plot()``, ``report()``.
+
+    Raises
+    ------
+    InputError
+        For no periods, weighted rows, predictions of different classes, and settings out of range.
+
+    Notes
+    -----
+    Periods are the units: they may vary as much as they like, but must be exchangeable, as independent periods of one
+    distribution are. Then the rank of a period's number among the earlier ones is uniform (Vovk, Gammerman & Shafer
+    2005). The numbers are the mean and the standard deviation of the log-odds, and the distance of their shares in bins
+    from those of the first 7 periods. With more than two classes half of the bet is on the most probable class, half on
+    all classes. Seasons, and days that resemble the day before, are no exchangeable periods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.monitoring import Predictions, drift
+    >>> rng = np.random.default_rng(0)
+    >>> def p(mean):
+    ...     return 1 / (1 + np.exp(-rng.normal(mean, 2, 500)))
+    >>> found = drift({f"day {day}": Predictions.of(p(0.5 * (day > 40))) for day in range(1, 51)})
+    >>> found.alarm.period, found.alarm.began, found.alarm.measure
+    ('day 45', 'day 41', 'mean')
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
+    watched = history if isinstance(history, History) else History.of(history)
+    if since is not None:
+        watched = watched.since(since)
+    if not watched.periods:
+        raise InputError("there are no periods to monitor.")
+    whole: list[Events | None] = [period.events() for period in watched.periods]
+    series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
+    of_groups = {name: _weighed(each).log_evidence for name, each in series.items()}
+    evidence = together(_weighed(whole).log_evidence, list(of_groups.values()), entered(series.values()))
+    limit, first = -math.log(level), [events[0] for events in whole if events is not None]
+    alarm = _alarm(watched, evidence, of_groups, whole, limit)
+    breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
+    points = summaries(first)
+    return Drift(
+        periods=watched.names,
+        log_evidence=evidence,
+        alarm=alarm,
+        level=level,
+        points=tuple(DriftPoint(name, *each) for name, each in zip(watched.names, points, strict=True)),
+        groups={name: float(each.max()) for name, each in of_groups.items()},
+        resemblance=_resemblance(np.array([each.log_odds for each in points]), breaks),
+        n_rows=watched.n_rows,
+        labels=watched.labels,
+    )
+
+
+class _Weighed(NamedTuple):
+    log_evidence: Floats
+    log_worth: Floats
+    """Of shape (events, measures, periods): of the bets that began in each period."""
+    values: Floats
+    """What was measured, of the same shape."""
+
+
+def _weighed(series: Sequence[Events | None]) -> _Weighed:
+    """Weigh the evidence of all events and measures together: half for the most probable class, half for all."""
+    n = max(len(events) for events in series if events is not None)
+    of_event = np.array([1.0]) if n == 1 else np.array([0.5, *[0.5 / (n - 1)] * (n - 1)])
+    shares = np.log(np.outer(of_event, MEASURE_WEIGHTS))[:, :, None]
+    values = np.stack([measured([None if each is None else each[event] for each in series]) for event in range(n)])
+    two_sided = rank_evidence(values[:, :-1].reshape(-1, len(series)))
+    one_sided = rank_evidence(values[:, -1], upward_only=True)
+    evidence, worth = (
+        np.concatenate([both.reshape(n, -1, len(series)), one[:, None]], axis=1) + shares
+        for both, one in zip(two_sided, one_sided, strict=True)
+    )
+    return _Weighed(np.asarray(logsumexp(evidence, axis=(0, 1))), worth, values)
+
+
+def _clearest(found: _Weighed, began: int) -> tuple[int, int]:
+    """Choose the measure with the strongest evidence, and the event for which it changed most.
+
+    That is in standard deviations of the periods before: ranks of clear changes are alike, and so is their evidence.
+    """
+    worth = logsumexp(found.log_worth, axis=2)
+    measure = int(np.argmax(logsumexp(worth, axis=0)))
+    values, worth = found.values[:, measure], worth[:, measure]
+    before, since = values[:, :began], values[:, began:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # numbers of no period
+        change = np.abs(np.nanmean(since, axis=1) - np.nanmean(before, axis=1)) / np.nanstd(before, axis=1)
+    clear = worth >= worth.max() - _AS_CLEAR
+    return int(np.argmax(np.where(clear, np.nan_to_num(change, nan=0.0, posinf=np.inf), -1.0))), measure
+
+
+def _alarm(
+    watched: History,
+    evidence: Floats,
+    of_groups: Mapping[str, Floats],
+    whole: Sequence[Events | None],
+    limit: float,
+) -> Shift | None:
+    """Say what changed, from the periods up to the strongest evidence."""
+    episode = last_episode(evidence, limit)
+    if episode is None:
+        return None
+    first, until = episode
+    groups = named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit)
+    series = [of_groups_together(period.groups, groups) for period in watched.periods] if groups else whole
+    found = _weighed(series[: until + 1])
+    began = beginning_of(logsumexp(found.log_worth, axis=(0, 1)))
+    event, measure = _clearest(found, began.most_probable)
+    counts = [None if events is None else events[event] for events in series[: until + 1]]
+    before, after = (_there(some) for some in (counts[: began.most_probable], counts[began.most_probable :]))
+    return Shift(
+        period=watched.names[first],
+        began=watched.names[began.most_probable],
+        probable=tuple(watched.names[at] for at in began.probable.tolist()),
+        until=watched.names[until],
+        log_evidence=float(evidence[until]),
+        groups=groups,
+        event=event_name(watched.labels, event),
+        measure=MEASURES[measure],
+        before=summary_of(before),
+        since=summary_of(after),
+        moved=usual_shares(counts)[0].moved(before, after),
+        rows_a_period=(_rows(before), _rows(after)),
+    )
+
+
+def _there(series: Sequence[EventCounts | None]) -> list[EventCounts]:
+    return [each for each in series if each is not None and each.rows]
+
+
+def _rows(periods: Sequence[EventCounts]) -> float:
+    return sum(each.rows for each in periods) / len(periods)
+
+
+def _resemblance(values: Floats, breaks: Sequence[int]) -> tuple[float, float]:
+    """Correlate the ranks of successive periods, without the change itself, with the p-value of independent ones."""
+    products = squares = 0.0
+    pairs = 0
+    for start, end in pairwise([0, *breaks, len(values)]):
+        some = values[start:end][~np.isnan(values[start:end])]
+        if some.size > 2:
+            centred = rankdata(some) - (some.size + 1) / 2
+            products += float(centred[:-1] @ centred[1:]) / some.size**2
+            squares += float(centred @ centred) / some.size**2
+            pairs += some.size
+    if not squares:
+        return math.nan, math.nan
+    return products / squares, float(norm.sf(products / squares * math.sqrt(pairs)))

@@ -1,0 +1,124 @@
+"""What became of the predictions alone: `Drift`, made by `drift`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._lib.typing import Floats, ReadOnlyArrays
+from .._version import __version__
+from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import JsonResult, Naming
+from .measures import BinShare, PredictionSummary
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+class DriftPoint(NamedTuple):
+    """The predictions of one period; of the most probable class with more than two classes."""
+
+    period: str
+    rows: int
+    mean: float
+    """Mean predicted probability, without predictions of exactly 0 or 1."""
+    log_odds: float
+    """Mean of the log-odds."""
+    spread: float
+    """Standard deviation of the log-odds."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The predictions changed."""
+
+    period: str
+    """The period after which the evidence reached its limit."""
+    began: str
+    """The period in which it most probably began."""
+    probable: tuple[str, ...]
+    """The smallest set of periods in which it began with a posterior probability of 95%."""
+    until: str
+    """The period after which the evidence was strongest."""
+    log_evidence: float
+    """Natural logarithm of the evidence after that period."""
+    groups: tuple[str, ...]
+    """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
+    event: str
+    """With more than two classes, that whose predictions changed: "most probable class", or a class."""
+    measure: str
+    """By what it was seen most clearly: the "mean" or the "spread" of the log-odds, or the "shares" in bins."""
+    before: PredictionSummary
+    since: PredictionSummary
+    """Mean and spread over the periods before ``began``, and from it to ``until``."""
+    moved: BinShare
+    """The bin whose share changed most."""
+    rows_a_period: tuple[float, float]
+    """Mean number of predictions a period, before and since."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drift(ReadOnlyArrays, JsonResult):
+    """Whether the predictions changed. Made by `drift`; ``bool(found)`` is whether there is no alarm.
+
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    periods: tuple[str, ...]
+    log_evidence: Floats
+    """Natural logarithm of the evidence that the predictions changed, after each period. Larger is stronger."""
+    alarm: Shift | None
+    level: float
+    """Largest probability of ever a false alarm; the limit of the evidence is 1/level."""
+    points: tuple[DriftPoint, ...]
+    """Mean and spread of each period."""
+    groups: dict[str, float]
+    """The largest log evidence of each group by itself."""
+    resemblance: tuple[float, float]
+    """Rank correlation of the mean log-odds of successive periods, without the change itself, and its p-value; if it is
+    clearly above 0, periods are not exchangeable and alarms may be false."""
+    n_rows: int
+    labels: tuple[Label | None, ...]
+    version: str = __version__
+
+    def __bool__(self) -> bool:
+        """Whether there is no alarm."""
+        return self.alarm is None
+
+    @property
+    def log_limit(self) -> float:
+        """Natural logarithm of the evidence at which there is an alarm."""
+        return -math.log(self.level)
+
+    def frame(self) -> pl.DataFrame:
+        """Give one row a period, as a polars DataFrame."""
+        import polars as pl
+
+        columns: dict[str, Any] = {name: [getattr(e, name) for e in self.points] for name in DriftPoint._fields}
+        return pl.DataFrame({**columns, "log_evidence": self.log_evidence})
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """Draw the evidence, the mean and the spread of the log-odds over time."""
+        from .describe_drift import drift_charts
+        from .describe_over_time import draw_charts
+
+        return draw_charts(drift_charts(self), figure)
+
+    def plot_size(self) -> tuple[float, float]:
+        """Width and height, in inches, that suit the picture."""
+        from .describe_drift import drift_charts
+        from .describe_over_time import charts_size
+
+        return charts_size(drift_charts(self))
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Drift over {len(self.periods):,} periods: {'no alarm' if self else 'alarm'}>"
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_drift import drift_document
+
+        return drift_document(self, naming, brief=brief)
