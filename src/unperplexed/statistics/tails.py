@@ -7,7 +7,7 @@ that they are left to degrees of freedom that these have no formula for.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -15,8 +15,6 @@ import numpy as np
 from .._lib.typing import Bools, Floats
 
 _NORMAL = NormalDist()
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 _EPSILON, _LARGEST = 2.0**-53, 200.0
 """Terms that are smaller change nothing; gamma distributions of larger shapes would take many, and lose digits."""
@@ -98,10 +96,10 @@ def _gamma_by_integration(shape: float, x: float, *, above: bool) -> float:
 
     The density at t = shape (1 + u) is that of a normal value where u is small: exp(-shape (u - ln(1 + u))) / (1 + u).
     """
-    sd = 1 / math.sqrt(shape)
+    sd, (nodes, weights) = 1 / math.sqrt(shape), _legendre()
     first, side = x / shape - 1, 1.0 if x > shape else -1.0
     width = min(12 * sd, 40 * (1 + first) / max(shape * abs(first), 1e-9))
-    u = first + side * width * (_NODES + 1) / 2
+    u = first + side * width * (nodes + 1) / 2
     inside = u > -1
     small = np.abs(u) < _SERIES
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,8 +107,14 @@ def _gamma_by_integration(shape: float, x: float, *, above: bool) -> float:
     fall = np.where(small, _less_logarithm(np.where(small, u, 0.0)), exact)
     density = np.where(inside, np.exp(-shape * fall) / np.where(inside, 1 + u, 1.0), 0.0)
     stirling = (1 / 12 - (1 / 360 - 1 / (1260 * shape**2)) / shape**2) / shape
-    beyond = width / 2 * float(_WEIGHTS @ density) * math.exp(-stirling) / (sd * math.sqrt(2 * math.pi))
+    beyond = width / 2 * float(weights @ density) * math.exp(-stirling) / (sd * math.sqrt(2 * math.pi))
     return beyond if (side > 0) == above else 1 - beyond
+
+
+@cache
+def _legendre() -> tuple[Floats, Floats]:
+    """Gauss-Legendre nodes and weights."""
+    return np.polynomial.legendre.leggauss(48)
 
 
 def _less_logarithm(u: Floats) -> Floats:
@@ -160,12 +164,12 @@ def _between(freedom: float, beyond: float) -> float:
 
     Over the angle atan(t / sqrt(freedom)) the density is a power of its cosine, which Gauss-Legendre nodes integrate.
     """
-    power, root = freedom - 1, math.sqrt(freedom)
+    power, root, (nodes, weights) = freedom - 1, math.sqrt(freedom), _legendre()
     constant = _gamma_ratio(freedom) / math.sqrt(math.pi)
     angle = math.atan(min(_far(freedom, normal_quantile(0.5 + beyond)), 30.0) / root)
     for _ in range(60):
-        cosines: Floats = np.cos((_NODES + 1) * (angle / 2))
-        found = constant * angle / 2 * float(_WEIGHTS @ cosines**power)
+        cosines: Floats = np.cos((nodes + 1) * (angle / 2))
+        found = constant * angle / 2 * float(weights @ cosines**power)
         step = (found - beyond) / (constant * math.cos(angle) ** power)
         angle = min(max(angle - step, angle / 4), (angle + math.pi / 2) / 2)
         if abs(step) < 1e-15 + 1e-13 * angle:
