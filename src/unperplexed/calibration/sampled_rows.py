@@ -98,18 +98,18 @@ class ClassRows:
         rows = float(total.sum() / self.at.shape[1])
         curve = np.minimum(curve * (rows / float(total @ curve)), 1.0)
         happened = total * curve
-        company = self._company(observed, by_cell) if like is None else (like.company, like.covariance)
-        return ClassWorld(curve, Counts(happened, total - happened), self.fine, *company)
+        company, root = (like.company, like.root) if like is not None else self._company(observed, by_cell, rows)
+        return ClassWorld(curve, Counts(happened, total - happened), self.fine, company, root)
 
     @cached_property
     def _second(self) -> Floats:
         """Sums of products of a row's numbers of pairs."""
         return self._crossed(np.broadcast_to(self.count[:, None], self.at.shape))
 
-    def _company(self, observed: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """Give the mean number of missed pairs by cell, given the cell of the observed class, and their covariance.
+    def _company(self, observed: Floats, n: Floats, drawn: float) -> tuple[Floats, Floats]:
+        """Give the mean number of missed pairs by cell, given the cell of the observed class, and covariances' root.
 
-        The covariance is that about these means, of one row. ``n`` is what is observed in each coarse cell.
+        These are about the means, of the rows of a sample. ``n`` is what is observed in each coarse cell.
         """
         rows = float(self.count.sum())
         crossed = self._crossed(observed)
@@ -117,7 +117,9 @@ class ClassRows:
         company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
         company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
         second = self._second - crossed - crossed.T + np.diag(n)
-        return company, (second - (company * n[:, None]).T @ company) / rows
+        covariance = (second - (company * n[:, None]).T @ company) / rows
+        values, vectors = np.linalg.eigh(covariance * max(round(drawn), 1))
+        return company, vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ class ClassWorld:
     fine: Ints
     company: Floats
     """Mean missed pairs in coarse cells (columns) of a row whose observed class is in a coarse cell (rows)."""
-    covariance: Floats
-    """Covariance of one row's missed pairs in coarse cells, about these means."""
+    root: Floats
+    """Its product with its transpose: the covariance of missed pairs of a sample, in coarse cells about these means."""
 
     def drawn(self, n: int, rng: np.random.Generator) -> Counts:
         """Draw n samples of a whole number of rows, scaled to the weight of what is expected."""
@@ -147,8 +149,7 @@ class ClassWorld:
         usual = np.bincount(self.fine, happened * share, size) @ self.company
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(usual > 0, np.maximum(by_cell @ self.company, 0.0) * (level / usual), level)
-        values, vectors = np.linalg.eigh(self.covariance * rows)
-        noise = rng.standard_normal((n, size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        noise = rng.standard_normal((n, size)) @ self.root.T
         few = level < _FEW
         coarse = np.maximum(np.rint(mean + noise), 0.0)
         coarse[:, few] = rng.poisson(mean[:, few])
