@@ -402,6 +402,7 @@ def main() -> None:
     parser.add_argument("--memory-of", choices=["multiclass", "binary"], help=argparse.SUPPRESS)
     parser.add_argument("--lines", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes find bytecode, as in an installed package
     if arguments.memory_of:
         print(memory_here(arguments.memory_of))
         return

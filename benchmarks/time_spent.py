@@ -13,6 +13,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -69,7 +70,7 @@ def run_here(arguments: list[str]) -> dict[str, float]:
     spent["loading"] = last = time.process_time()
     signal.signal(signal.SIGPROF, asked)
     signal.setitimer(signal.ITIMER_PROF, 0.001, 0.001)
-    from unperplexed.cli.parser import main
+    from unperplexed.cli import main
 
     with contextlib.redirect_stdout(io.StringIO()):
         main(arguments)
@@ -204,6 +205,7 @@ def main() -> None:
     if arguments.here:
         print(json.dumps(run_here(json.loads(arguments.here))))
         return
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that processes find bytecode, as in an installed package
     rows = []
     print("| case | process | step | seconds |\n|---|---|---|---|")
     for case, process, step, seconds in measured(arguments.runs):

@@ -90,8 +90,23 @@ def test_counting_files_loads_no_other_engine():
 
 @pytest.mark.slow
 def test_assessing_arrays_loads_neither_files_nor_pictures():
-    loaded = loaded_by("import unperplexed; print(unperplexed.assess([1, 0], [0.6, 0.3], resamples=40))")
-    assert not {"polars", "matplotlib", "pandas", "sklearn"} & loaded
+    loaded = loaded_by(
+        "import unperplexed; print(unperplexed.assess([1, 0, 0] * 5, [0.6, 0.3, 0.5] * 5, resamples=40))"
+    )
+    assert not {"polars", "matplotlib", "pandas", "sklearn", "scipy"} & loaded
+
+
+@pytest.mark.slow
+def test_assessing_overconfident_classes_loads_no_scipy():
+    """The diagnosis fits maps, and the remedy too."""
+    code = """
+import numpy as np, unperplexed
+rng = np.random.default_rng(0)
+p = rng.dirichlet(np.ones(4), 600)
+y = (p.cumsum(axis=1) < rng.uniform(size=(600, 1))).sum(axis=1).clip(max=3)
+q = p**2 * [1, 1, 2, 1]
+print(unperplexed.assess(y, q / q.sum(axis=1, keepdims=True), resamples=40))"""
+    assert not {"polars", "matplotlib", "pandas", "sklearn", "scipy"} & loaded_by(code)
 
 
 @pytest.mark.parametrize(("package", "name"), FUNCTIONS)

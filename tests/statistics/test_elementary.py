@@ -33,3 +33,10 @@ def test_values_are_those_of_scipy(name, arguments):
 def test_log_gamma_of_a_few_numbers():
     x = np.array([0.5, 1.0, 7.0, 1e6])
     np.testing.assert_allclose(elementary.log_gamma(x), special.gammaln(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 32, 33])
+@pytest.mark.parametrize("of", [np.add, np.maximum])
+def test_rows_are_reduced_as_by_numpy(columns, of, rng):
+    x = rng.normal(size=(7, columns))
+    np.testing.assert_allclose(elementary.of_rows(of, x), of.reduce(x, axis=1)[:, None], rtol=1e-13, atol=1e-14)

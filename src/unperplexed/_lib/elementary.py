@@ -6,6 +6,7 @@ No warnings are given where a result is infinite or NaN.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,14 @@ def expit(x: Any) -> Any:
 def log_expit(x: Any) -> Any:
     """Logarithm of the probability of log-odds."""
     return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))
+
+
+def of_rows(of: np.ufunc, x: Any) -> Any:
+    """Reduce each row to one number, a column: few columns one by one, as NumPy takes long over short rows."""
+    return (reduce(of, x.T) if 0 < x.shape[1] <= _FEW else of.reduce(x, axis=1))[:, None]
+
+
+_FEW = 32
 
 
 def logit(p: Any) -> Any:

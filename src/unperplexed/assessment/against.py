@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
-from ..pairing.skill import BASE_RATE, skill, skill_rules
-from ..pairing.skill_result import Skill
 from .settings import AssessmentSettings
+
+if TYPE_CHECKING:
+    from ..pairing.skill_result import Skill
 
 FORECASTS, BASELINE = "forecasts", "the baseline"
 """Names of what is compared."""
@@ -27,6 +28,8 @@ def skill_against(
     """Compare forecasts with a baseline: "base-rate", a climatology, or other probabilities; None without any."""
     if baseline is None and climatology is None:
         return None
+    from ..pairing.skill import BASE_RATE, skill, skill_rules  # which most assessments do without
+
     named = {FORECASTS: y_prob}
     if isinstance(baseline, str) and baseline != BASE_RATE:
         raise InputError(

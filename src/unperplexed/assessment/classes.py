@@ -14,6 +14,7 @@ from ..calibration.estimators import Estimate
 from ..forecasts.labels import Label
 from ..statistics.averages import Averages, divergence_probability, slope, spread
 from ..statistics.means import Limit, apply_limit, means_of_runs
+from ..statistics.tails import gamma_tails
 from ..tally.class_tables import ClassPairs
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
@@ -265,11 +266,8 @@ def _p_values(off: Floats, variance: Floats, third: Floats) -> Floats:
 
 def _gamma_tail(z: Floats, skewness: Floats) -> Floats:
     """How much of a gamma distribution, shifted to mean 0 and scaled to variance 1, lies above z."""
-    from scipy.special import gammainc, gammaincc
-
-    side, shape = np.where(skewness < 0, -1.0, 1.0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
-    at = np.maximum(shape + side * z * np.sqrt(shape), 0)
-    return np.asarray(np.where(side > 0, gammaincc(shape, at), gammainc(shape, at)))
+    above, shape = ~(skewness < 0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
+    return gamma_tails(shape, np.maximum(shape + np.where(above, 1.0, -1.0) * z * np.sqrt(shape), 0), above)
 
 
 _NO_SKEWNESS = 1e-4

@@ -20,6 +20,9 @@ from .worlds import Counts
 _FEW = 30.0
 """A count that is expected to be smaller is drawn as a Poisson one, not as a normal one."""
 
+_MANY = 16
+"""With more classes, products of a row's pairs are summed as products of matrices."""
+
 _PRIOR = 4.0
 """So many pairs say that the probabilities of a row sum to 1 as they are."""
 
@@ -30,8 +33,10 @@ class ClassRows:
 
     count: Floats
     """How often each row was kept."""
-    pairs: Floats
-    """How many of its probabilities are in each coarse cell, one row a row."""
+    at: Ints
+    """Coarse cell of each of its probabilities, one row a row."""
+    size: int
+    """How many coarse cells there are."""
     fine: Ints
     """Coarse cell of each fine cell, from 0 and increasing."""
     complete: bool
@@ -46,50 +51,75 @@ class ClassRows:
         """Count kept rows in coarse cells; ``codes`` are those of the fine cells, in increasing order."""
         coarse, fine = np.unique(codes, return_inverse=True)
         at = np.minimum(np.searchsorted(coarse, sample.cells), coarse.size - 1)
-        flat = at + coarse.size * np.arange(len(at))[:, None]
-        pairs = np.bincount(flat.reshape(-1), minlength=len(at) * coarse.size).reshape(len(at), coarse.size)
-        return ClassRows(sample.count, pairs.astype(np.float64), fine, complete)
+        return ClassRows(sample.count, at, coarse.size, fine, complete)
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """How many of its probabilities are in each coarse cell, one row a row."""
+        return self._by_cell(np.ones(self.at.shape))
+
+    def _by_cell(self, each: Floats) -> Floats:
+        """Sum what each probability has over the coarse cells of its row."""
+        n = len(self.at)
+        flat = self.at + self.size * np.arange(n)[:, None]
+        return np.bincount(flat.reshape(-1), each.reshape(-1), n * self.size).reshape(n, self.size).astype(np.float64)
+
+    def _sums(self, each: Floats) -> Floats:
+        """Sum what each probability has over the coarse cells of all rows."""
+        return np.bincount(self.at.reshape(-1), each.reshape(-1), self.size).astype(np.float64)
+
+    def _crossed(self, each: Floats) -> Floats:
+        """Sum what each probability has (rows: its coarse cell) over all pairs of its row (columns)."""
+        if self.at.shape[1] > _MANY:
+            return np.asarray(self._by_cell(each).T @ self.pairs)
+        both = (self.at * self.size)[:, :, None] + self.at[:, None, :]
+        weights = np.broadcast_to(each[:, :, None], both.shape)
+        found = np.bincount(both.reshape(-1), weights.reshape(-1), self.size**2)
+        return found.reshape(self.size, self.size).astype(np.float64)
 
     def world(self, curve: Floats, total: Floats, like: ClassWorld | None = None) -> ClassWorld:
         """Make the world in which a class occurs in its row in proportion to a curve over the fine cells.
 
         The other pairs of a row may be those of a world of the same rows in other fine cells.
         """
-        size = self.pairs.shape[1]
+        size = self.size
         pairs = np.bincount(self.fine, total, size)
         level = np.bincount(self.fine, total * curve, size) / pairs  # of each coarse cell
-        by_row = self.pairs * level
-        sums = by_row.sum(axis=1, keepdims=True)
-        observed = np.divide(by_row, sums, out=self.pairs / self.pairs.sum(axis=1, keepdims=True), where=sums > 0)
-        prior = 0.0 if self.complete else _PRIOR
-        expected = self.count @ by_row + prior * level
+        chance = level[self.at]
+        sums = chance.sum(axis=1, keepdims=True)
+        observed = self.count[:, None] * np.divide(
+            chance, sums, out=np.full(chance.shape, 1 / chance.shape[1]), where=sums > 0
+        )
+        by_cell, prior = self._sums(observed), 0.0 if self.complete else _PRIOR
+        expected = self._sums(self.count[:, None] * chance) + prior * level
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = (self.count @ observed + prior * level) / expected
+            factor = (by_cell + prior * level) / expected
         curve = np.minimum(curve * np.where(expected > 0, factor, 1.0)[self.fine], 1.0)
-        rows = float(total.sum() / self.pairs.sum(axis=1)[0])
+        rows = float(total.sum() / self.at.shape[1])
         curve = np.minimum(curve * (rows / float(total @ curve)), 1.0)
         happened = total * curve
-        company = self._company(observed) if like is None else (like.company, like.covariance)
-        return ClassWorld(curve, Counts(happened, total - happened), self.fine, *company)
+        company, root = (like.company, like.root) if like is not None else self._company(observed, by_cell, rows)
+        return ClassWorld(curve, Counts(happened, total - happened), self.fine, company, root)
 
     @cached_property
     def _second(self) -> Floats:
         """Sums of products of a row's numbers of pairs."""
-        return (self.pairs * self.count[:, None]).T @ self.pairs
+        return self._crossed(np.broadcast_to(self.count[:, None], self.at.shape))
 
-    def _company(self, observed: Floats) -> tuple[Floats, Floats]:
-        """Give the mean number of missed pairs by cell, given the cell of the observed class, and their covariance.
+    def _company(self, observed: Floats, n: Floats, drawn: float) -> tuple[Floats, Floats]:
+        """Give the mean number of missed pairs by cell, given the cell of the observed class, and covariances' root.
 
-        The covariance is that about these means, of one row.
+        These are about the means, of the rows of a sample. ``n`` is what is observed in each coarse cell.
         """
-        weighted = observed * self.count[:, None]
-        n, rows = weighted.sum(axis=0), float(self.count.sum())
-        crossed = weighted.T @ self.pairs
-        overall = self.count @ self.pairs / rows
+        rows = float(self.count.sum())
+        crossed = self._crossed(observed)
+        overall = self._sums(np.broadcast_to(self.count[:, None], self.at.shape)) / rows
         company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
         company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
         second = self._second - crossed - crossed.T + np.diag(n)
-        return company, (second - (company * n[:, None]).T @ company) / rows
+        covariance = (second - (company * n[:, None]).T @ company) / rows
+        values, vectors = np.linalg.eigh(covariance * max(round(drawn), 1))
+        return company, vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 @dataclass(frozen=True)
@@ -102,8 +132,8 @@ class ClassWorld:
     fine: Ints
     company: Floats
     """Mean missed pairs in coarse cells (columns) of a row whose observed class is in a coarse cell (rows)."""
-    covariance: Floats
-    """Covariance of one row's missed pairs in coarse cells, about these means."""
+    root: Floats
+    """Its product with its transpose: the covariance of missed pairs of a sample, in coarse cells about these means."""
 
     def drawn(self, n: int, rng: np.random.Generator) -> Counts:
         """Draw n samples of a whole number of rows, scaled to the weight of what is expected."""
@@ -119,8 +149,7 @@ class ClassWorld:
         usual = np.bincount(self.fine, happened * share, size) @ self.company
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(usual > 0, np.maximum(by_cell @ self.company, 0.0) * (level / usual), level)
-        values, vectors = np.linalg.eigh(self.covariance * rows)
-        noise = rng.standard_normal((n, size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        noise = rng.standard_normal((n, size)) @ self.root.T
         few = level < _FEW
         coarse = np.maximum(np.rint(mean + noise), 0.0)
         coarse[:, few] = rng.poisson(mean[:, few])

@@ -86,6 +86,8 @@ def log_means(orders: Floats, weight: Floats, value: Floats) -> Floats:
         for at, r in enumerate(orders.tolist()):
             if r == 0:
                 found[:, at] = geometric
+            elif r == 1:
+                found[:, at] = np.log(np.einsum("ij,ij->i", weight, seen))
             elif np.isinf(r):
                 found[:, at] = x.max(axis=1, initial=-np.inf, where=weight > 0) if r > 0 else 0.0
                 if r < 0:

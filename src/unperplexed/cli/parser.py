@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
 from .._lib.formatting import printable
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     listen()
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
-    parsed = _parser().parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    parsed = _parser(*words[:1]).parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     parsed.words = list(words)
     from . import commands
 
@@ -91,7 +91,11 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
 
 
-def _parser() -> argparse.ArgumentParser:
+Adding: TypeAlias = "Callable[[_Parser], object]"
+
+
+def _parser(only: str = "") -> argparse.ArgumentParser:
+    """Make the parser of all commands, or of one: to make the others takes longer than to parse."""
     from ..kernels.compiled import KERNEL  # refuses to be imported with settings that it does not know
 
     parser = _Parser(
@@ -104,98 +108,136 @@ def _parser() -> argparse.ArgumentParser:
     help_text = "print what makes the shell complete commands, options and names of files"
     parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh"), help=help_text)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _command(commands, "assess", "assess forecasts and outcomes").having(
-        options.add_input,
-        options.add_where,
-        options.add_settings,
-        options.add_sampling,
-        options.add_groups,
-        options.add_scores,
-        options.add_sorted_groups,
-        options.add_baseline,
-        options.add_recalibration,
-        options.add_picture_axes,
-        options.add_json,
-        options.add_plot,
-        options.add_report,
-    )
-    profile = _command(commands, "profile", "the risk profile and the means at other floors")
-    profile.having(
-        options.add_input,
-        options.add_where,
-        options.add_floor,
-        options.add_limit,
-        options.add_confidence,
-        options.add_groups,
-        options.add_orders,
-        options.add_json,
-        options.add_plot,
-    )
-    profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
-    scores = _command(commands, "scores", "mean scores by every scoring rule, with standard errors")
-    scores.having(options.add_input, options.add_where, options.add_group_columns, options.add_scores, options.add_json)
-    calibration = _command(commands, "calibration", "calibration errors and score decompositions")
-    calibration.having(
-        options.add_input,
-        options.add_where,
-        options.add_group_columns,
-        options.add_error_bins,
-        options.add_exact_limit,
-        options.add_json,
-    )
-    compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
-    compare.having(
-        partial(options.add_input, pairs=False),
-        options.add_pairing,
-        options.add_by,
-        options.add_baseline,
-        options.add_floor,
-        options.add_sampling,
-        options.add_scores,
-        options.add_sequential,
-        options.add_json,
-        options.add_plot,
-        options.add_report,
-    )
-    add_skill(_command(commands, "skill", "skill scores against a baseline, with paired intervals, also by group"))
-    add_ordered(_command(commands, "ordered", "ordered classes: each threshold as an event, PIT histogram, rank skill"))
-    recalibrate = _command(commands, "recalibrate", "fit a recalibration map, or apply one to forecasts")
-    recalibrate.having(
-        partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
-    )
-    add_pool(_command(commands, "pool", "combine several forecasters into one, or apply such a pool to new forecasts"))
-    add_decide(_command(commands, "decide", "choose a threshold from costs, and see what decisions there cost"))
-    add_lm(
-        _command(commands, "lm", "logs of language models: perplexity, bits per byte, questions, two models compared")
-    )
-    add_check(_command(commands, "check", "a gate: exit code 1 where forecasts do not meet what is required of them"))
-    add_monitor(_command(commands, "monitor", "watch calibration over time: an alarm when it broke, and since when"))
-    tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
-    tally.having(
-        options.add_input,
-        options.add_where,
-        options.add_scores,
-        options.add_counting,
-        options.add_tags,
-        options.add_tally_output,
-    )
-    merge = _command(commands, "merge", "add up tally files")
-    text = "add up even tallies of different data or models, or of periods that overlap"
-    merge.having(options.add_tallies, partial(options.add_mixed, text=text), options.add_tags, options.add_tally_output)
-    show = _command(commands, "show", "show the contents of a tally file")
-    show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
-    show.having(options.add_json)
-    demo = _command(commands, "demo", "assess a classifier of handwritten digits")
-    demo.having(
-        options.add_settings,
-        options.add_sampling,
-        options.add_scores,
-        options.add_picture_axes,
-        options.add_json,
-        options.add_plot,
-        options.add_report,
-    )
+    for name in [only] if only in _COMMANDS else _COMMANDS:
+        text, add = _COMMANDS[name]
+        add(_command(commands, name, text))
     return parser
+
+
+def _having(*adding: Callable[[argparse.ArgumentParser], None]) -> Adding:
+    return lambda command: [add(command) for add in adding]
+
+
+def _as_assessed(profile: argparse.ArgumentParser) -> None:
+    profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
+
+
+def _add_tally(show: argparse.ArgumentParser) -> None:
+    show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
+
+
+_MIXED = "add up even tallies of different data or models, or of periods that overlap"
+
+_COMMANDS: dict[str, tuple[str, Adding]] = {
+    "assess": (
+        "assess forecasts and outcomes",
+        _having(
+            options.add_input,
+            options.add_where,
+            options.add_settings,
+            options.add_sampling,
+            options.add_groups,
+            options.add_scores,
+            options.add_sorted_groups,
+            options.add_baseline,
+            options.add_recalibration,
+            options.add_picture_axes,
+            options.add_json,
+            options.add_plot,
+            options.add_report,
+        ),
+    ),
+    "profile": (
+        "the risk profile and the means at other floors",
+        _having(
+            options.add_input,
+            options.add_where,
+            options.add_floor,
+            options.add_limit,
+            options.add_confidence,
+            options.add_groups,
+            options.add_orders,
+            options.add_json,
+            options.add_plot,
+            _as_assessed,
+        ),
+    ),
+    "scores": (
+        "mean scores by every scoring rule, with standard errors",
+        _having(options.add_input, options.add_where, options.add_group_columns, options.add_scores, options.add_json),
+    ),
+    "calibration": (
+        "calibration errors and score decompositions",
+        _having(
+            options.add_input,
+            options.add_where,
+            options.add_group_columns,
+            options.add_error_bins,
+            options.add_exact_limit,
+            options.add_json,
+        ),
+    ),
+    "compare": (
+        "compare forecasters on the same rows, paired",
+        _having(
+            partial(options.add_input, pairs=False),
+            options.add_pairing,
+            options.add_by,
+            options.add_baseline,
+            options.add_floor,
+            options.add_sampling,
+            options.add_scores,
+            options.add_sequential,
+            options.add_json,
+            options.add_plot,
+            options.add_report,
+        ),
+    ),
+    "skill": ("skill scores against a baseline, with paired intervals, also by group", add_skill),
+    "ordered": ("ordered classes: each threshold as an event, PIT histogram, rank skill", add_ordered),
+    "recalibrate": (
+        "fit a recalibration map, or apply one to forecasts",
+        _having(
+            partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
+        ),
+    ),
+    "pool": ("combine several forecasters into one, or apply such a pool to new forecasts", add_pool),
+    "decide": ("choose a threshold from costs, and see what decisions there cost", add_decide),
+    "lm": ("logs of language models: perplexity, bits per byte, questions, two models compared", add_lm),
+    "check": ("a gate: exit code 1 where forecasts do not meet what is required of them", add_check),
+    "monitor": ("watch calibration over time: an alarm when it broke, and since when", add_monitor),
+    "tally": (
+        "count forecasts and outcomes into a tally file, to be merged or assessed",
+        _having(
+            options.add_input,
+            options.add_where,
+            options.add_scores,
+            options.add_counting,
+            options.add_tags,
+            options.add_tally_output,
+        ),
+    ),
+    "merge": (
+        "add up tally files",
+        _having(
+            options.add_tallies, partial(options.add_mixed, text=_MIXED), options.add_tags, options.add_tally_output
+        ),
+    ),
+    "show": ("show the contents of a tally file", _having(_add_tally, options.add_json)),
+    "demo": (
+        "assess a classifier of handwritten digits",
+        _having(
+            options.add_settings,
+            options.add_sampling,
+            options.add_scores,
+            options.add_picture_axes,
+            options.add_json,
+            options.add_plot,
+            options.add_report,
+        ),
+    ),
+}
+"""What each command does, and what gives it its options."""
 
 
 class _Completion(argparse.Action):
@@ -225,11 +267,6 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 class _Parser(argparse.ArgumentParser):
-    def having(self, *adding: Callable[[argparse.ArgumentParser], None]) -> None:
-        """Add options, in this order."""
-        for add in adding:
-            add(self)
-
     def format_help(self) -> str:
         """Show what is read before all other options."""
         self._action_groups.sort(key=lambda group: group.title not in _FIRST)

@@ -50,14 +50,14 @@ def skill(arguments: argparse.Namespace) -> None:
 
 def skill_beside(arguments: argparse.Namespace) -> Skill | None:
     """Give the skill of the forecasts that are assessed, if a baseline is named: their files are read again."""
+    a = arguments
+    if a.baseline is None:
+        return None
     from .._lib.errors import InputError
     from ..pairing.skill import skill_rules
     from ..sources.readers.formats import matching
     from .counting import tally_names
 
-    a = arguments
-    if a.baseline is None:
-        return None
     names = matching(a.files)
     once = [*tally_names(names, a), *(name for name in names if name == "-")]
     if once or a.engine != "local":

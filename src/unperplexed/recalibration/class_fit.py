@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.elementary import of_rows
 from .._lib.typing import Floats, Ints
 from .class_linear import BLOCK_ELEMENTS, PARTS, SMALLEST, FitRows, LinearMap, Parts, softmax
 from .class_scoring import FIXED, Ascent, Prior, maximized
@@ -72,7 +73,7 @@ def curvature(t: Floats, weights: Floats, e: float) -> Curvature:
     s = weights[:, None] * q
     if e:
         s *= (1 - e) ** 2 * q / mixed
-    h = s - 0.5 * s.sum(axis=1, keepdims=True) * q
+    h = s - 0.5 * of_rows(np.add, s) * q
     return Curvature(q, mixed, s, h)
 
 
@@ -254,7 +255,7 @@ class LinearFit:
         ratio = block.weights[:, None] * away / bent.mixed
         info[-1, -1] += scale**2 * float(np.vdot(ratio, away))
         x = (1 - e) * q * ratio
-        cross = scale * (x - q * x.sum(axis=1, keepdims=True))
+        cross = scale * (x - q * of_rows(np.add, x))
         info[-1, self.shared] += [float(np.vdot(cross, x)) for x in block.shared]
         info[-1, self.a] += cross.sum(axis=0)[: self.C * parts.biases]
         info[-1, self.v] += np.einsum("ij,ij->j", cross, block.z)[: self.C * parts.slopes]

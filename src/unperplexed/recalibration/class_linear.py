@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.elementary import of_rows
 from .._lib.typing import Floats, Ints
 from ..statistics.log_odds_tail import tail
 
@@ -131,9 +132,9 @@ class LinearMap:
 
 def softmax(t: Floats) -> Floats:
     """Return exp(t), each row divided by its sum."""
-    q: Floats = t - t.max(axis=1, keepdims=True)
+    q: Floats = t - of_rows(np.maximum, t)
     np.exp(q, out=q)
-    q /= q.sum(axis=1, keepdims=True)
+    q /= of_rows(np.add, q)
     return q
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .._lib.typing import Floats, Ints
+from ..statistics.definite import Factored
 
 FIXED = -1
 """Kind of a coefficient whose prior is fixed."""
@@ -106,20 +107,17 @@ def maximized(
     known : array of shape (k, k), optional
         Information of a similar likelihood near its maximum, which serves here too.
     """
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.linalg.lapack import dpotri
-
     at, near = of.ascent(theta), known is not None
     information = of.information(theta) if known is None else known
     for _ in range(_STEPS):
         precision = prior.precision
-        factor = cho_factor(information + np.diag(precision), lower=True, check_finite=False)
+        factored = Factored(information + np.diag(precision))
         pull = at.gradient - precision * theta
-        step = cho_solve(factor, pull, check_finite=False)
+        step = factored.solve(pull)
         expected, now = 0.5 * float(step @ pull), at.value - 0.5 * float(precision @ theta**2)
         theta, at = _line_search(of, theta, step, at, precision)
         gained = at.value - 0.5 * float(precision @ theta**2) - now
-        prior, still = prior.estimated(theta, np.diag(dpotri(factor[0], lower=1)[0]))
+        prior, still = prior.estimated(theta, factored.diagonal_of_inverse())
         if near and expected < enough and still:
             break
         surprising = expected >= enough and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]

@@ -112,7 +112,7 @@ def fit(
         ratio = np.divide(rise, both, out=np.zeros_like(rise), where=both > 0)
         gradient = x.T @ ((positive * if_false - negative * if_true) * ratio)
         information = (x * (counted.total * rise * ratio)[:, None]).T @ x
-        information[np.diag_indices_from(information)] *= 1 + 1e-9
+        information.flat[:: b.size + 1] *= 1 + 1e-9  # the diagonal
         information += 1e-10 * np.eye(b.size)
         left = float(counted.total @ rise)
         move, size, new = np.linalg.solve(information, gradient), 1.0, now

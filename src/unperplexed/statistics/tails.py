@@ -7,19 +7,23 @@ that they are left to degrees of freedom that these have no formula for.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
 
-from .._lib.typing import Floats
+from .._lib.typing import Bools, Floats
 
 _NORMAL = NormalDist()
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_EPSILON, _LARGEST = 2.0**-53, 200.0
+"""Terms that are smaller change nothing; gamma distributions of larger shapes would take many, and lose digits."""
 
-_EPSILON, _LARGEST = 2.0**-53, 1e4
-"""Terms that are smaller change nothing; gamma distributions of larger shapes would take too many."""
+_SERIES, _TERMS = 0.05, 14
+"""The logarithm of 1 + u is taken by so many terms of its series where u is smaller."""
+
+_BY_THEMSELVES = 200
+"""SciPy computes more tails than these sooner, the time to load it included."""
 
 _FEWEST, _MANY = 2.0, 2000.0
 """Degrees of freedom between which quantiles of Student's t are found by integration; above them by a series."""
@@ -36,25 +40,44 @@ def normal_quantile(share: float) -> float:
 
 
 def gamma_sf(shape: float, x: float) -> float:
-    """Probability that a gamma value of scale 1 exceeds x: by a series below the mean, by a continued fraction above.
+    """Probability that a gamma value of scale 1 exceeds x."""
+    return _gamma_tail(shape, x, above=True)
 
-    Abramowitz and Stegun 6.5.29 and 6.5.31, the latter evaluated by Lentz's method.
+
+def gamma_tails(shape: Floats, x: Floats, above: Bools) -> Floats:
+    """Probabilities that gamma values of scale 1 exceed x, or, where not ``above``, that they do not."""
+    if shape.size > _BY_THEMSELVES:
+        from scipy.special import gammainc, gammaincc
+
+        return np.asarray(np.where(above, gammaincc(shape, x), gammainc(shape, x)))
+    each = zip(shape.tolist(), x.tolist(), above.tolist(), strict=True)
+    return np.array([_gamma_tail(a, at, above=up) for a, at, up in each])
+
+
+def poisson_sf(count: float, expected: float) -> float:
+    """Probability that a Poisson value exceeds a count of at least 0."""
+    return _gamma_tail(count + 1, expected, above=False)
+
+
+def _gamma_tail(shape: float, x: float, *, above: bool) -> float:
+    """One side of a gamma distribution, as accurately where it is small.
+
+    By a series below the mean, and by a continued fraction above (Abramowitz and Stegun 6.5.29 and 6.5.31, the latter
+    evaluated by Lentz's method); for large shapes, of which these take many terms, by integration.
     """
-    if x <= 0:
-        return 1.0
-    if not 0 < shape <= _LARGEST or not math.isfinite(x):
-        from scipy.special import gammaincc
-
-        return float(gammaincc(shape, x))
+    if x <= 0 or math.isinf(x):
+        return float((x <= 0) == above)
+    if shape > _LARGEST:
+        return _gamma_by_integration(shape, x, above=above)
     front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
     if x < shape + 1:
         term = total = 1 / shape
-        above = shape
+        at = shape
         while term > total * _EPSILON:
-            above += 1
-            term *= x / above
+            at += 1
+            term *= x / at
             total += term
-        return 1 - front * total
+        return 1 - front * total if above else front * total
     at = x + 1 - shape
     c, d = math.inf, 1 / at
     found, k, change = d, 0, 0.0
@@ -65,7 +88,41 @@ def gamma_sf(shape: float, x: float) -> float:
         c = at + by / c
         change = c * d
         found *= change
-    return front * found
+    return front * found if above else 1 - front * found
+
+
+def _gamma_by_integration(shape: float, x: float, *, above: bool) -> float:
+    """The same by Gauss-Legendre nodes over the smaller side, as far as there is any density to speak of.
+
+    The density at t = shape (1 + u) is that of a normal value where u is small: exp(-shape (u - ln(1 + u))) / (1 + u).
+    """
+    sd, (nodes, weights) = 1 / math.sqrt(shape), _legendre()
+    first, side = x / shape - 1, 1.0 if x > shape else -1.0
+    width = min(12 * sd, 40 * (1 + first) / max(shape * abs(first), 1e-9))
+    u = first + side * width * (nodes + 1) / 2
+    inside = u > -1
+    small = np.abs(u) < _SERIES
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exact = u - np.log1p(u)
+    fall = np.where(small, _less_logarithm(np.where(small, u, 0.0)), exact)
+    density = np.where(inside, np.exp(-shape * fall) / np.where(inside, 1 + u, 1.0), 0.0)
+    stirling = (1 / 12 - (1 / 360 - 1 / (1260 * shape**2)) / shape**2) / shape
+    beyond = width / 2 * float(weights @ density) * math.exp(-stirling) / (sd * math.sqrt(2 * math.pi))
+    return beyond if (side > 0) == above else 1 - beyond
+
+
+@cache
+def _legendre() -> tuple[Floats, Floats]:
+    """Gauss-Legendre nodes and weights."""
+    return np.polynomial.legendre.leggauss(48)
+
+
+def _less_logarithm(u: Floats) -> Floats:
+    """Series of u - ln(1 + u) for small u, whose difference would lose digits."""
+    found: Floats = np.zeros_like(u)
+    for k in range(_TERMS, 1, -1):
+        found = u * found + (1 if k % 2 == 0 else -1) / k
+    return u * u * found
 
 
 def chi2_sf(freedom: float, x: float) -> float:
@@ -107,12 +164,12 @@ def _between(freedom: float, beyond: float) -> float:
 
     Over the angle atan(t / sqrt(freedom)) the density is a power of its cosine, which Gauss-Legendre nodes integrate.
     """
-    power, root = freedom - 1, math.sqrt(freedom)
+    power, root, (nodes, weights) = freedom - 1, math.sqrt(freedom), _legendre()
     constant = _gamma_ratio(freedom) / math.sqrt(math.pi)
     angle = math.atan(min(_far(freedom, normal_quantile(0.5 + beyond)), 30.0) / root)
     for _ in range(60):
-        cosines: Floats = np.cos((_NODES + 1) * (angle / 2))
-        found = constant * angle / 2 * float(_WEIGHTS @ cosines**power)
+        cosines: Floats = np.cos((nodes + 1) * (angle / 2))
+        found = constant * angle / 2 * float(weights @ cosines**power)
         step = (found - beyond) / (constant * math.cos(angle) ** power)
         angle = min(max(angle - step, angle / 4), (angle + math.pi / 2) / 2)
         if abs(step) < 1e-15 + 1e-13 * angle:

@@ -20,7 +20,7 @@ from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...statistics.log_odds_maps import NAMES, features
-from ...statistics.tails import chi2_sf, squared_normal_isf
+from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
 from .binary_clusters import Uncertain, effects_alone, uncertain
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
@@ -133,8 +133,6 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
     m, expected = float(wrong.sum()), float(counts @ expit(-np.abs(s)))
     if m < 0.5:
         return None
-    from scipy.special import pdtrc
-
     m = m if data.wrong_rows is None else float(data.wrong_rows)
     rows: tuple[int, ...] = ()
     if data.rows_at is not None:
@@ -146,7 +144,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
         certainty_words(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
-        p_value=float(pdtrc(0 if data.clusters else m - 1, expected)) if expected > 0 else 0.0,
+        p_value=poisson_sf(0 if data.clusters else m - 1, expected) if expected > 0 else 0.0,
         remedy="Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the"
         " data, mix the predictions with a small share of even odds (a lapse).",
         rows=rows,

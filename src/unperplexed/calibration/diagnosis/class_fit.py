@@ -8,7 +8,8 @@ import numpy as np
 
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
-from ...statistics.definite import definite
+from ...statistics.definite import Factored, definite
+from ...statistics.descent import minimized
 from .class_maps import (
     SCALARS,
     ClassMap,
@@ -70,34 +71,29 @@ class Fitter:
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
         """Maximise the likelihood with the prior, from a map of fewer errors; biases of some classes only, if given."""
-        from scipy.linalg import solve_triangular
-        from scipy.optimize import minimize
-
         scale = 1.0
         if "noise" in errors:
             noise, scale = noise_start(self.chunks, start, self.classes)
             start = ClassMap(start.confidence, start.tail, noise, start.biases)
         origin, prior = self._vector(start, errors), self.effect * precision(errors, self.classes, only, sd)
-        root = self._root(errors, prior, scale)
+        back = self._factored(errors, prior, scale).back
         reference = self.none.slopes.loglik
         last: tuple[ClassMap, Slopes, float] | None = None
 
         def objective(u: Floats) -> tuple[float, Floats]:
             nonlocal last
-            theta = origin + solve_triangular(root, u, trans="T", lower=True)
+            theta = origin + back.T @ u
             mapping = self._map(theta, errors)
             found = slopes(self.chunks, mapping, self.classes, tail="tail" in errors)
             penalty = 0.5 * float(prior @ theta**2)
             last = mapping, found, penalty
             slope = found.of(errors) - prior * theta
-            return reference - found.loglik + penalty, -solve_triangular(root, slope, lower=True)
+            return reference - found.loglik + penalty, -back @ slope
 
-        options = {"maxiter": 60, "ftol": 1e-7, "gtol": 0.01}
-        best = minimize(objective, np.zeros(len(origin)), jac=True, method="L-BFGS-B", options=options)
-        theta = origin + solve_triangular(root, best.x, trans="T", lower=True)
-        mapping = self._map(theta, errors)
+        best = minimized(objective, np.zeros(len(origin)), gain=1e-7, slope=0.01)
+        mapping = self._map(origin + back.T @ best, errors)
         if last is None or not np.array_equal(self._vector(last[0], errors), self._vector(mapping, errors)):
-            objective(best.x)
+            objective(best)
         assert last is not None
         return Fit(errors, *last)
 
@@ -105,8 +101,8 @@ class Fitter:
         """Fisher information on confidence, tail, the log-odds of the noise and all class biases; one pass."""
         return information(self.chunks.wide(), mapping, self.classes, biases)
 
-    def _root(self, errors: Errors, prior: Floats, noise: float) -> Floats:
-        """Cholesky factor of the information: in its coordinates all directions are about equally curved."""
+    def _factored(self, errors: Errors, prior: Floats, noise: float) -> Factored:
+        """Factored information: in the coordinates of its factor all directions are about equally curved."""
         places = {"confidence": [0], "tail": [1], "noise": [0], "bias": list(range(2, 2 + self.classes))}
         at = np.array([place for name in errors for place in places[name]])
         information = self._information[np.ix_(at, at)]
@@ -115,7 +111,7 @@ class Fitter:
             information[one], information[:, one] = 0.0, 0.0
             information[one, one] = max(noise, 0.1)
         information[np.diag_indices_from(information)] *= 1 + 1e-6
-        return np.asarray(np.linalg.cholesky(definite(information + np.diag(prior))))
+        return Factored(definite(information + np.diag(prior)))
 
     def _vector(self, mapping: ClassMap, errors: Errors) -> Floats:
         parts: list[Floats] = []

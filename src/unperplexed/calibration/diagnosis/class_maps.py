@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.elementary import expit
+from ..._lib.elementary import expit, of_rows
 from ..._lib.typing import AnyFloats, Floats
 from .class_rows import Chunk
 
@@ -36,13 +36,13 @@ class ClassMap:
             f += kind(self.tail) * chunk.tail()
         if self.biases is not None:
             f += self.biases.astype(kind)
-        f -= f.max(axis=1, keepdims=True)
+        f -= of_rows(np.maximum, f)
         return f
 
     def probabilities(self, chunk: Chunk) -> Floats:
         """Mended probabilities, without the noise."""
         q = np.exp(self.logits(chunk).astype(np.float64))
-        return np.asarray(q / q.sum(axis=1, keepdims=True))
+        return np.asarray(q / of_rows(np.add, q))
 
 
 class Slopes(NamedTuple):
@@ -125,7 +125,7 @@ def information(chunks: Iterable[Chunk], mapping: ClassMap, classes: int, biases
         if not biases:
             continue
         if e:
-            total[3:, 3:] -= (rho - 0.5 * rho.sum(axis=1, keepdims=True) * q).T @ q
+            total[3:, 3:] -= (rho - 0.5 * of_rows(np.add, rho) * q).T @ q
         else:
             root = q * np.sqrt(w)
             total[3:, 3:] -= 0.5 * (root.T @ root)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._lib.typing import Floats, Ints
-from ...statistics.definite import definite
+from ...statistics.definite import Factored, definite
 from ...tally.row_sample import RowSample
 from .class_curvature import Curvature
 from .class_fit import (
@@ -176,10 +175,8 @@ class _Biases:
     """The best class biases beside confidence and tail."""
 
     def __init__(self, seen: _Seen, prior: Floats) -> None:
-        from scipy.linalg import cho_factor, cho_solve
-
         self._score, self._across = seen.score, seen.across
-        self._solved = partial(cho_solve, cho_factor(definite(seen.known + np.diag(prior))))
+        self._solved = Factored(definite(seen.known + np.diag(prior))).solve
         self._bend = self._across.T @ self._solved(self._across)
 
     def at(self, shape: Floats) -> Floats:

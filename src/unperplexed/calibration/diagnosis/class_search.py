@@ -165,11 +165,9 @@ class Search:
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
         effect = self.gate.effect
-        from scipy.linalg import cho_factor, cho_solve
-
         score = self.found[errors].fit.slopes.bias
         precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
-        approximate = float(score @ cho_solve(cho_factor(definite(precision)), score)) / effect
+        approximate = float(score @ np.linalg.solve(definite(precision), score)) / effect
         return 1.5 * approximate + 10 < _bias_cost(self._variance, None, sd)
 
     def _forward(self, errors: Errors) -> Ints:

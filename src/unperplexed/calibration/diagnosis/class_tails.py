@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..._lib.typing import Floats
-from ...statistics.tails import normal_cdf, normal_quantile
+from ...statistics.tails import gamma_tails, normal_cdf, normal_quantile
 
 
 def upper_tail(count: Floats, n: Floats, p: Floats, step: float = 1.0) -> Floats:
@@ -96,15 +96,13 @@ def _saddlepoint(goal: Floats, n: Floats, p: Floats) -> Floats:
 
 def gamma_p_values(away: Floats, variance: Floats, third: Floats, step: float) -> Floats:
     """Two-sided p-values of counts so far from their expectation, as of a gamma distribution with these moments."""
-    from scipy.special import gammainc, gammaincc
-
     sd = np.sqrt(np.maximum(variance, 1e-12))
     z = np.maximum(np.abs(away) - step / 2, 0) / sd
     skewness = np.sign(away) * third / sd**3
     shape = 4 / np.maximum(skewness**2, 1e-8)  # below 1e-4 the gamma distribution is the normal one to four digits
-    side = np.where(skewness < 0, -1.0, 1.0)
-    at = np.maximum(shape + side * z * np.sqrt(shape), 0)
-    return np.asarray(np.minimum(2 * np.where(side > 0, gammaincc(shape, at), gammainc(shape, at)), 1))
+    above = skewness >= 0
+    at = np.maximum(shape + np.where(above, 1.0, -1.0) * z * np.sqrt(shape), 0)
+    return np.minimum(2 * gamma_tails(shape, at, above), 1)
 
 
 def hall(z: Floats, skewness: Floats) -> Floats:

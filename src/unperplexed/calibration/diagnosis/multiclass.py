@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._lib.typing import Floats
 from ...forecasts.labels import Label
-from ...statistics.tails import normal_quantile
+from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
 from . import class_words as say
@@ -211,9 +211,7 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     wrong = certain.wrong
     if not wrong:
         return ()
-    from scipy.special import pdtrc
-
-    p_value = float(pdtrc(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
+    p_value = poisson_sf(0 if clustered else wrong - 1, certain.expected) if certain.expected > 0 else 0.0
     words = certainty_words(wrong, certain.expected, certain.rows)
     remedy = say.remedy("certainty", math.nan)
     return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)
