@@ -36,6 +36,25 @@ def narrow(column: NDArray[Any]) -> np.dtype[Any]:
     return next((kind for kind in _NARROW if column.max() <= np.iinfo(kind).max), own)
 
 
+def compact(column: NDArray[Any]) -> tuple[bytes, dict[str, Any]]:
+    """Give a column in few bytes, and how they are to be read: their type, and whether they are steps from a number."""
+    kind, how = narrow(column), dict[str, Any]()
+    if column.dtype == np.int64 and column.size > 1 and (column[1:] >= column[:-1]).all():  # keys in order
+        steps = np.diff(column, prepend=column[:1])
+        if (of_steps := narrow(steps)).itemsize < kind.itemsize:
+            kind, how, column = of_steps, {"from": int(column[0])}, steps
+    if kind != column.dtype:
+        how["as"] = kind.str
+    return column.astype(kind).tobytes(), how
+
+
+def summed(steps: NDArray[Any], start: Any) -> NDArray[np.int64]:
+    """Give the column that is written in these steps."""
+    if not isinstance(start, int) or isinstance(start, bool) or not 0 <= start < 1 << 62:
+        raise ValueError("steps begin nowhere")
+    return np.cumsum(steps, dtype=np.int64) + start
+
+
 def packed(body: bytes) -> bytes:
     """Compress a section, or leave it as it is where that saves less than half: then its length is what is stored.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.typing import AnyFloats, Floats, Ints
+from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import (
     HALF_BITS,
     CellTotals,
@@ -20,6 +20,9 @@ from ..kernels.rows import (
     Rows,
     moments,
 )
+
+_KEPT = {"low": 1, "high": 2}
+"""Of two values of these columns the lesser and the greater is kept; others are added up."""
 
 
 class Pairs(NamedTuple):
@@ -62,6 +65,11 @@ class Keyed:
         """Take some of the entries."""
         return type(self)(*(getattr(self, f.name)[here] for f in fields(self)))
 
+    def ends_with(self, other: Self) -> bool:
+        """Whether the last entries are those of another table, all columns alike."""
+        start, names = self.key.size - other.key.size, [f.name for f in fields(self)]
+        return start >= 0 and all(np.array_equal(getattr(self, x)[start:], getattr(other, x)) for x in names)
+
     def merged(self) -> Self:
         """Add up entries with the same key, and sort by it."""
         key, inverse = self._distinct()
@@ -87,10 +95,20 @@ class Keyed:
         return key[new], which
 
     def __add__(self, other: Self) -> Self:
-        """Count both."""
+        """Count both, each of whose keys are distinct and in order."""
         if not self.key.size or not other.key.size:
             return self if self.key.size else other
-        return self.beside(other).merged()
+        if _kernel is None:
+            return self.beside(other).merged()
+        # Columns that are the same array in both, as the weights of rows that all weigh 1, are the same in the sum.
+        names = [f.name for f in fields(self)[1:]]
+        same = {name: (id(getattr(self, name)), id(getattr(other, name))) for name in names}
+        once = {found: name for name, found in reversed(same.items())}
+        columns = [[getattr(table, name) for name in once.values()] for table in (self, other)]
+        kept = [_KEPT.get(name, 0) for name in once.values()]
+        key, *sums = _kernel.added_tables(self.key, other.key, *columns, kept)
+        sum_of = dict(zip(once, sums, strict=True))
+        return type(self)(key, *(sum_of[same[name]] for name in names))
 
 
 @dataclass(frozen=True)
@@ -160,11 +178,11 @@ class Cells(PairTable):
 def freeze(value: Any) -> None:
     """Make the arrays in tables and in mappings of them read-only."""
     if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-    elif isinstance(value, Mapping):
+        value.setflags(write=False)
+    elif isinstance(value, dict):
         for each in value.values():
             freeze(each)
-    elif is_dataclass(value):
+    elif hasattr(value, "__dataclass_fields__") and hasattr(value, "__dict__"):
         freeze(vars(value))
 
 
