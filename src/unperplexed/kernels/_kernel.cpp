@@ -39,8 +39,7 @@ void bind_places(nb::module_& m) {
 
 template <class Key>
 void bind_tables(nb::module_& m) {
-    m.def("added_tables", &added_tables<Key>, nb::arg("first").noconvert(), nb::arg("second").noconvert(), nb::arg("of_first"),
-          nb::arg("of_second"), nb::arg("kept"));
+    m.def("added_tables", &added_tables<Key>, nb::arg("keys").noconvert(), nb::arg("columns"), nb::arg("kept"));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 // Tables of counts whose keys are in order, added up: Keyed of tally/tables.py. Tables of like data have nearly the same
-// keys, so that the entries of both go together in long runs.
+// keys, so that what is added goes in long runs.
 
 #pragma once
 
 #include <algorithm>
 #include <complex>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -12,99 +14,101 @@
 
 namespace {
 
-// So many entries from one place on in the first table, or in the second, or of both with the same keys.
+// So many entries of a table from one place on, and where in the sum they go.
 struct Run {
-    enum Of { FIRST, SECOND, BOTH } of;
-    Index first, second, size;
+    Index from, to, size;
 };
 
-INLINED bool before(double a, double b) { return a < b; }
-INLINED bool before(Index a, Index b) { return a < b; }
+template <class Key>
+INLINED bool before(Key a, Key b) {
+    return a < b;
+}
+template <>
 INLINED bool before(std::complex<double> a, std::complex<double> b) {
     return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
 }
 
 template <class Key>
-std::vector<Run> runs_of(const Key* a, Index of_a, const Key* b, Index of_b) {
+std::vector<Run> runs_of(const Key* keys, Index n, const std::vector<Key>& all) {
     std::vector<Run> runs;
+    const Index size = static_cast<Index>(all.size());
     Index i = 0, j = 0;
-    while (i < of_a && j < of_b) {
-        const Index first = i, second = j;
-        if (before(a[i], b[j])) {
-            while (i < of_a && before(a[i], b[j])) ++i;
-            runs.push_back({Run::FIRST, first, second, i - first});
-        } else if (before(b[j], a[i])) {
-            while (j < of_b && before(b[j], a[i])) ++j;
-            runs.push_back({Run::SECOND, first, second, j - second});
-        } else {
-            while (i < of_a && j < of_b && !before(a[i], b[j]) && !before(b[j], a[i])) ++i, ++j;
-            runs.push_back({Run::BOTH, first, second, i - first});
-        }
+    while (j < n) {
+        while (i < size && before(all[i], keys[j])) ++i;
+        const Run run{j, i, 0};
+        while (i < size && j < n && !before(keys[j], all[i]) && !before(all[i], keys[j])) ++i, ++j;
+        if (j == run.from) throw nb::value_error("added_tables: keys are out of order");
+        runs.push_back({run.from, run.to, j - run.from});
     }
-    if (i < of_a) runs.push_back({Run::FIRST, i, j, of_a - i});
-    if (j < of_b) runs.push_back({Run::SECOND, i, j, of_b - j});
     return runs;
 }
 
-template <class T, class Joined>
-std::unique_ptr<T[]> united(const std::vector<Run>& runs, Index size, const T* a, const T* b, Joined joined) {
-    std::unique_ptr<T[]> found(new T[size]);
-    T* to = found.get();
+template <class Joined>
+void join(const std::vector<Run>& runs, const double* column, double* sum, Joined joined) {
     for (const Run& run : runs) {
-        const T *x = a + run.first, *y = b + run.second;
-        if (run.of == Run::BOTH) {
-            for (Index k = 0; k < run.size; ++k) to[k] = joined(x[k], y[k]);
-        } else {
-            std::copy_n(run.of == Run::FIRST ? x : y, run.size, to);
-        }
-        to += run.size;
+        const double* x = column + run.from;
+        double* to = sum + run.to;
+        for (Index k = 0; k < run.size; ++k) to[k] = joined(to[k], x[k]);
     }
-    return found;
 }
 
 template <class T>
-nb::object array(std::unique_ptr<T[]> values, Index size) {
+nb::object array(std::unique_ptr<T[]> values, std::size_t size) {
     T* data = values.release();
     nb::capsule owner(data, [](void* at) noexcept { delete[] static_cast<T*>(at); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {static_cast<std::size_t>(size)}, owner));
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
-// Keys and columns of the sum. What comes of two values of a column with the same key: their sum, or the lesser or
-// greater one.
+// What comes of the values of a column with the same key: their sum, or the least or greatest one.
 enum Kept { SUM, LEAST, GREATEST };
 
+// Keys and columns of the sum of tables.
 template <class Key>
-nb::list added_tables(Vector<const Key> first, Vector<const Key> second, std::vector<Vector<const double>> of_first,
-                      std::vector<Vector<const double>> of_second, std::vector<int> kept) {
-    const Index n = first.shape(0), m = second.shape(0);
-    if (of_first.size() != kept.size() || of_second.size() != kept.size()) {
-        throw nb::value_error("added_tables: there are other columns");
+nb::list added_tables(std::vector<Vector<const Key>> keys, std::vector<std::vector<Vector<const double>>> columns,
+                      std::vector<int> kept) {
+    if (columns.size() != keys.size()) throw nb::value_error("added_tables: there are other tables");
+    for (std::size_t t = 0; t < keys.size(); ++t) {
+        const bool alike = std::all_of(columns[t].begin(), columns[t].end(),
+                                       [&](const auto& column) { return column.shape(0) == keys[t].shape(0); });
+        if (columns[t].size() != kept.size() || !alike) throw nb::value_error("added_tables: columns differ");
     }
-    for (std::size_t k = 0; k < kept.size(); ++k) {
-        if (static_cast<Index>(of_first[k].shape(0)) != n || static_cast<Index>(of_second[k].shape(0)) != m) {
-            throw nb::value_error("added_tables: columns differ in length");
-        }
-    }
-    Index size = 0;
-    std::unique_ptr<Key[]> keys;
-    std::vector<std::unique_ptr<double[]>> columns;
+    std::vector<Key> all;
+    std::vector<std::unique_ptr<double[]>> sums;
     {
         nb::gil_scoped_release released;
-        const std::vector<Run> runs = runs_of(first.data(), n, second.data(), m);
-        for (const Run& run : runs) size += run.size;
-        keys = united(runs, size, first.data(), second.data(), [](Key a, Key) { return a; });
-        for (std::size_t k = 0; k < kept.size(); ++k) {
-            const double *a = of_first[k].data(), *b = of_second[k].data();
-            columns.push_back(
-                kept[k] == SUM     ? united(runs, size, a, b, [](double x, double y) { return x + y; })
-                : kept[k] == LEAST ? united(runs, size, a, b, [](double x, double y) { return std::min(x, y); })
-                                   : united(runs, size, a, b, [](double x, double y) { return std::max(x, y); }));
+        for (const auto& each : keys) {
+            std::vector<Key> both;
+            both.reserve(std::max(all.size(), each.shape(0)));
+            const Key* first = each.data();
+            std::set_union(all.begin(), all.end(), first, first + each.shape(0), std::back_inserter(both), before<Key>);
+            all = std::move(both);
+        }
+        constexpr double NONE[] = {0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+        for (const int how : kept) {
+            sums.emplace_back(new double[all.size()]);
+            std::fill_n(sums.back().get(), all.size(), NONE[how == LEAST ? 1 : how == GREATEST ? 2 : 0]);
+        }
+        for (std::size_t t = 0; t < keys.size(); ++t) {
+            const std::vector<Run> runs = runs_of(keys[t].data(), keys[t].shape(0), all);
+            for (std::size_t k = 0; k < kept.size(); ++k) {
+                const double* column = columns[t][k].data();
+                double* sum = sums[k].get();
+                if (kept[k] == LEAST) {
+                    join(runs, column, sum, [](double a, double b) { return std::min(a, b); });
+                } else if (kept[k] == GREATEST) {
+                    join(runs, column, sum, [](double a, double b) { return std::max(a, b); });
+                } else {
+                    join(runs, column, sum, [](double a, double b) { return a + b; });
+                }
+            }
         }
     }
-    nb::list found;
-    found.append(array(std::move(keys), size));
-    for (auto& column : columns) found.append(array(std::move(column), size));
-    return found;
+    std::unique_ptr<Key[]> found(new Key[all.size()]);
+    std::copy(all.begin(), all.end(), found.get());
+    nb::list table;
+    table.append(array(std::move(found), all.size()));
+    for (auto& sum : sums) table.append(array(std::move(sum), all.size()));
+    return table;
 }
 
 }  // namespace

@@ -76,14 +76,16 @@ def check_counts(name: str, table: PairTable, grid: Grid, weighted: bool) -> Non
 
 def _check_cells(name: str, table: Cells, grid: Grid, some: Any) -> None:
     w, low, high, key, first = table.happened, table.low, table.high, table.key, table.first
-    empty = some | (np.isposinf(low) & np.isneginf(high))
-    require(empty.all(), f"{name!r}: a cell in which nothing happened has values")
-    inside = ~some | ((low <= high) & (grid.codes(low) == key) & (grid.codes(high) == key))
+    inside = (low <= high) & (grid.codes(low) == key) & (grid.codes(high) == key)
+    if not some.all():
+        empty = some | ((low == np.inf) & (high == -np.inf))
+        require(empty.all(), f"{name!r}: a cell in which nothing happened has values")
+        inside |= ~some
     require(inside.all(), f"{name!r}: values lie outside their cell")
     moments = (w, first, table.second_high, table.second_low)
-    require(all((column < _MOST_WEIGHT).all() for column in moments), f"{name!r}: places lie outside their cell")
-    # Where nothing happened the sums of places and their squares are 0 by this too.
-    last = (1 << grid.shift) - 1
+    require(all(column.max(initial=0) < _MOST_WEIGHT for column in moments), f"{name!r}: places lie outside their cell")
+    # Where nothing happened, this says that the sums of places and of their squares are 0.
+    last = ((1 << grid.shift) - 1) * (1 + _LOOSE)
     second = table.second_high * (1 << HALF_BITS) + table.second_low
-    possible = (first <= w * last * (1 + _LOOSE)) & (first * first <= w * second * (1 + _LOOSE))
-    require((possible & (second <= first * last * (1 + _LOOSE))).all(), f"{name!r}: places lie outside their cell")
+    possible = (first <= w * last) & (first * first <= w * second * (1 + _LOOSE)) & (second <= first * last)
+    require(possible.all(), f"{name!r}: places lie outside their cell")

@@ -55,11 +55,19 @@ def summed(steps: NDArray[Any], start: Any) -> NDArray[np.int64]:
     return np.cumsum(steps, dtype=np.int64) + start
 
 
+_PIECE, _EVERY = 1 << 10, 1 << 13
+"""Of a long section, pieces this long at these intervals show whether it is worth compressing."""
+
+
 def packed(body: bytes) -> bytes:
     """Compress a section, or leave it as it is where that saves less than half: then its length is what is stored.
 
     Tallies of 10^5 to 10^7 rows of two classes are a quarter to a third larger than if all were compressed, and read
     in less than half the time.
     """
+    if len(body) > 2 * _EVERY:
+        sample = b"".join(body[at : at + _PIECE] for at in range(0, len(body), _EVERY))
+        if len(zlib.compress(sample, 1)) > 0.7 * len(sample):
+            return body
     found = zlib.compress(body, 1)
     return found if 2 * len(found) < len(body) else body

@@ -70,7 +70,7 @@ rows of two classes are not kept by their outcome; up to 6 there is no part "dia
 every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16
 
 
 def tally_bytes(state: Mapping[str, Any]) -> bytes:

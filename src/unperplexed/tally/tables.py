@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,7 +23,7 @@ from ..kernels.rows import (
 )
 
 _KEPT = {"low": 1, "high": 2}
-"""Of two values of these columns the lesser and the greater is kept; others are added up."""
+"""Of the values of these columns the least and the greatest are kept; others are added up."""
 
 
 class Pairs(NamedTuple):
@@ -95,20 +96,26 @@ class Keyed:
         return key[new], which
 
     def __add__(self, other: Self) -> Self:
-        """Count both, each of whose keys are distinct and in order."""
-        if not self.key.size or not other.key.size:
-            return self if self.key.size else other
+        """Count both."""
+        return self.together([self, other])
+
+    @classmethod
+    def together(cls, tables: Sequence[Self]) -> Self:
+        """Count all of one or more tables, the keys of each of which are distinct and in order."""
+        some = [table for table in tables if table.key.size]
+        if len(some) < 2:
+            return some[0] if some else tables[0]
+        names = [f.name for f in fields(some[0])]
         if _kernel is None:
-            return self.beside(other).merged()
-        # Columns that are the same array in both, as the weights of rows that all weigh 1, are the same in the sum.
-        names = [f.name for f in fields(self)[1:]]
-        same = {name: (id(getattr(self, name)), id(getattr(other, name))) for name in names}
+            return type(some[0])(*(np.concatenate([getattr(each, name) for each in some]) for name in names)).merged()
+        # Columns that are one array in each table, as the weights of rows that all weigh 1, are one in the sum.
+        same = {name: tuple(id(getattr(each, name)) for each in some) for name in names[1:]}
         once = {found: name for name, found in reversed(same.items())}
-        columns = [[getattr(table, name) for name in once.values()] for table in (self, other)]
+        columns = [[getattr(each, name) for name in once.values()] for each in some]
         kept = [_KEPT.get(name, 0) for name in once.values()]
-        key, *sums = _kernel.added_tables(self.key, other.key, *columns, kept)
+        key, *sums = _kernel.added_tables([each.key for each in some], columns, kept)
         sum_of = dict(zip(once, sums, strict=True))
-        return type(self)(key, *(sum_of[same[name]] for name in names))
+        return type(some[0])(key, *(sum_of[same[name]] for name in names[1:]))
 
 
 @dataclass(frozen=True)
@@ -175,15 +182,15 @@ class Cells(PairTable):
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
 
 
-def freeze(value: Any) -> None:
-    """Make the arrays in tables and in mappings of them read-only."""
-    if isinstance(value, np.ndarray):
-        value.setflags(write=False)
-    elif isinstance(value, dict):
-        for each in value.values():
-            freeze(each)
-    elif hasattr(value, "__dataclass_fields__") and hasattr(value, "__dict__"):
-        freeze(vars(value))
+def freeze(values: Mapping[str, Any]) -> None:
+    """Make arrays, and those in tables and in mappings of them, read-only."""
+    for value in values.values():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        elif isinstance(value, dict):
+            freeze(value)
+        elif is_dataclass(value) and hasattr(value, "__dict__"):
+            freeze(vars(value))
 
 
 MOMENTS = ("first", "second_high", "second_low")
