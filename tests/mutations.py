@@ -34,7 +34,8 @@ from unperplexed.monitoring import History, monitor
 from unperplexed.recalibration import Pool
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 from unperplexed.tally.packing import packed
-from unperplexed.tally.serialization import _PREFIX, MAGIC, _Sections
+from unperplexed.tally.sections import Sections
+from unperplexed.tally.serialization import _PREFIX, MAGIC
 
 LONGEST = 20
 """Seconds after which a reading counts as one without end."""
@@ -230,7 +231,7 @@ NUMBERS = [0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan, 1e-320, 1e308, -0.
 def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
     """Change a value of the header, or numbers of a column, and seal it with a right checksum."""
     _, version, header_length, _, _ = _PREFIX.unpack(content[: _PREFIX.size])
-    good = _Sections(io.BytesIO(content), header_length, version)
+    good = Sections(io.BytesIO(content), _PREFIX.size, header_length, version < 8)
     header, sections = copy.deepcopy(good.header), []
     for at, section in good.places.values():
         sections.append(content[at : at + section["stored"]])

@@ -51,20 +51,23 @@ def rewritten(content, change):
 
 
 def older(content, change):
-    """The same bytes as earlier versions wrote them: no tags, all sections compressed and as wide as their types."""
+    """The same bytes as earlier versions wrote them: all columns as wide as their types, before version 8 no tags."""
     tally = Tally.from_bytes(content)
     columns = dict(_columns({f.name: getattr(tally, f.name) for f in fields(tally)}))
     labels = json.dumps(list(tally.labels), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     def wide(header, _, version):
-        bodies = []
-        for section in header["sections"]:
-            body = columns[section["name"]].tobytes() if section["name"] in columns else labels
-            bodies.append(zlib.compress(body, 1))
-            section.update(length=len(body), stored=len(bodies[-1]))
-        plain = [{k: x for k, x in section.items() if k not in ("as", "same")} for section in header["sections"]]
-        header = {k: x for k, x in header.items() if k != "tags"} | {"sections": plain}
-        return change(header, b"".join(bodies), version)
+        bodies = {"labels": labels} | {name: column.tobytes() for name, column in columns.items()}
+        all_packed = change(header, b"", version)[2] < 8
+        stored = {name: zlib.compress(body, 1) if all_packed else body for name, body in bodies.items()}
+        types = {"labels": "json"} | {name: column.dtype.str for name, column in columns.items()}
+        sections = [
+            {"name": name, "type": types[name], "length": len(body), "stored": len(stored[name])}
+            for name, body in bodies.items()
+        ]
+        header, body, version = change({**header, "sections": sections}, b"".join(stored.values()), version)
+        later = ("top_in_pairs", "tags") if all_packed else ("top_in_pairs",)
+        return {k: x for k, x in header.items() if k not in later}, body, version
 
     return rewritten(content, wide)
 

@@ -52,6 +52,17 @@ def test_each_group_is_assessed_as_if_it_were_alone(rows, result):
         result[6]
 
 
+def test_small_costs_of_rare_events_are_printed():
+    """One event in 10,000 rows, predicted three times as often: at the default floor ln(0.9999 / 0.9997) = 0.0002."""
+    y = np.tile(np.arange(10_000) == 0, 8).astype(int)
+    group = np.repeat(["calibrated", "overpredicted"], 40_000)
+    p = np.where(group == "calibrated", 0.0001, 0.0003)
+    result = assess_by(y, p, by=group, resamples=0)
+    assert result["overpredicted"].reported.geometric_accuracy < result["calibrated"].reported.geometric_accuracy
+    assert re.search(r"overpredicted.* 40,000 +\S+ +0\.0002 ", str(result))
+    assert re.search(r"\ncalibrated.* 40,000 +\S+ +0\.000 ", str(result))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

@@ -57,6 +57,16 @@ def test_counts_of_many_equal_values_do_not_overflow(rng, classes):
     assert total.sum() == total.max() == n * classes
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_cells_of_values(monkeypatch, rng, dtype):
+    edges = np.concatenate([EDGES[:15], 2.0 ** np.arange(-149.0, 0), [np.nextafter(0.5, 0), np.nextafter(0.5, 1)]])
+    values = np.concatenate([edges, 1 - edges, rng.uniform(size=500), 2.0 ** rng.uniform(-40, 0, 500)]).astype(dtype)
+    for bits in (3, 9, 20):
+        for each in (values, values[::2], values[:0]):
+            compiled, plain = both(monkeypatch, partial(Grid(bits).places, each))
+            np.testing.assert_array_equal(compiled, plain)
+
+
 def test_cells_of_what_happened(monkeypatch, rng):
     values = np.concatenate([EDGES[:15], rng.uniform(size=500), 2.0 ** rng.uniform(-40, 0, 500)])
     for weights in (None, rng.uniform(size=values.size)):

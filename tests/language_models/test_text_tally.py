@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from unperplexed import InputError
 from unperplexed.language_models import Text, TextTally, assess_texts
 from unperplexed.language_models.clustered_ratios import RatioSums
+from unperplexed.language_models.describe_texts import position_chart
 from unperplexed.statistics import generalized_mean
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
@@ -101,6 +102,19 @@ def test_the_loss_by_position_adds_up(rng):
     own = np.concatenate([each.log_probs[2:4] for each in texts])
     assert (third.last, third.tokens) == (4, own.size)
     assert third.bits_per_token == pytest.approx(-own.mean() / math.log(2))
+
+
+def test_the_chart_of_the_loss_by_position_has_round_ticks_that_hold_it(rng):
+    found = assess_texts(some_texts(rng))
+    y = position_chart(found).y
+    steps = np.diff([at for at, _ in y.ticks])
+    assert steps == pytest.approx(steps[0])
+    assert steps[0] / 10 ** math.floor(math.log10(steps[0]) + 1e-9) in (1, 2, 5)
+    assert [float(text) for _, text in y.ticks] == pytest.approx([at for at, _ in y.ticks])
+    ends = [each.interval.high for each in found.positions if math.isfinite(each.interval.high)]
+    assert y.low == 0
+    assert y.high >= max(each.bits_per_token for each in found.positions)
+    assert y.high >= max(ends)
 
 
 def test_the_most_surprising_tokens_and_documents_are_found(rng):

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import tracemalloc
 import zlib
 from dataclasses import fields, replace
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers import softmax_forecasts
-from spoiled_tallies import PARTS, put, rewritten, tallies, with_column
+from spoiled_tallies import PARTS, older, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
 from unperplexed.tally.serialization import _PREFIX, MAGIC, _columns, tally_state
 
@@ -60,13 +61,14 @@ def with_section(name, **changes):
 
 
 WRONG = {
-    "another version": (lambda h, b, _: (h, b, 9), "version 9 of the format"),
+    "another version": (lambda h, b, _: (h, b, 10), "version 10 of the format"),
     "no JSON": (lambda _, b, v: (b"{", b, v), "do not fit together"),
     "nested JSON": (lambda _, b, v: (b"[" * 10**6, b, v), "do not fit together"),
     "no sections": (lambda h, b, v: ({**h, "sections": []}, b, v), "do not fit together"),
     "other type": (with_section("pairs/key", type="O"), "do not fit together"),
     "stored as objects": (with_section("pairs/total", **{"as": "O"}), "do not fit together"),
     "stored wider": (with_section("pairs/total", **{"as": "<f8"}), "do not fit together"),
+    "steps of numbers": (with_section("pairs/total", **{"from": 0}), "do not fit together"),
     "repeats nothing": (with_section("pairs/total", same="pairs/nothing"), "do not fit together"),
     "repeats itself": (with_section("pairs/total", same="pairs/total"), "do not fit together"),
     "repeats another type": (with_section("pairs/total", same="pairs/key"), "do not fit together"),
@@ -95,6 +97,7 @@ WRONG = {
             "sources": [["a"], {"a": "b"}],
             "scores": [[], {"x": []}, {"x": [["1", "nan"]] * 3}, {"x": [["inf", "0"]] * 3}, {"x": [[1, 0]] * 3}],
             "top_tables": [3, ["1"], [-1], [10**9]],
+            "top_in_pairs": [None, 3, {"1": 1}, {"1": 0}, {"1": -1}, {"1": 10**9}, {"1": True}, {"1": 1.5}],
             "parts": [None, ["classes"], ["predictions"], "zz", ["zz"]],
             "exact_parts": [None, 3, ["classes"], ["shards"]],
             "sections": [{}, [{}], [[]]],
@@ -377,6 +380,42 @@ def test_a_rule_that_an_older_file_does_not_have_is_not_in_the_sum(rng):
     assert list(assess(older + newer, resamples=0).scores) == left
     with pytest.raises(InputError, match="different scores do not add up"):
         _ = older + Tally.of(y, p, parts=["shards"], scores=["power_score(2)"])
+
+
+def sections_of(content):
+    header_length = _PREFIX.unpack(content[: _PREFIX.size])[2]
+    header = json.loads(content[_PREFIX.size : _PREFIX.size + header_length])
+    return {section["name"]: section for section in header["sections"]}
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_top_label_pairs_that_are_the_last_of_all_pairs_are_not_written_again(rng, exact_limit):
+    """As those of one column are: a tie at 1/2 counts twice among the pairs, and is written."""
+    tally = Tally.of(rng.integers(0, 2, 500), np.append(rng.random(499), 0.5), exact_limit=exact_limit)
+    content = tally.to_bytes()
+    assert {name.split("/")[1] for name in sections_of(content) if name.startswith("top/")} == {"2"}
+    again = Tally.from_bytes(content)
+    assert vars(again.top_tables[1]).keys() == vars(tally.top_tables[1]).keys()
+    for name, column in vars(tally.top_tables[1]).items():
+        np.testing.assert_array_equal(getattr(again.top_tables[1], name), column)
+    several = Tally.of(*softmax_forecasts(rng, 500, 3), exact_limit=exact_limit)
+    assert "top/1/key" in sections_of(several.to_bytes())
+
+
+def test_keys_are_written_as_steps(rng):
+    tally = Tally.of(rng.integers(0, 2, 3000), rng.random(3000), exact_limit=0)
+    section = sections_of(tally.to_bytes())["pairs/key"]
+    assert section["from"] == tally.pairs_table.key[0]
+    assert section["stored"] == section["length"] < 2 * tally.pairs_table.key.size + 1
+    for start in (-1, 1.0, True, None, "1", 2**62):
+        with pytest.raises(InputError, match="do not fit together"):
+            Tally.from_bytes(rewritten(tally.to_bytes(), with_section("pairs/key", **{"from": start})))
+
+
+@pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))
+def test_files_of_version_8_write_every_table(rng, name):
+    tally = tallies(rng)[name].tagged(model="v7")
+    assert Tally.from_bytes(older(tally.to_bytes(), lambda h, b, _: (h, b, 8))).to_bytes() == tally.to_bytes()
 
 
 def test_the_classes_of_version_1_are_refused():

@@ -96,9 +96,9 @@ def groups_table(b: Breakdown) -> Table:
         ),
         Column("rows", [count(a.n_rows) for a in found]),
         Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
-        Column("standard error", [_three_decimals(group.standard_error) for group in of], detail=True),
+        Column("standard error", [_small(group.standard_error) for group in of], detail=True),
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
-        Column("cost in nats", [_three_decimals(group.cost) for group in of], meaning="ln(calibrated / predicted"
+        Column("cost in nats", [_small(group.cost) for group in of], meaning="ln(calibrated / predicted"
                " geometric accuracy). Smaller is better."),
         Column("share of the cost", ["100%", *(share(each.share) for each in shares)], meaning="Cost times rows, of the"
                " total over all groups."),
@@ -143,8 +143,12 @@ ORDERS = {
 _MOST_EMPTY = 3
 
 
-def _three_decimals(value: float) -> str:
-    return number(0.0 if abs(value) < 0.0005 else value)
+_ROUNDING = 1e-9
+"""Less than this comes of the last digits of averages."""
+
+
+def _small(value: float) -> str:
+    return number(0.0 if abs(value) < _ROUNDING else value)
 
 
 def _caption(b: Breakdown) -> str:

@@ -13,6 +13,7 @@
 #include "lines.hpp"
 #include "rows.hpp"
 #include "softmax.hpp"
+#include "tables.hpp"
 
 namespace {
 
@@ -28,6 +29,17 @@ void bind_column(nb::module_& m, const char* name) {
         .def("cells", &OneColumn<T>::cells)
         .def("cells_of_outcome", &OneColumn<T>::cells_of_outcome, nb::arg("positive"))
         .def_prop_ro("exact", &OneColumn<T>::exact);
+}
+
+template <class T>
+void bind_places(nb::module_& m) {
+    m.def("places", &places<T>, nb::arg("values").noconvert(), nb::arg("fraction_bits"), nb::arg("code"),
+          nb::arg("place"));
+}
+
+template <class Key>
+void bind_tables(nb::module_& m) {
+    m.def("added_tables", &added_tables<Key>, nb::arg("keys").noconvert(), nb::arg("columns"), nb::arg("kept"));
 }
 
 }  // namespace
@@ -58,6 +70,11 @@ NB_MODULE(_kernel, m) {
         .def(nb::init<Index>(), nb::arg("most"))
         .def("add", &Distinct::add, nb::arg("p"), nb::arg("weights").none())
         .def("columns", &Distinct::columns);
+    bind_places<float>(m);
+    bind_places<double>(m);
+    bind_tables<Index>(m);
+    bind_tables<double>(m);
+    bind_tables<std::complex<double>>(m);
     bind_column<float>(m, "Column32");
     bind_column<double>(m, "Column64");
 }

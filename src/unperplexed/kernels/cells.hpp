@@ -40,6 +40,33 @@ struct Grid {
     }
 };
 
+// Cell of each probability, and its place there.
+template <class T>
+INLINED void places_of(const T* x, Index n, const Grid& grid, Index* code, Index* place) {
+    for (Index k = 0; k < n; ++k) {
+        const auto found = grid.of(x[k]);
+        code[k] = found.code;
+        place[k] = found.place;
+    }
+}
+
+DISPATCHED void places_in(const float* x, Index n, Grid grid, Index* code, Index* place) {
+    places_of(x, n, grid, code, place);
+}
+DISPATCHED void places_in(const double* x, Index n, Grid grid, Index* code, Index* place) {
+    places_of(x, n, grid, code, place);
+}
+
+template <class T>
+void places(Vector<const T> values, int fraction_bits, Vector<Index> code, Vector<Index> place) {
+    const Index n = values.shape(0);
+    if (static_cast<Index>(code.shape(0)) != n || static_cast<Index>(place.shape(0)) != n) {
+        throw nb::value_error("places: shapes do not go together");
+    }
+    nb::gil_scoped_release released;
+    places_in(values.data(), n, Grid(fraction_bits), code.data(), place.data());
+}
+
 constexpr int HALF_BITS = 14;
 
 // Columns of DenseCells after the total, in their order.

@@ -263,6 +263,10 @@ class Grid:
 
     def places(self, p: AnyFloats) -> tuple[Ints, Ints]:
         """Cell of each probability in a vector, and the remaining bits of its u, which say where in the cell."""
+        if _kernel is not None and p.dtype in (np.float32, np.float64):
+            codes, rest = np.empty((2, p.size), dtype=np.int64)
+            _kernel.places(np.ascontiguousarray(p), self.fraction_bits, codes, rest)
+            return codes, rest
         upper = p > 0.5
         # 1 - p is exact for p in [1/2, 1], in whatever precision p came; only then is it rounded to float32.
         u = np.where(upper, 1 - p, p).astype(np.float32)

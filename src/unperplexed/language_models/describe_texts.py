@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._lib.formatting import confidence_interval, number_of, short_name
-from ..report.chart import Axis, Chart, Points
+from ..report.chart import Axis, Chart, Points, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import MINUS, between, count, number, share
 from ..statistics.means import ROBUST
@@ -217,15 +217,14 @@ def position_chart(found: TextAssessment) -> Chart | None:
             [each.interval.high for each in rows],
         )
     )
-    top = float(max(y.max(), np.max(high[np.isfinite(high)], initial=0.0))) * 1.05 or 1.0
-    ticks = [(at * top / 4, number(at * top / 4)) for at in range(5)]
+    top = float(max(y.max(), np.max(high[np.isfinite(high)], initial=0.0)))
     return Chart(
         title="Bits per token by position in the document",
         subtitle=f"Points with {confidence_interval(found.confidence)}; positions double from one point to the next",
         label="Bits per token by position: "
         + ", ".join(f"{position_text(each)} {number(each.bits_per_token)}" for each in rows),
         x=Axis(-0.5, len(rows) - 0.5, [(float(at), f"{row.first:,}") for at, row in enumerate(rows)], "Position"),
-        y=Axis(0.0, top, ticks, "Bits per token. Smaller is better"),
+        y=value_axis(0.0, top, "Bits per token. Smaller is better"),
         points=(Points(x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)),),
         shape="wide",
         percent=False,

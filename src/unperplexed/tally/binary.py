@@ -6,6 +6,7 @@ once, by the probability of the positive class, apart for either outcome.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,7 +45,14 @@ class BinaryRows:
 
     def __add__(self, other: BinaryRows) -> BinaryRows:
         """Count both, by value or in cells as both are."""
-        return BinaryRows(self.negative + other.negative, self.positive + other.positive)
+        return self.together([self, other])
+
+    @staticmethod
+    def together(parts: Sequence[BinaryRows]) -> BinaryRows:
+        """Count all of one or more."""
+        kind = type(parts[0].negative)
+        outcomes = ([rows.negative for rows in parts], [rows.positive for rows in parts])
+        return BinaryRows(*(kind.together(tables) for tables in outcomes))
 
     def in_cells(self, grid: Grid) -> BinaryRows:
         """Count by cell what was counted by value."""

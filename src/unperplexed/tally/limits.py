@@ -57,33 +57,35 @@ def check_weights(state: Mapping[str, Any]) -> None:
 
 
 def check_counts(name: str, table: PairTable, grid: Grid, weighted: bool) -> None:
-    """Hold the columns of a table against one another."""
+    """Hold the columns of a table, none of them negative, against one another."""
     happened, squared, some = table.happened, table.squared, table.happened > 0
     require((table.total > 0).all(), f"{name!r}: an entry counts nothing")
-    require(((squared > 0) == some).all(), f"{name!r}: squared weights where there are none")
-    if not weighted:
-        require((squared == happened).all(), f"{name!r}: squared weights of rows that all weigh 1")
-        whole = (table.total == np.floor(table.total)).all() and (happened == np.floor(happened)).all()
-        require(whole, f"{name!r}: parts of rows")
-    with np.errstate(over="ignore"):
-        possible = (squared <= happened * happened * (1 + _LOOSE)) & (happened < _MOST_WEIGHT)
-    require(possible.all(), f"{name!r}: squared weights do not go with weights")
+    if weighted:
+        require(((squared > 0) == some).all(), f"{name!r}: squared weights where there are none")
+        with np.errstate(over="ignore"):
+            possible = (squared <= happened * happened * (1 + _LOOSE)) & (happened < _MOST_WEIGHT)
+        require(possible.all(), f"{name!r}: squared weights do not go with weights")
+    else:
+        same = squared is happened or (squared == happened).all()
+        require(same, f"{name!r}: squared weights of rows that all weigh 1")
+        whole = (x == np.floor(x) for x in (happened, *([] if table.total is happened else [table.total])))
+        require(all(each.all() for each in whole), f"{name!r}: parts of rows")
     if isinstance(table, Cells):
         _check_cells(name, table, grid, some)
 
 
 def _check_cells(name: str, table: Cells, grid: Grid, some: Any) -> None:
-    none = ~some
-    empty = np.isposinf(table.low[none]).all() and np.isneginf(table.high[none]).all()
-    moments = (table.first, table.second_high, table.second_low)
-    empty = empty and not any(column[none].any() for column in moments)
-    require(empty, f"{name!r}: a cell in which nothing happened has values")
-    w, low, high, key = table.happened[some], table.low[some], table.high[some], table.key[some]
-    inside = (low <= high).all() and (grid.codes(low) == key).all() and (grid.codes(high) == key).all()
-    require(inside, f"{name!r}: values lie outside their cell")
-    first, second_high, second_low = (column[some] for column in moments)
-    require(all((column[some] < _MOST_WEIGHT).all() for column in moments), f"{name!r}: places lie outside their cell")
-    last = (1 << grid.shift) - 1
-    second = second_high * (1 << HALF_BITS) + second_low
-    possible = (first <= w * last * (1 + _LOOSE)) & (first * first <= w * second * (1 + _LOOSE))
-    require((possible & (second <= first * last * (1 + _LOOSE))).all(), f"{name!r}: places lie outside their cell")
+    w, low, high, key, first = table.happened, table.low, table.high, table.key, table.first
+    inside = (low <= high) & (grid.codes(low) == key) & (grid.codes(high) == key)
+    if not some.all():
+        empty = some | ((low == np.inf) & (high == -np.inf))
+        require(empty.all(), f"{name!r}: a cell in which nothing happened has values")
+        inside |= ~some
+    require(inside.all(), f"{name!r}: values lie outside their cell")
+    moments = (w, first, table.second_high, table.second_low)
+    require(all(column.max(initial=0) < _MOST_WEIGHT for column in moments), f"{name!r}: places lie outside their cell")
+    # Where nothing happened, this says that the sums of places and of their squares are 0.
+    last = ((1 << grid.shift) - 1) * (1 + _LOOSE)
+    second = table.second_high * (1 << HALF_BITS) + table.second_low
+    possible = (first <= w * last) & (first * first <= w * second * (1 + _LOOSE)) & (second <= first * last)
+    require(possible.all(), f"{name!r}: places lie outside their cell")

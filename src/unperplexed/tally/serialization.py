@@ -7,7 +7,8 @@
     32 bytes  SHA-256 of everything else
     header    JSON: settings, single figures, and the list of sections
     sections  one after the other: the labels as JSON, all others columns of numbers; compressed with zlib where that
-              halves it, whole numbers in the fewest bytes, and what equals a column of its table is not repeated
+              halves it, whole numbers in the fewest bytes, keys as steps from one to the next. What equals a column of
+              its table is not repeated, nor is a table of top-label pairs that are the last of all pairs
 
 Numbers are little-endian. Nothing in it is ever executed. The same tally gives the same bytes, by the same version of
 this package and of zlib.
@@ -21,7 +22,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -37,15 +38,13 @@ from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
 from .class_sums import MOST_CLASSES, ClassSums, length
 from .class_tables import (
-    ClassPairCells,
-    ClassPairCounts,
     ClassPairTable,
     Coarse,
-    paired,
 )
 from .limits import MOST_LABEL_BYTES, MOST_PAIRS, check_counts, check_weights, require, require_close
-from .packing import STORED, TYPES, narrow, packed, repeated
+from .packing import compact, packed, repeated
 from .row_sample import ROOM, RowSample
+from .sections import Sections
 from .shards import (
     PARTS,
     ShardRows,
@@ -64,29 +63,30 @@ from .tags import UNKNOWN, Tags
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 8
+VERSION = 9
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
 anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
 rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"; up to 7 there are no tags, and
-every section is compressed and as wide as its type."""
+every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
-_CHUNK = 1 << 20
-_LONGEST_HEADER = 1 << 26
-_SMALL, _MOST_PACKED = 1 << 26, 100
-"""No keys of a table longer than the first are packed by more than the second; zeros would be by a thousand."""
+_CHUNK = 1 << 16
 
 
 def tally_bytes(state: Mapping[str, Any]) -> bytes:
     """Give the fields of a tally as bytes."""
-    columns = dict(_columns(state))
+    in_pairs = _ends_of_pairs(state)
+    others = {ties: table for ties, table in state["top_tables"].items() if str(ties) not in in_pairs}
+    columns = dict(_columns({**state, "top_tables": others}))
     bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
     if len(bodies["labels"]) > MOST_LABEL_BYTES:
         raise InputError(f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds {MOST_LABEL_BYTES >> 20} MB.")
     same = repeated(columns)
-    types = {name: narrow(column) for name, column in columns.items()}
-    bodies |= {name: b"" if name in same else column.astype(types[name]).tobytes() for name, column in columns.items()}
-    stored = {name: packed(body) for name, body in bodies.items()}
+    how: dict[str, dict[str, Any]] = {"labels": {"type": "json"}}
+    for name, column in columns.items():
+        bodies[name], how[name] = (b"", {"same": same[name]}) if name in same else compact(column)
+        how[name]["type"] = column.dtype.newbyteorder("<").str
+    stored = {name: body if "from" in how[name] else packed(body) for name, body in bodies.items()}
     header = {
         "written_by": f"unperplexed {__version__}",
         **{name: state[name] for name in _PLAIN},
@@ -101,16 +101,10 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "surprises": state["surprises"],
         "binary": state["binary"] is not None,
         "top_tables": list(state["top_tables"]),
+        "top_in_pairs": in_pairs,
         "scores": {name: [_written(s) for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
-            {
-                "name": name,
-                "type": columns[name].dtype.newbyteorder("<").str if name in columns else "json",
-                "length": len(bodies[name]),
-                "stored": len(content),
-            }
-            | ({"as": types[name].str} if name in columns and types[name] != columns[name].dtype else {})
-            | ({"same": same[name]} if name in same else {})
+            {"name": name, "length": len(bodies[name]), "stored": len(content), **how[name]}
             for name, content in stored.items()
         ],
     }
@@ -163,6 +157,12 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
             yield from _named(f"shards/scores/{name}", sums)
 
 
+def _ends_of_pairs(state: Mapping[str, Any]) -> dict[str, int]:
+    """Say which tables of top-label pairs are the last of all pairs, and how many: those above 1/2 of two classes."""
+    pairs, tables = state["pairs_table"], state["top_tables"].items()
+    return {str(ties): table.key.size for ties, table in tables if table.key.size and pairs.ends_with(table)}
+
+
 def _named(name: str, table: Keyed) -> Iterator[tuple[str, NDArray[Any]]]:
     columns = {f.name: getattr(table, f.name) for f in fields(table)}
     if isinstance(table, ClassPairTable):  # plain numbers, not complex ones
@@ -175,7 +175,7 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
     stream = io.BytesIO(data) if isinstance(data, bytes | bytearray | memoryview) else data
     version, header_length = _checked_header(stream)
     try:
-        sections = _Sections(stream, header_length, version)
+        sections = Sections(stream, _PREFIX.size, header_length, all_packed=version < 8)
         if version < VERSION:
             _upgrade(sections.header, version)
         return _state(sections)
@@ -188,6 +188,9 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
+    header["top_in_pairs"] = {}
+    if version >= 8:
+        return
     header["tags"] = {kind: list(UNKNOWN) for kind in ("names", "models", "periods")}
     if version >= 6:
         return
@@ -239,91 +242,6 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
     return int(version), int(header_length)
 
 
-@dataclass
-class _Sections:
-    """Sections by name, each read when asked for."""
-
-    stream: BinaryIO
-    header_length: int
-    version: int
-
-    def __post_init__(self) -> None:
-        self.stream.seek(_PREFIX.size)
-        require(self.header_length <= _LONGEST_HEADER, f"a header of {self.header_length:,} bytes")
-        self.header = json.loads(self.stream.read(self.header_length))
-        at = _PREFIX.size + self.header_length
-        self.places: dict[str, tuple[int, dict[str, Any]]] = {}
-        for section in self.header["sections"]:
-            self.places[section["name"]] = at, section
-            at += section["stored"]
-
-    def read(self, name: str, longest: int) -> bytes:
-        """Unpack a section, once it is known to be no longer than it can be."""
-        at, section = self.places[name]
-        require(0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length")
-        require(0 <= section["length"] <= longest, f"section {name!r} is longer than can be")
-        self.stream.seek(at)
-        body = self.stream.read(section["stored"])
-        if section["stored"] == section["length"] and self.version == VERSION:
-            require(len(body) == section["length"], f"section {name!r} is not of its length")
-            return body
-        unpacker = zlib.decompressobj()
-        body = unpacker.decompress(body, section["length"] or 1)
-        if len(body) != section["length"] or not unpacker.eof:
-            raise ValueError(f"section {name!r} is not of its length")
-        return body
-
-    def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> ClassPairCounts:
-        """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums."""
-        if name in self.header["exact_parts"]:
-            table: ClassPairCounts = self.table(ClassPairTable, name, complex(n_classes - 1, 1), room)
-        else:
-            cells = n_classes * COARSE_CELLS
-            table = self.table(ClassPairCells, name, cells - 1, cells)
-        for sum_, expected in zip((table.total.sum(), table.happened.sum()), sums, strict=True):
-            require_close(sum_, expected, f"{name!r} does not add up to the weight")
-        return table
-
-    def keys(self, kind: type[Keyed], name: str, room: int) -> NDArray[Any]:
-        """Read what the other columns are held against, of no more than the file may well hold."""
-        last = f"{name}/{'value' if kind is ClassPairTable else 'key'}"
-        room = min(room, max(_SMALL, _MOST_PACKED * self.places[last][1]["stored"]) // 8)
-        if kind is not ClassPairTable:
-            return self.column(last, room)
-        value = self.column(last, room)
-        group = self.column(f"{name}/group", value.size)
-        require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
-        require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")
-        return paired(group, value)
-
-    def table(self, kind: type[Keyed], name: str, highest: complex, room: int) -> Any:
-        """Read a table of at most so many keys, none of them higher."""
-        key = self.keys(kind, name, room)
-        in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (np.diff(key) > 0).all())
-        require(in_range, f"keys of {name!r} are out of order or out of range")
-        columns = {"key": key} | {f.name: self.column(f"{name}/{f.name}", key.size) for f in fields(kind)[1:]}
-        require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
-        for column, values in columns.items():
-            require(not np.isnan(values).any(), f"{name}/{column} is not a number somewhere")
-            if column in ("low", "high"):
-                require(((values >= 0) & (values <= 1) | np.isinf(values)).all(), f"{name}/{column} is out of range")
-            elif kind is not ShardScores:  # whose finer half has either sign, and whose values may be infinite
-                require(((values >= 0) & np.isfinite(values)).all(), f"{name}/{column} is out of range")
-        if "happened" in columns:
-            require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
-        return kind(**columns)
-
-    def column(self, name: str, room: int) -> NDArray[Any]:
-        section = self.places[name][1]
-        kind = TYPES[section["type"]]
-        if "same" in section:
-            same = self.places[section["same"]][1]
-            require("same" not in same and same["type"] == section["type"], f"section {name!r} repeats another")
-            return self.column(section["same"], room)
-        stored = STORED[section.get("as", section["type"])]
-        return np.frombuffer(self.read(name, stored.itemsize * room), dtype=stored).astype(kind)
-
-
 def _whole(value: Any, highest: int = 1 << 62) -> int:
     require(
         isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= highest, f"{value!r:.40} is no count"
@@ -362,7 +280,7 @@ def _notes(notes: dict[str, Any]) -> Notes:
     return Notes(_whole(notes["ignored"]), dropped, _whole(notes["rescaled"]), _weight(notes["largest_deviation"]))
 
 
-def _state(sections: _Sections) -> dict[str, Any]:
+def _state(sections: Sections) -> dict[str, Any]:
     """Read all fields, each checked for its kind and range."""
     header = sections.header
     state: dict[str, Any] = {
@@ -393,19 +311,18 @@ def _state(sections: _Sections) -> dict[str, Any]:
     require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
     exact = header["exact_parts"]
     require(isinstance(exact, list) and set(exact) <= {*_BY_CLASS} & set(parts), "exact parts are not known")
+    pairs = sections.table(kind, "pairs", highest, room)
     found = {
         "score_sums": scores,
-        "pairs_table": sections.table(kind, "pairs", highest, room),
-        "top_tables": {
-            _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
-        },
+        "pairs_table": pairs,
+        "top_tables": _top_tables(sections, pairs, n_classes, highest, room),
         "row_sample": rows,
         "binary": _binary(sections, state, kind, highest, room) if _flag(header["binary"]) else None,
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
         "surprises": _surprises(header["surprises"], state) if "surprises" in parts else None,
         "diagnosis": _diagnosis(sections, state) if "diagnosis" in parts else None,
     }
-    pairs, weight = found["pairs_table"], state["weight"]
+    weight = state["weight"]
     check_weights(state)
     tops = found["top_tables"].values()
     for sum_, expected in (
@@ -416,7 +333,10 @@ def _state(sections: _Sections) -> dict[str, Any]:
     ):
         require_close(float(sum_), expected, "the counts do not add up to the weight")
     binary = [] if found["binary"] is None else [*vars(found["binary"]).items()]
-    tables = [("pairs", pairs), *((f"top/{ties}", table) for ties, table in found["top_tables"].items()), *binary]
+    others = {
+        f"top/{ties}": table for ties, table in found["top_tables"].items() if str(ties) not in header["top_in_pairs"]
+    }
+    tables = [("pairs", pairs), *others.items(), *binary]
     for name, table in tables:
         check_counts(name, table, grid_of(state["fraction_bits"]), state["weighted"])
     hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
@@ -428,7 +348,18 @@ def _state(sections: _Sections) -> dict[str, Any]:
     return state | found | by_class
 
 
-def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
+def _top_tables(sections: Sections, pairs: PairTable, n_classes: int, highest: int, room: int) -> dict[int, PairTable]:
+    in_pairs, found = sections.header["top_in_pairs"], {}
+    for ties in sections.header["top_tables"]:
+        if str(_whole(ties, n_classes)) in in_pairs:
+            size = _whole(in_pairs[str(ties)], pairs.key.size)
+            found[ties] = pairs.only(slice(pairs.key.size - size, None))
+        else:
+            found[ties] = sections.table(type(pairs), f"top/{ties}", highest, room)
+    return found
+
+
+def _row_sample(sections: Sections, n_rows: int, n_classes: int) -> RowSample:
     room = ROOM // n_classes if 2 < n_classes <= ROOM else 0
     key, count = (sections.column(f"rows/{name}", room) for name in ("key", "count"))
     cells = sections.column("rows/cells", room * n_classes)
@@ -441,9 +372,7 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     return RowSample(key, count, cells.reshape(-1, n_classes))
 
 
-def _binary(
-    sections: _Sections, state: Mapping[str, Any], kind: type[PairTable], highest: int, room: int
-) -> BinaryRows:
+def _binary(sections: Sections, state: Mapping[str, Any], kind: type[PairTable], highest: int, room: int) -> BinaryRows:
     require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
     found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
     for column in ("total", "happened"):
@@ -452,7 +381,7 @@ def _binary(
     return found
 
 
-def _diagnosis(sections: _Sections, state: Mapping[str, Any]) -> ClassSums:
+def _diagnosis(sections: Sections, state: Mapping[str, Any]) -> ClassSums:
     classes, clustered = state["n_classes"], _flag(sections.header["clustered"])
     require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
     size = length(classes, clustered)
@@ -485,7 +414,7 @@ def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...
     return tuple(found)
 
 
-def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:
+def _shards(sections: Sections, names: list[str], grouped: bool) -> Shards:
     last, cells = N_SHARDS - 1, N_SHARDS * COARSE_CELLS
     scores = {name: sections.table(ShardScores, f"shards/scores/{name}", last, N_SHARDS) for name in names}
     rows = sections.table(ShardRows, "shards/rows", last, N_SHARDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.typing import AnyFloats, Floats, Ints
+from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import (
     HALF_BITS,
     CellTotals,
@@ -20,6 +21,9 @@ from ..kernels.rows import (
     Rows,
     moments,
 )
+
+_KEPT = {"low": 1, "high": 2}
+"""Of the values of these columns the least and the greatest are kept; others are added up."""
 
 
 class Pairs(NamedTuple):
@@ -62,6 +66,11 @@ class Keyed:
         """Take some of the entries."""
         return type(self)(*(getattr(self, f.name)[here] for f in fields(self)))
 
+    def ends_with(self, other: Self) -> bool:
+        """Whether the last entries are those of another table, all columns alike."""
+        start, names = self.key.size - other.key.size, [f.name for f in fields(self)]
+        return start >= 0 and all(np.array_equal(getattr(self, x)[start:], getattr(other, x)) for x in names)
+
     def merged(self) -> Self:
         """Add up entries with the same key, and sort by it."""
         key, inverse = self._distinct()
@@ -88,9 +97,25 @@ class Keyed:
 
     def __add__(self, other: Self) -> Self:
         """Count both."""
-        if not self.key.size or not other.key.size:
-            return self if self.key.size else other
-        return self.beside(other).merged()
+        return self.together([self, other])
+
+    @classmethod
+    def together(cls, tables: Sequence[Self]) -> Self:
+        """Count all of one or more tables, the keys of each of which are distinct and in order."""
+        some = [table for table in tables if table.key.size]
+        if len(some) < 2:
+            return some[0] if some else tables[0]
+        names = [f.name for f in fields(some[0])]
+        if _kernel is None:
+            return type(some[0])(*(np.concatenate([getattr(each, name) for each in some]) for name in names)).merged()
+        # Columns that are one array in each table, as the weights of rows that all weigh 1, are one in the sum.
+        same = {name: tuple(id(getattr(each, name)) for each in some) for name in names[1:]}
+        once = {found: name for name, found in reversed(same.items())}
+        columns = [[getattr(each, name) for name in once.values()] for each in some]
+        kept = [_KEPT.get(name, 0) for name in once.values()]
+        key, *sums = _kernel.added_tables([each.key for each in some], columns, kept)
+        sum_of = dict(zip(once, sums, strict=True))
+        return type(some[0])(key, *(sum_of[same[name]] for name in names[1:]))
 
 
 @dataclass(frozen=True)
@@ -157,15 +182,15 @@ class Cells(PairTable):
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
 
 
-def freeze(value: Any) -> None:
-    """Make the arrays in tables and in mappings of them read-only."""
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            freeze(each)
-    elif is_dataclass(value):
-        freeze(vars(value))
+def freeze(values: Mapping[str, Any]) -> None:
+    """Make arrays, and those in tables and in mappings of them, read-only."""
+    for value in values.values():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        elif isinstance(value, dict):
+            freeze(value)
+        elif is_dataclass(value) and hasattr(value, "__dict__"):
+            freeze(vars(value))
 
 
 MOMENTS = ("first", "second_high", "second_low")

@@ -20,28 +20,21 @@ from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..report.document import Document
 from ..report.result import Naming, Result
-from ..scores.registry import SCORES, scores_kept
+from ..scores.registry import scores_kept
+from .adding import batches, summed
 from .class_sums import DIAGNOSED_UNASKED
-from .class_tables import (
-    ClassPairCounts,
-    added_classes,
-)
 from .counter import (
     NO_SUMS,
     BlockCounter,
-    added,
     counters_of,
     jobs_of,
 )
-from .limits import refuse_too_many
 from .merging import BySize, common_labels, first_sources
 from .serialization import tally_bytes, tally_state
-from .shards import MAY_MISS, PARTS
+from .shards import PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
-from .surprises import least
 from .tables import (
     Cells,
-    PairTable,
 )
 
 __all__ = [
@@ -398,74 +391,18 @@ class Tally(TallyState, Result):
         >>> Tally.merged([a, b], mixed=True).tags.models
         ('v6', 'v7')
         """
-        found = BySize[Tally](lambda a, b: a._plus(b, mixed), lambda tally: tally.pairs_table.key.size)
-        for each in tallies:
-            found.add(each)
+        found = BySize[Tally](lambda a, b: summed([a, b], mixed), lambda tally: tally.pairs_table.key.size)
+        for some in batches(tallies):
+            found.add(summed(some, mixed))
         return found.total(cls())
 
     def __add__(self, other: Tally) -> Tally:
         """Tally of both data sets; refuses tallies of different classes or settings, or whose tags contradict."""
-        return self._plus(other, False) if isinstance(other, Tally) else NotImplemented
-
-    def _plus(self, other: Tally, mixed: bool) -> Tally:
-        if not other.n_classes:
-            return self
-        if not self.n_classes:
-            return other
-        self._check_compatible(other)
-        tags = self.tags.plus(other.tags, mixed or not (self.n_rows and other.n_rows))
-        if bool(self.n_rows) != bool(other.n_rows):  # no rows are of no model
-            tags = self.tags if self.n_rows else other.tags
-        notes = self.notes + other.notes
-        refuse_too_many(self.n_rows + other.n_rows, self.n_classes, notes.ignored + sum(notes.dropped.values()))
-        exact = self.exact and other.exact
-        a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
-        none = (PairTable if exact else Cells).empty()
-        same_columns = a.one_column == b.one_column
-        my_sums, their_sums = (a.score_sums, b.score_sums) if same_columns else (a._sums, b._sums)
-        merged = replace(
-            a,
-            n_rows=a.n_rows + b.n_rows,
-            n_weighing=a.n_weighing + b.n_weighing,
-            labels=common_labels(a.labels, b.labels),
-            weighted=a.weighted or b.weighted,
-            weight=a.weight + b.weight,
-            weight_squared=a.weight_squared + b.weight_squared,
-            pairs_table=a.pairs_table + b.pairs_table,
-            top_tables={
-                ties: a.top_tables.get(ties, none) + b.top_tables.get(ties, none)
-                for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
-            },
-            one_column=a.one_column and b.one_column,
-            score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items() if name in their_sums},
-            notes=notes,
-            row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
-            binary=None if a.binary is None or b.binary is None else a.binary + b.binary,
-            classes=self._added(a.classes, b.classes),
-            predictions=self._added(a.predictions, b.predictions),
-            shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
-            surprises=None if a.surprises is None or b.surprises is None else least([*a.surprises, *b.surprises]),
-            diagnosis=None if a.diagnosis is None or b.diagnosis is None else a.diagnosis + b.diagnosis,
-            sources=first_sources(a.sources, b.sources),
-            tags=tags,
-        )
-        return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
-
-    def _added(self, a: ClassPairCounts | None, b: ClassPairCounts | None) -> ClassPairCounts | None:
-        return None if a is None or b is None else added_classes(a, b, self.exact_limit)
+        return summed([self, other], False) if isinstance(other, Tally) else NotImplemented
 
     def __radd__(self, other: object) -> Tally:
         """Let ``sum(tallies)`` start from 0."""
         return self if other == 0 else NotImplemented
-
-    def _check_compatible(self, other: Tally) -> None:
-        for name in ("exact_limit", "fraction_bits", "parts", "scores"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if isinstance(mine, tuple):  # some are in the sum where both have them
-                mine, theirs = (tuple(x for x in each if x not in (*MAY_MISS, *SCORES)) for each in (mine, theirs))
-            if mine != theirs:
-                shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
-                raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
 
     def __repr__(self) -> str:
         """Name it in one line."""

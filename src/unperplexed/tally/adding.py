@@ -1,0 +1,122 @@
+"""The sum of tallies: the same for any order and any split, so that many can be added up at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import chain
+from operator import add
+from typing import Any, TypeVar
+
+from .._lib.errors import InputError
+from ..scores.registry import SCORES
+from .binary import BinaryRows
+from .class_tables import added_classes
+from .counter import added
+from .limits import refuse_too_many
+from .merging import common_labels, first_sources
+from .shards import MAY_MISS
+from .state import TallyState
+from .surprises import least
+from .tables import Cells, PairTable
+from .tags import Tags
+
+State = TypeVar("State", bound=TallyState)
+
+_AT_ONCE, _ENTRIES = 8, 1 << 18
+"""So many tallies are added up at a time, or fewer that have so many entries together."""
+
+
+def batches(tallies: Iterable[State]) -> Iterator[list[State]]:
+    """Give tallies, a few at a time."""
+    batch, entries = list[State](), 0
+    for tally in tallies:
+        batch.append(tally)
+        entries += _entries(tally)
+        if len(batch) == _AT_ONCE or entries > _ENTRIES:
+            yield batch
+            batch, entries = [], 0
+    if batch:
+        yield batch
+
+
+def _entries(tally: TallyState) -> int:
+    """Count the numbers of a kind in a tally, about."""
+    tables = (tally.pairs_table, tally.classes, tally.predictions)
+    sums = 0 if tally.diagnosis is None else tally.diagnosis.high.size
+    return sums + sum(table.key.size for table in tables if table is not None)
+
+
+def summed(tallies: Sequence[State], mixed: bool) -> State:
+    """Tally of several data sets; refuses other classes or settings and, unless mixed, tags that contradict."""
+    counted = [tally for tally in tallies if tally.n_classes]
+    if len(counted) < 2:
+        return counted[0] if counted else tallies[0]
+    for other in counted[1:]:
+        _check_compatible(counted[0], other)
+    tags = _tags(counted, mixed)
+    notes = reduce(add, (tally.notes for tally in counted))
+    n_rows = sum(tally.n_rows for tally in counted)
+    refuse_too_many(n_rows, counted[0].n_classes, notes.ignored + sum(notes.dropped.values()))
+    one_column = all(tally.one_column for tally in counted)
+    exact = all(tally.exact for tally in counted)
+    parts = counted if exact else [tally.in_cells() for tally in counted]
+    kind: type[PairTable] = PairTable if exact else Cells
+    scores = [tally.score_sums if tally.one_column == one_column else tally._sums for tally in parts]
+    by_class = partial(reduce, partial(added_classes, exact_limit=parts[0].exact_limit))
+    found = replace(
+        parts[0],
+        n_rows=n_rows,
+        n_weighing=sum(tally.n_weighing for tally in parts),
+        labels=reduce(common_labels, (tally.labels for tally in parts)),
+        weighted=any(tally.weighted for tally in parts),
+        weight=reduce(add, (tally.weight for tally in parts)),
+        weight_squared=reduce(add, (tally.weight_squared for tally in parts)),
+        pairs_table=kind.together([tally.pairs_table for tally in parts]),
+        top_tables={
+            ties: kind.together([tally.top_tables[ties] for tally in parts if ties in tally.top_tables])
+            for ties in sorted({ties for tally in parts for ties in tally.top_tables})
+        },
+        one_column=one_column,
+        score_sums={
+            name: reduce(added, (sums[name] for sums in scores))
+            for name in scores[0]
+            if all(name in sums for sums in scores)
+        },
+        notes=notes,
+        row_sample=_all(parts, "row_sample", partial(reduce, add)),
+        binary=_all(parts, "binary", BinaryRows.together),
+        classes=_all(parts, "classes", by_class),
+        predictions=_all(parts, "predictions", by_class),
+        shards=_all(parts, "shards", partial(reduce, add)),
+        surprises=_all(parts, "surprises", lambda rows: least(chain.from_iterable(rows))),
+        diagnosis=_all(parts, "diagnosis", partial(reduce, add)),
+        sources=first_sources(*(tally.sources for tally in parts)),
+        tags=tags,
+    )
+    return found.in_cells() if found.pairs_table.key.size > found.exact_limit else found
+
+
+def _all(tallies: Sequence[TallyState], name: str, plus: Any) -> Any:
+    """Add up what all tallies keep; None where one does not."""
+    kept = [getattr(tally, name) for tally in tallies]
+    return None if any(each is None for each in kept) else plus(kept)
+
+
+def _tags(tallies: Sequence[TallyState], mixed: bool) -> Tags:
+    """Tags of those with rows, which alone are of a model; of all where none has any."""
+    some = [tally.tags for tally in tallies if tally.n_rows]
+    if some:
+        return reduce(lambda a, b: a.plus(b, mixed), some)
+    return reduce(lambda a, b: a.plus(b, True), (tally.tags for tally in tallies))
+
+
+def _check_compatible(one: TallyState, other: TallyState) -> None:
+    for name in ("exact_limit", "fraction_bits", "parts", "scores"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if isinstance(mine, tuple):  # some are in the sum where both have them
+            mine, theirs = (tuple(x for x in each if x not in (*MAY_MISS, *SCORES)) for each in (mine, theirs))
+        if mine != theirs:
+            shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
+            raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")

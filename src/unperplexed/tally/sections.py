@@ -1,0 +1,142 @@
+"""Sections of a tally's file, each read when asked for, once it is known to be no longer than it can be."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field, fields
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.rows import COARSE_CELLS
+from .class_tables import (
+    ClassPairCells,
+    ClassPairCounts,
+    ClassPairTable,
+    paired,
+)
+from .limits import require, require_close
+from .packing import STORED, TYPES, summed
+from .shards import ShardScores
+from .tables import Keyed
+
+_LONGEST_HEADER = 1 << 26
+_SMALL, _MOST_PACKED = 1 << 26, 100
+"""No keys of a table longer than the first are packed by more than the second; zeros would be by a thousand."""
+
+
+@dataclass
+class Sections:
+    """Sections by name, of a file whose first so many bytes come before its header."""
+
+    stream: BinaryIO
+    begin: int
+    header_length: int
+    all_packed: bool
+    """Whether every section is compressed, as up to version 7 of the format."""
+    _columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """Those that were read."""
+    _unsigned: set[int] = field(default_factory=set)
+    """Which of them, by identity, are of whole numbers without a sign."""
+
+    def __post_init__(self) -> None:
+        """Read the header."""
+        self.stream.seek(self.begin)
+        require(self.header_length <= _LONGEST_HEADER, f"a header of {self.header_length:,} bytes")
+        self.header = json.loads(self.stream.read(self.header_length))
+        at = self.begin + self.header_length
+        self.places: dict[str, tuple[int, dict[str, Any]]] = {}
+        for section in self.header["sections"]:
+            self.places[section["name"]] = at, section
+            at += section["stored"]
+
+    def read(self, name: str, longest: int) -> bytes:
+        """Unpack a section of at most so many bytes."""
+        at, section = self.places[name]
+        require(0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length")
+        require(0 <= section["length"] <= longest, f"section {name!r} is longer than can be")
+        self.stream.seek(at)
+        body = self.stream.read(section["stored"])
+        if section["stored"] == section["length"] and not self.all_packed:
+            require(len(body) == section["length"], f"section {name!r} is not of its length")
+            return body
+        unpacker = zlib.decompressobj()
+        body = unpacker.decompress(body, section["length"] or 1)
+        if len(body) != section["length"] or not unpacker.eof:
+            raise ValueError(f"section {name!r} is not of its length")
+        return body
+
+    def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> ClassPairCounts:
+        """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums."""
+        if name in self.header["exact_parts"]:
+            table: ClassPairCounts = self.table(ClassPairTable, name, complex(n_classes - 1, 1), room)
+        else:
+            cells = n_classes * COARSE_CELLS
+            table = self.table(ClassPairCells, name, cells - 1, cells)
+        for sum_, expected in zip((table.total.sum(), table.happened.sum()), sums, strict=True):
+            require_close(sum_, expected, f"{name!r} does not add up to the weight")
+        return table
+
+    def _keys(self, kind: type[Keyed], name: str, room: int) -> NDArray[Any]:
+        """Read what the other columns are held against, of no more than the file may well hold."""
+        last = f"{name}/{'value' if kind is ClassPairTable else 'key'}"
+        room = min(room, max(_SMALL, _MOST_PACKED * self.places[last][1]["stored"]) // 8)
+        if kind is not ClassPairTable:
+            return self.column(last, room)
+        value = self.column(last, room)
+        group = self.column(f"{name}/group", value.size)
+        require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
+        require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")
+        return paired(group, value)
+
+    def table(self, kind: type[Keyed], name: str, highest: complex, room: int) -> Any:
+        """Read a table of at most so many keys, none of them higher."""
+        key = self._keys(kind, name, room)
+        in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (key[1:] > key[:-1]).all())
+        require(in_range, f"keys of {name!r} are out of order or out of range")
+        columns = {"key": key} | {f.name: self.column(f"{name}/{f.name}", key.size) for f in fields(kind)[1:]}
+        require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
+        for column, values in columns.items():
+            own = kind.key_type if column == "key" else np.float64
+            require(values.dtype == own, f"{name}/{column} is of another type")
+            require(self._possible(kind, column, values), f"{name}/{column} is out of range")
+        if "happened" in columns and columns["happened"] is not columns["total"]:
+            require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
+        return kind(**columns)
+
+    def _possible(self, kind: type[Keyed], column: str, values: NDArray[Any]) -> bool | np.bool_:
+        """Whether all values of a column are what it can have; none is not a number."""
+        if column in ("low", "high"):
+            return np.all((values >= 0) & (values <= 1) | np.isinf(values))
+        if (
+            kind is ShardScores and column != "key"
+        ):  # whose finer half has either sign, and whose values may be infinite
+            return not np.isnan(values).any()
+        return id(values) in self._unsigned or np.all((values >= 0) & np.isfinite(values))
+
+    def column(self, name: str, room: int) -> NDArray[Any]:
+        """Read a column of at most so many numbers; those that are the same are one array."""
+        section = self.places[name][1]
+        if "same" in section:
+            same = self.places[section["same"]][1]
+            require("same" not in same and same["type"] == section["type"], f"section {name!r} repeats another")
+            name = section["same"]
+        if name not in self._columns:
+            self._columns[name] = self._read_column(name, room)
+        require(self._columns[name].size <= room, f"section {name!r} is longer than can be")
+        return self._columns[name]
+
+    def _read_column(self, name: str, room: int) -> NDArray[Any]:
+        section = self.places[name][1]
+        kind = TYPES[section["type"]]
+        stored = STORED[section.get("as", section["type"])]
+        values = np.frombuffer(self.read(name, stored.itemsize * room), dtype=stored)
+        if "from" in section:
+            require(kind == np.int64, f"section {name!r} has no steps")
+            return summed(values, section["from"])
+        found = values.astype(kind)
+        if stored.kind == "u":
+            self._unsigned.add(id(found))
+        return found

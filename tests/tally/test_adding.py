@@ -1,0 +1,69 @@
+"""Many tallies added up a few at a time are the sum of any two at a time, to the last byte."""
+
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+
+from helpers import softmax_forecasts
+from unperplexed import InputError, Tally
+from unperplexed.tally import adding
+
+ALL = ("classes", "predictions", "shards", "surprises", "diagnosis")
+
+
+def some_tallies(rng, classes):
+    """Tallies of few rows and of many, by value and in cells, one without rows and one of nothing."""
+    sizes = [int(n) for n in rng.integers(1, 120, 12)] + [0]
+    parts = ALL if classes > 2 else ("shards", "classes")
+    found = [Tally(exact_limit=150)]
+    for at, n in enumerate(sizes):
+        y, p = softmax_forecasts(rng, max(n, 1), classes)
+        y, p = (y[:n], p[:n, 1] if classes == 2 else p[:n])
+        labels = range(classes)
+        found.append(Tally.of(y, p, parts=parts, source=f"{at}.csv", labels=labels, exact_limit=150))
+    return found
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("few", [2, 3, 100])
+def test_a_few_at_a_time(monkeypatch, rng, classes, few):
+    tallies = some_tallies(rng, classes)
+    assert {tally.exact for tally in tallies} == {True, False}
+    expected = reduce(add, tallies).to_bytes()
+    monkeypatch.setattr(adding, "_AT_ONCE", few)
+    for _ in range(3):
+        order = rng.permutation(len(tallies))
+        assert Tally.merged(tallies[at] for at in order).to_bytes() == expected
+
+
+def test_one_column_beside_several(rng):
+    """Where one column's scores are read off its counts, and the others were summed over rows, all are in the sum."""
+    y, p = softmax_forecasts(rng, 300, 2)
+    one = [Tally.of(y[at::6], p[at::6, 1]) for at in range(4)]
+    two = [Tally.of(y[at::6], p[at::6]) for at in (4, 5)]
+    found, whole = Tally.merged([*one, *two]), Tally.of(y, p)
+    assert not found.one_column
+    assert found.pairs_table.total.sum() == 600
+    for name in whole.scores:
+        assert found.score(name) == pytest.approx(whole.score(name), rel=1e-12)
+
+
+def test_any_of_many_that_does_not_belong_is_refused(rng):
+    tallies = [Tally.of([1, 0], [0.8, 0.3]).tagged(period=f"2026-03-0{day}") for day in range(1, 8)]
+    assert Tally.merged(tallies).tags.periods == ("2026-03-01/2026-03-07",)
+    with pytest.raises(InputError, match="both have 2026-03-05"):
+        Tally.merged([*tallies, tallies[4]])
+    with pytest.raises(InputError, match="different fraction_bits"):
+        Tally.merged([*tallies, Tally.of([1], [0.5], fraction_bits=7)])
+    with pytest.raises(InputError, match="different classes"):
+        Tally.merged([*tallies, Tally.of([1, 2], np.eye(3)[[0, 1]])])
+
+
+def test_large_ones_are_added_up_fewer_at_a_time(monkeypatch, rng):
+    tallies = [Tally.of([1, 0], [0.8, 0.3])] * 7  # of four entries
+    monkeypatch.setattr(adding, "_AT_ONCE", 3)
+    assert [len(some) for some in adding.batches(tallies)] == [3, 3, 1]
+    monkeypatch.setattr(adding, "_ENTRIES", 7)
+    assert [len(some) for some in adding.batches(tallies)] == [2, 2, 2, 1]
