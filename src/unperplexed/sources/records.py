@@ -196,13 +196,15 @@ def record_batches(
     wanted: Wanted,
     widths: Widths,
     position: Callable[[int], int],
+    first_row: int = 0,
 ) -> Iterator[Batch]:
     """Convert record batches, each with whether it is the last; at least one batch, of no rows if there are none."""
-    first_row, last = 0, False
+    found = False
     for record, last in records:
+        found = True
         yield _batch(record, wanted, first_row, widths, position(first_row + record.num_rows), last)
         first_row += record.num_rows
-    if not last:  # a file of no rows may have no record batch either
+    if not found:  # a file of no rows may have no record batch either
         empty = schema.empty_table().select(wanted.names)
         arrays = [column.combine_chunks() for column in empty.columns]
         record = pa.RecordBatch.from_arrays(arrays, schema=empty.schema)
