@@ -95,13 +95,13 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
 
     Where cells are given, the probabilities of the usual rows are counted into them in the same pass.
     """
-    if _kernel is None:
-        return _numpy_primitives(p, truth, weights, into)
-    out = np.empty((len(PRIMITIVES), len(p)))
-    bits, total = (9, None) if into is None else (into.grid.fraction_bits, into.total)
-    _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
-    correct, lowest, highest, ties, hit, total, squares = out
-    return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
+    if _kernel is not None:
+        out = np.empty((len(PRIMITIVES), len(p)))
+        bits, total = (9, None) if into is None else (into.grid.fraction_bits, into.total)
+        _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
+        correct, lowest, highest, ties, hit, total, squares = out
+        return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
+    return _numpy_primitives(p, truth, weights, into)
 
 
 def _numpy_primitives(p: AnyFloats, truth: Ints, weights: Floats | None, into: CellTotals | None) -> Rows:

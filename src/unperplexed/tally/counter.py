@@ -269,12 +269,15 @@ def _wait_for_first(at_work: deque[Future[None]]) -> None:
 
 
 def jobs_of(n_jobs: int | None) -> int:
-    """How many threads: None is one, -1 as many as there are processors, -2 one less."""
+    """How many threads: None is one, -1 as many as there are processors that this process may use, -2 one less."""
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise InputError(f"n_jobs: expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    if n_jobs > 0:
+        return int(n_jobs)
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable + 1 + int(n_jobs))
 
 
 _ANY = 1 << 62
