@@ -89,7 +89,7 @@ class Accumulator(Generic[Result]):
     of: Callable[[Iterable[ForecastBatch]], Result]
     add: Callable[[Result, Result], Result]
     jobs: int = 1
-    """How many threads it counts with; as many may read."""
+    """How many threads it counts with."""
 
 
 def as_tally(**counting: Unpack[Counting]) -> Accumulator[Tally]:
