@@ -192,7 +192,7 @@ def of_two_classes(n: int) -> Iterator[Figure]:
 
 
 def of_files(n: int) -> Iterator[Figure]:
-    """Binary rows of Parquet, from the shell and in a process that has loaded everything."""
+    """Rows of Parquet, from the shell and in a process that has loaded everything."""
     import polars as pl
 
     name = f"{n:,} binary rows of Parquet"
@@ -207,7 +207,13 @@ def of_files(n: int) -> Iterator[Figure]:
         here = best(lambda: tally_files(path, truth="y", prob="p"), 2)
         yield Figure(name, "counted in a warm process, of reading the bytes", here / reading, "")
         yield Figure(name, "counted in a warm process, nanoseconds a row", here / n * 1e9, "")
+        both = best(lambda: tally_files(path, truth="y", prob="p", n_jobs=2), 2)
+        yield Figure(name, "counted in a warm process, 2 threads, of reading the bytes", both / reading, "", 5)
         yield Figure(name, "memory of the shell's process", peak_of(*command), "MiB", 150)
+        y, p = multiclass(10_000, 1000)
+        pl.DataFrame({"y": y, **{f"p{k}": p[:, k] for k in range(1000)}}).write_parquet(path, row_group_size=5_000)
+        wide = best(lambda: tally_files(path, truth="y", prob="p*"), 2) / best(lambda: pl.read_parquet(path), 2)
+        yield Figure("10,000 x 1000 of Parquet, a column each", "counted", wide, "readings by polars")
 
 
 def of_memory() -> Iterator[Figure]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed._lib.progress import ahead
+from unperplexed._lib.progress import ahead, in_turn
 from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from unperplexed.forecasts.shards import shards_of_groups
@@ -785,6 +786,50 @@ def test_work_ahead_is_one_item_ahead_in_order_and_leaves_no_thread():
         assert len(readers()) == 1
     assert seen == list(range(5))
     assert readers() == []
+
+
+def test_streams_ahead_come_in_turn_and_few_items_wait():
+    made = [0] * 6
+
+    def stream(number):
+        for k in range(5 if number != 3 else 0):
+            made[number] += 1
+            yield number, k
+
+    taken = 0
+    for number, k in in_turn((partial(stream, number) for number in range(6)), 3, 2):
+        assert (number, k) == ([0, 1, 2, 4, 5][taken // 5], taken % 5)
+        assert made[number] <= k + 3
+        assert all(count <= 2 for count in made[number + 1 :])
+        assert len(readers()) <= 3
+        taken += 1
+    assert taken == 25
+    assert readers() == []
+
+
+@pytest.mark.parametrize("error", [InputError("bad"), KeyboardInterrupt()])
+def test_streams_ahead_end_with_an_error_at_its_place(error):
+    closed = []
+
+    def stream(number):
+        try:
+            for k in range(3):
+                if number == 2:
+                    raise error
+                yield number, k
+        finally:
+            closed.append(number)
+
+    taken = []
+    with pytest.raises(type(error)):
+        taken.extend(in_turn((partial(stream, number) for number in range(9)), 3, 1))
+    assert taken == [(number, k) for number in (0, 1) for k in range(3)]
+    loop = in_turn((partial(stream, number) for number in (0, 1, 3, 4)), 3, 1)
+    assert next(loop) == (0, 0)
+    with pytest.raises(type(error)):
+        loop.throw(error)
+    assert readers() == []
+    assert sorted(closed)[:4] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("error", [InputError("bad"), KeyboardInterrupt(), MemoryError()])

@@ -1,5 +1,7 @@
 """Threads: the same tally whatever their number, and the same errors."""
 
+import threading
+
 import numpy as np
 import polars as pl
 import pytest
@@ -58,6 +60,72 @@ def test_errors_name_all_rows(rng):
         Tally.of(y, p, n_jobs=0)
     with pytest.raises(InputError, match="n_jobs"):
         assess(Tally.of([1], [0.5]), n_jobs=2)
+
+
+def test_what_is_wrong_first_is_named_first(rng):
+    """Also where a later part of a stream cannot be made at all, or is found wrong sooner."""
+    y, p = matrix(rng, 60)
+
+    def stream(size, bad, end):
+        for at in range(0, size, 10):
+            part = p[at : at + 10].copy()
+            part[[row - at for row in bad if at <= row < at + 10]] = np.nan
+            yield Forecasts(y[at : at + 10], part, whole=False, labels=range(200), first_row=at)
+        if end:
+            raise InputError("the stream is cut.")
+
+    for n_jobs in (1, 2, 3, 5):
+        with pytest.raises(InputError, match=r"1 row \(34;"):
+            Tally.count(stream(60, [34, 41, 52], True), n_jobs=n_jobs)
+        with pytest.raises(InputError, match=r"1 row \(19;"):
+            Tally.count(stream(20, [19], True), n_jobs=n_jobs)
+        with pytest.raises(InputError, match="is cut"):
+            Tally.count(stream(60, [], True), n_jobs=n_jobs)
+
+
+@pytest.fixture
+def stretches(rng, tmp_path, monkeypatch):
+    """Files of several stretches of several small batches."""
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 60)
+    frame = pl.DataFrame(
+        {"y": rng.integers(0, 3, 900), **{f"p{k}": p for k, p in enumerate(rng.dirichlet([1.0, 2.0, 0.5], 900).T)}}
+    )
+    for k, size in enumerate((300, 10, 590)):
+        frame[300 * (k > 0) + 10 * (k > 1) :][:size].write_parquet(tmp_path / f"{k}.parquet", row_group_size=25)
+    return tmp_path, frame
+
+
+def test_stretches_of_files_are_read_side_by_side(stretches):
+    """The tally, the numbers of its rows and their shards included, is that of one thread, and no thread is left."""
+    folder, frame = stretches
+    how = {"truth": "y", "prob": ["p0", "p1", "p2"], "parts": ["shards", "surprises"]}
+    alone = tally_files(folder / "*.parquet", **how)
+    assert list(alone.sources.values()) == [300, 10, 590]
+    least = frame.filter(pl.Series(range(900)) >= 310).with_row_index()
+    of_truth = least.select(pl.concat_list("p0", "p1", "p2").list.get(pl.col("y")), "index").sort("p0")
+    rows = [each.row for each in alone.surprises if each.source.endswith("2.parquet")]
+    assert rows == of_truth["index"][: len(rows)].to_list()
+    for n_jobs in (2, 4, 16):
+        assert tally_files(folder / "*.parquet", **how, n_jobs=n_jobs).to_bytes() == alone.to_bytes()
+    assert not [thread for thread in threading.enumerate() if "unperplexed" in thread.name]
+
+
+def test_what_is_wrong_in_a_file_is_named_as_by_one_thread(stretches):
+    """An invalid row comes before one of a later stretch, and before a later file that cannot be read."""
+    folder, frame = stretches
+    bad = frame[:300].with_columns(p1=pl.when(pl.Series(range(300)).is_in([170, 171, 290])).then(7.0).otherwise("p1"))
+    bad.write_parquet(folder / "0.parquet", row_group_size=25)
+    cut = (folder / "2.parquet").read_bytes()
+    (folder / "2.parquet").write_bytes(cut[:5000] + bytes(3000) + cut[8000:])
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        tally_files(folder / "2.parquet", truth="y", prob=["p0", "p1", "p2"], labels=["0", "1", "2"], n_jobs=2)
+    messages = set()
+    for n_jobs in (1, 2, 3, 8):
+        with pytest.raises(InputError, match=r"0\.parquet.*\(170, 171;") as refused:
+            tally_files(folder / "*.parquet", truth="y", prob=["p0", "p1", "p2"], labels=["0", "1", "2"], n_jobs=n_jobs)
+        messages.add(str(refused.value))
+    assert len(messages) == 1
+    assert not [thread for thread in threading.enumerate() if "unperplexed" in thread.name]
 
 
 @pytest.mark.slow

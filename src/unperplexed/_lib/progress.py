@@ -1,33 +1,85 @@
-"""Work done one step ahead, and a bar that shows how far it is."""
+"""Work done ahead in threads, and a bar that shows how far it is."""
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from itertools import islice
+from queue import SimpleQueue
+from threading import Semaphore
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+_END: Any = object()
+
 
 def ahead(items: Iterable[T]) -> Generator[T]:
-    """Yield items while a thread makes the next one.
+    """Yield items while a thread makes the next one."""
+    return in_turn([lambda: items], 1, 1)
 
-    The thread ends with the loop, however that ends; an error in it is raised where its item would have come.
+
+def in_turn(streams: Iterable[Callable[[], Iterable[T]]], at_once: int, most: int) -> Generator[T]:
+    """Yield the items of streams, one stream after the other, while threads make the next ones of so many streams.
+
+    Of each stream at most so many items are made ahead. The threads end with the loop, however that ends; an error in
+    one is raised where its item would have come.
     """
-    end = object()
-    iterator = iter(items)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="unperplexed-reader") as pool:
+    coming, left = deque[_Stream[T]](), iter(streams)
+    with ThreadPoolExecutor(at_once, thread_name_prefix="unperplexed-reader") as pool:
         try:
-            following = pool.submit(next, iterator, end)
-            while (item := following.result()) is not end:
-                following = pool.submit(next, iterator, end)
-                yield item  # type: ignore[misc]
+            while True:
+                for make in islice(left, at_once - len(coming)):
+                    coming.append(_Stream(make, most))
+                    pool.submit(coming[-1].work)
+                if not coming:
+                    return
+                yield from coming[0]
+                coming.popleft()
         finally:
-            pool.shutdown(cancel_futures=True)
-            if isinstance(iterator, Generator):
-                iterator.close()  # its files
+            for stream in coming:
+                stream.stop()
+
+
+class _Stream(Generic[T]):
+    """Items that a thread makes, as long as it is few ahead of who takes them."""
+
+    def __init__(self, make: Callable[[], Iterable[T]], most: int) -> None:
+        self._make, self._room, self._wanted = make, Semaphore(most - 1), True
+        self._made = SimpleQueue[tuple[T, BaseException | None]]()
+
+    def work(self) -> None:
+        """Make the items."""
+        error: BaseException | None = None
+        try:
+            items = iter(self._make())
+            try:
+                while self._wanted and (item := next(items, _END)) is not _END:
+                    self._made.put((item, None))
+                    del item
+                    self._room.acquire()
+            finally:
+                if isinstance(items, Generator):
+                    items.close()  # its files
+        except BaseException as found:  # which is for the thread that takes the items
+            error = found
+        self._made.put((_END, error))
+
+    def __iter__(self) -> Iterator[T]:
+        """Take the items."""
+        while (made := self._made.get())[0] is not _END:
+            self._room.release()
+            yield made[0]
+        if made[1] is not None:
+            raise made[1]
+
+    def stop(self) -> None:
+        """Make no more items."""
+        self._wanted = False
+        self._room.release()
 
 
 @contextmanager

@@ -28,8 +28,8 @@ COUNTED_ELEMENTS = 1 << 22
 """And in one that is counted into cells as it is read; NumPy does so in smaller parts."""
 
 _AT_ONCE = 1 << 17
-"""Probabilities that NumPy takes at once. Of twice as many malloc maps the temporaries anew each time, unless as large
-ones were freed before: with 1000 classes that takes three to five times as long. Of half as many the calls cost."""
+"""Probabilities that NumPy takes at once, with one array for what is made of them: malloc would map new ones each time,
+which takes as long as all else. Of half as many the calls cost."""
 
 BLOCK_ROWS = 1 << 16
 """And at most so many rows."""
@@ -72,7 +72,11 @@ class Rows:
     @property
     def usual(self) -> Bools:
         """Whether a row is a distribution."""
-        return np.asarray((self.lowest >= 0) & (self.highest <= 1) & sums_to_one(self.total))
+        return _usual(self.lowest, self.highest, self.total)
+
+
+def _usual(lowest: Floats, highest: AnyFloats, total: Floats) -> Bools:
+    return np.asarray((lowest >= 0) & (highest <= 1) & sums_to_one(total))
 
 
 PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]
@@ -97,35 +101,32 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
         _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
         correct, lowest, highest, ties, hit, total, squares = out
         return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
-    step, found = max(1, _AT_ONCE // p.shape[1]), []
-    for start in range(0, max(len(p), 1), step):
+    return _numpy_primitives(p, truth, weights, into)
+
+
+def _numpy_primitives(p: AnyFloats, truth: Ints, weights: Floats | None, into: CellTotals | None) -> Rows:
+    n, step = len(p), max(1, _AT_ONCE // p.shape[1])
+    highest: AnyFloats = np.empty(n, p.dtype)
+    ties: Ints = np.ones(n, dtype=np.int64)
+    lowest, total, squares = np.zeros((3, n))
+    room = np.empty((min(step, n), p.shape[1]))
+    for start in range(0, n, step):
         part = slice(start, start + step)
-        rows = _row_primitives(p[part], truth[part])
-        found.append(rows)
+        some: AnyFloats = p[part]
+        space = room[: len(some)]
+        # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
+        laid = np.ascontiguousarray(some.T).T if p.shape[1] < _FEW_CLASSES else some
+        _fill_shape(laid, highest[part], lowest[part], ties[part])
+        _fill_sums(laid, space, total[part], squares[part])
         if into is not None:
-            some, w = p[part], None if weights is None else weights[part]
-            usual = rows.usual
+            usual, w = _usual(lowest[part], highest[part], total[part]), None if weights is None else weights[part]
             if not usual.all():
                 some, w = some[usual], None if w is None else w[usual]
-            into.grid.count(some, into.total, w)
-    if len(found) == 1:
-        return found[0]
-    whole: dict[str, Any] = {name: np.concatenate([getattr(rows, name) for rows in found]) for name in PRIMITIVES}
-    return Rows(n_classes=p.shape[1], **whole)
-
-
-def _row_primitives(p: AnyFloats, truth: Ints) -> Rows:
-    rows = np.arange(p.shape[0])
-    if p.shape[1] < _FEW_CLASSES:
-        # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
-        p = np.ascontiguousarray(p.T).T
-    highest = p.max(axis=1)
-    ties = np.count_nonzero(p == highest[:, None], axis=1)
-    correct = p[rows, truth]
-    total, squares = _sums(p)
+            into.grid.count(some, into.total, w, space)
+    correct = p[np.arange(n), truth]
     return Rows(
         correct=correct.astype(np.float64),
-        lowest=np.minimum(p.min(axis=1).astype(np.float64), 0.0),
+        lowest=lowest,
         highest=highest.astype(np.float64),
         ties=ties,
         hit=(correct == highest) / np.maximum(ties, 1),
@@ -133,6 +134,23 @@ def _row_primitives(p: AnyFloats, truth: Ints) -> Rows:
         squares=squares,
         n_classes=p.shape[1],
     )
+
+
+def _fill_shape(p: AnyFloats, highest: AnyFloats, lowest: Floats, ties: Ints) -> None:
+    """Fill in the highest of rows and how many share it, which are 1, and the lowest below 0, which are 0."""
+    # Bits of floats without a sign are in the order of the floats, and those of NaN and with a sign are above them all.
+    kind = f"u{p.itemsize}"
+    bits, most = p.view(kind), highest.view(kind)
+    bits.max(axis=1, out=most)
+    if most.max() <= np.asarray(np.inf, p.dtype).view(kind):
+        same = bits == most[:, None]
+        if np.count_nonzero(same) == len(p):  # and each row has one at least
+            return
+    else:
+        p.max(axis=1, out=highest)
+        np.minimum(p.min(axis=1).astype(np.float64), 0.0, out=lowest)
+        same = p == highest[:, None]
+    ties[:] = np.count_nonzero(same, axis=1)
 
 
 def row_sums(p: AnyFloats) -> Floats:
@@ -148,17 +166,17 @@ def row_sums(p: AnyFloats) -> Floats:
     return np.asarray(np.ascontiguousarray(p, dtype=np.float64).sum(axis=1))
 
 
-def _sums(p: AnyFloats) -> tuple[Floats, Floats]:
-    """Sums of rows and of their squares, in an order of their own as `row_sums`."""
+def _fill_sums(p: AnyFloats, room: Floats, total: Floats, squares: Floats) -> None:
+    """Fill in sums of rows and of their squares, in an order of their own as `row_sums`."""
     if p.shape[1] < _FEW_CLASSES:
-        squares = np.zeros(p.shape[0])
+        total[:], squares[:] = row_sums(p), 0.0
         for column in range(p.shape[1]):
             x = p[:, column].astype(np.float64)
             squares += x * x
-    else:
-        p = np.ascontiguousarray(p, dtype=np.float64)
-        squares = (p * p).sum(axis=1)
-    return row_sums(p), squares
+        return
+    room[...] = p
+    room.sum(axis=1, out=total)
+    np.multiply(room, room, out=room).sum(axis=1, out=squares)
 
 
 def softmax(x: AnyFloats) -> Floats:
@@ -291,8 +309,11 @@ class Grid:
         code, normal = self.codes(p), (1 << self.fraction_bits) + 1  # the cell of the smallest normal float32
         return np.asarray(((code > 0) & (code < normal)) | (code == self.half + 1))
 
-    def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
-        """Add the elements of an array, each with its row's weight, to the counts of their cells."""
+    def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None, room: Floats | None = None) -> None:
+        """Add the elements of an array, each with its row's weight, to the counts of their cells.
+
+        NumPy has use for an array of at least as many elements, whatever is in it.
+        """
         if _kernel is not None:
             _kernel.count(p if p.ndim == 2 else p[:, None], weights, self.fraction_bits, counts)
             return
@@ -302,16 +323,22 @@ class Grid:
             counts += np.bincount(self.codes(flat), weights=each, minlength=self.size)
             return
         single = flat.astype(np.float32, copy=False)
-        raw = np.bincount(single.view(np.uint32) >> np.uint32(self.shift), minlength=self.half)
-        counts[1 : self.half + 1] += raw[: self.half]
+        shifted = None if room is None else room.reshape(-1).view(np.uint32)[: flat.size]
+        codes = np.right_shift(single.view(np.uint32), np.uint32(self.shift), out=shifted)
+        least = int(codes.min(initial=self.half))
+        np.subtract(codes, np.uint32(least), out=codes)  # the lowest cells, most of all, are often empty
+        raw = np.bincount(codes)
+        below = raw[: self.half - least]
+        counts[1 + least : 1 + least + below.size] += below
         # Two kinds of element are not where their raw bits say: exact zeros, and what lies at or above 1/2.
-        signs = raw[1 << (31 - self.shift) :].sum()  # -0.0 is elsewhere by its sign bit
-        if raw[0] or signs:
+        signs = raw[max(0, (1 << (31 - self.shift)) - least) :].sum()  # -0.0 is elsewhere by its sign bit
+        if signs or not least:
             zeros = flat.size - np.count_nonzero(flat)
             counts[0] += zeros
             counts[1] -= zeros - signs
-        if raw[self.half :].any():
-            np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
+        if raw.size > below.size:
+            high = flat[np.flatnonzero(codes >= np.uint32(self.half - least))]
+            np.add.at(counts, self.codes(high[high > 0]), 1.0)
 
     def happened_columns(self) -> Floats:
         """Make columns for `count_happened`, all 0. Those of a cell lie side by side in a line of memory."""

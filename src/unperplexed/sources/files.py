@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
+from .._lib.progress import in_turn
+from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import USUAL_MARKS, Label, plain
 from ..forecasts.outcomes import LabelSettings, class_set
@@ -37,6 +40,7 @@ from .outcomes import (
 )
 from .readers import (
     Batch,
+    Batches,
     Cells,
     Column,
     Options,
@@ -128,6 +132,8 @@ class ForecastFiles:
         How they are to be read.
     progress : callable, optional
         Called after each batch with the number of rows given so far, and how many bytes of how many are behind.
+    jobs : int, default 1
+        How many threads read; the batches are the same.
 
     Raises
     ------
@@ -141,8 +147,9 @@ class ForecastFiles:
         selection: Selection,
         reading: FileReading,
         progress: Callable[[int, int, int | None], None] | None = None,
+        jobs: int = 1,
     ) -> None:
-        self._progress = progress
+        self._progress, self._jobs = progress, jobs
         self.files = found_files(paths)
         self._options = reading.written(_mentioned(selection))
         self._sources: list[Source] = []
@@ -179,7 +186,7 @@ class ForecastFiles:
             read = n
             progress(n, int(behind), size)
 
-        for batch in rows.batches(parts, None, report):
+        for batch in rows.batches(parts, None, report, self._jobs):
             found += batch.forecasts[0].n_rows
             yield batch
         if not found and rows.plans.where.columns:
@@ -224,25 +231,31 @@ class ForecastRows:
         return [name for name in self.plans.outcomes if name not in known]
 
     def seen(
-        self, parts: Sequence[Partition], report: Callable[[int, float], None] = lambda *_: None
+        self,
+        parts: Sequence[Partition],
+        report: Callable[[int, float], None] = lambda *_: None,
+        jobs: int = 1,
     ) -> dict[str, Seen]:
         """Go through the unsettled outcomes alone."""
         seen = {name: Seen(name, self.spelling) for name in self.unsettled}
-        behind, where = 0.0, self.plans.where.columns
+        where, left = self.plans.where.columns, list[tuple[Partition, Wanted]]()
         for part in parts if seen else ():
-            share = 1 - self._share(part.source)
             shortcuts = [] if where else seen
             known = {name: values for name in shortcuts if (values := part.source.values(name)) is not None}
             for name, values in known.items():
                 seen[name].add(values)
-            unknown = [name for name in seen if name not in known]
-            for batch in _read(part, Wanted(raw=[*dict.fromkeys([*unknown, *where])])) if unknown else ():
+            if unknown := [name for name in seen if name not in known]:
+                left.append((part, Wanted(raw=[*dict.fromkeys([*unknown, *where])])))
+        sizes, shares = _array(p.source.size for p, _ in left), _array(1 - self._share(p.source) for p, _ in left)
+        behind = np.cumsum(shares * sizes) - shares * sizes
+        with closing(_read(left, jobs)) as batches:
+            for at, batch in batches:
+                part = left[at][0]
                 with named(part.name):
                     places = self.plans.where.places(batch.raw)
-                    for name in unknown:
+                    for name in [name for name in seen if name in batch.raw]:
                         seen[name].add(batch.raw[name] if places is None else batch.raw[name][places])
-                report(0, behind + share * batch.position)
-            behind += share * part.source.size
+                report(0, behind[at] + shares[at] * batch.position)
         return seen
 
     def batches(
@@ -250,33 +263,31 @@ class ForecastRows:
         parts: Sequence[Partition],
         settled: Mapping[str, Settled] | None = None,
         report: Callable[[int, float], None] = lambda *_: None,
+        jobs: int = 1,
     ) -> Iterator[ForecastBatch]:
         """Yield the rows of parts in batches.
 
         What the outcomes of all the data have settled is given where these are only some of its parts.
         """
         wanted = replace(self.plans.wanted, cells=self.reading.cells)
-        batches = _read(parts[0], wanted)
-        first = next(batches)
-        whole = settled is None and first.last and len(parts) == 1 and not self.plans.where.columns
-        if settled is None and not whole:
-            try:
-                settled = settle(self.seen(parts, report))
-            except BaseException:
-                batches.close()  # and its file
-                raise
-        builders = [_Builder(plan, self) for plan in self.plans.forecasts]
-        resumed = _resumed([first], batches)
-        del first
-        rows, behind = 0, 0.0
-        for at, part in enumerate(parts):
-            share = self._share(part.source) if settled else 1.0
-            behind += (1 - share) * part.source.size
-            for batch in resumed if at == 0 else _read(part, wanted):
+        with closing(_read([(part, wanted) for part in parts], jobs)) as batches:
+            first = next(batches)
+            whole = settled is None and first[1].last and len(parts) == 1 and not self.plans.where.columns
+            if settled is None and not whole:
+                settled = settle(self.seen(parts, report, jobs))
+            sizes = _array(part.source.size for part in parts)
+            shares = _array(self._share(part.source) if settled else 1.0 for part in parts)
+            behind = np.cumsum(shares * sizes) + sum(sizes) - shares * sizes - sum(shares * sizes)
+            builders = [_Builder(plan, self) for plan in self.plans.forecasts]
+            resumed = _resumed([first], batches)
+            del first
+            rows = 0
+            for at, batch in resumed:
                 if not batch.n_rows and not whole:
                     continue
+                part = parts[at]
                 rows += batch.n_rows
-                report(rows, behind + share * batch.position)
+                report(rows, behind[at] + shares[at] * batch.position)
                 with named(part.name):
                     places = self.plans.where.places(batch.raw)
                     refuse_text(batch.unreadable, batch.first_row, places)
@@ -288,13 +299,12 @@ class ForecastRows:
                 if places is not None:
                     given = [forecasts.chosen(places - places[0]) for forecasts in given]
                 yield ForecastBatch(given, part.name, batch.first_row, keys)
-            behind += share * part.source.size
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
         """Go through the keys that are groups between quantiles alone."""
         keys = [key for key in self.plans.keys if key.needs_all]
         wanted = Wanted(raw=[*dict.fromkeys([*(key.column for key in keys), *self.plans.where.columns])])
-        batches = (batch for part in parts for batch in _read(part, wanted))
+        batches = (batch for _, batch in _read([(part, wanted) for part in parts], 1))
         return quantiles_of(keys, ((batch, self.plans.where.places(batch.raw)) for batch in batches)) if keys else {}
 
     def _share(self, source: Source) -> float:
@@ -307,9 +317,32 @@ def settle(seen: Mapping[str, Seen]) -> dict[str, Settled]:
     return {name: found.settled() for name, found in seen.items() if not found.one_hot}
 
 
-def _read(part: Partition, wanted: Wanted) -> Generator[Batch]:
-    with named(part.name):
-        yield from part.source.batches(wanted)
+def _array(numbers: Iterable[float]) -> Floats:
+    return np.fromiter(numbers, dtype=np.float64)
+
+
+_AHEAD = 4
+"""So many batches at most are read ahead of each stretch that a thread reads."""
+
+
+def _read(parts: Sequence[tuple[Partition, Wanted]], jobs: int) -> Generator[tuple[int, Batch]]:
+    """Yield the batches of parts in order, each with the place of its part."""
+    streams = (
+        partial(_named_stream, part.name, at, stream)
+        for at, (part, wanted) in enumerate(parts)
+        for stream in part.source.streams(wanted)
+    )
+    if jobs > 1:
+        yield from in_turn(streams, jobs, _AHEAD)
+    else:
+        for stream in streams:
+            yield from stream()
+
+
+def _named_stream(name: str, at: int, stream: Batches) -> Generator[tuple[int, Batch]]:
+    with named(name):
+        for batch in stream():
+            yield at, batch
 
 
 class _Builder:
@@ -423,7 +456,7 @@ class _FileForecasts(Forecasts):
             yield from super().blocks(*settings)
 
 
-def _resumed(held: list[Batch], rest: Iterator[Batch]) -> Iterator[Batch]:
+def _resumed(held: list[tuple[int, Batch]], rest: Iterator[tuple[int, Batch]]) -> Iterator[tuple[int, Batch]]:
     """Give the batch in hand, which nothing else may hold on to, and the others."""
     yield held.pop()
     yield from rest

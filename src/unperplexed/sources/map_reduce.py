@@ -14,6 +14,7 @@ from operator import add
 from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 from .._lib.errors import InputError
+from ..tally.counter import jobs_of
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Counting, Tally
 from .arguments import described
@@ -87,11 +88,13 @@ class Accumulator(Generic[Result]):
 
     of: Callable[[Iterable[ForecastBatch]], Result]
     add: Callable[[Result, Result], Result]
+    jobs: int = 1
+    """How many threads it counts with."""
 
 
 def as_tally(**counting: Unpack[Counting]) -> Accumulator[Tally]:
     """Count all rows together, with settings of `Tally.count`."""
-    return Accumulator(partial(_tally, counting), add)
+    return Accumulator(partial(_tally, counting), add, jobs_of(counting.get("n_jobs")))
 
 
 def as_tallies(most_groups: int = MOST_GROUPS, **counting: Unpack[Counting]) -> Accumulator[Tallies]:

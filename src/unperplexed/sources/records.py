@@ -66,10 +66,14 @@ def _fields_in(path: str, kind: Any) -> Iterator[Any]:
 
 def root_of(schema: Any, name: str) -> str:
     """Name the column that a path leads into; a column has its own name, with a point in it or without."""
-    if name in schema.names:
+    if _is_column(schema, name):
         return name
     names: list[str] = schema.names
     return next(root for root in names if name.startswith(f"{root}.") and _holds(schema, root, name))
+
+
+def _is_column(schema: Any, name: str) -> bool:
+    return bool(schema.get_all_field_indices(name))  # `schema.names` makes a list of all of them each time
 
 
 def _holds(schema: Any, root: str, name: str) -> bool:
@@ -78,7 +82,7 @@ def _holds(schema: Any, root: str, name: str) -> bool:
 
 def by_paths(record: Any, schema: Any, names: Sequence[str]) -> Any:
     """Select columns of a record batch of this schema, and fields inside of its structs."""
-    if all(name in schema.names for name in names):
+    if all(_is_column(schema, name) for name in names):
         return record.select(names)
     return pa.RecordBatch.from_arrays([_at_path(record, schema, name) for name in names], names=[*names])
 
@@ -192,13 +196,15 @@ def record_batches(
     wanted: Wanted,
     widths: Widths,
     position: Callable[[int], int],
+    first_row: int = 0,
 ) -> Iterator[Batch]:
     """Convert record batches, each with whether it is the last; at least one batch, of no rows if there are none."""
-    first_row, last = 0, False
+    found = False
     for record, last in records:
+        found = True
         yield _batch(record, wanted, first_row, widths, position(first_row + record.num_rows), last)
         first_row += record.num_rows
-    if not last:  # a file of no rows may have no record batch either
+    if not found:  # a file of no rows may have no record batch either
         empty = schema.empty_table().select(wanted.names)
         arrays = [column.combine_chunks() for column in empty.columns]
         record = pa.RecordBatch.from_arrays(arrays, schema=empty.schema)

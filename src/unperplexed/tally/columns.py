@@ -59,6 +59,8 @@ class ColumnCounter:
 
     def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[PairTable, dict[int, PairTable], BinaryRows]:
         p, negative, positive = counted.values()
+        order = np.argsort(p)  # once, in vectors; of what is in order already, or backwards, sorting is a merge
+        p, negative, positive = p[order], negative[order], positive[order]
         q = (1 - p.astype(kind)).astype(np.float64)
         n = negative + positive
         pairs = PairTable(p, n, positive, positive).beside(PairTable(q, n, negative, negative)).merged()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,20 +243,41 @@ def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts
         for part in stream:
             add(0, part)
     else:
+        at_work = deque[Future[None]]()
         with ThreadPoolExecutor(jobs, "unperplexed-counter") as threads:
-            while parts := list(islice(stream, jobs)):
-                for _ in threads.map(add, range(jobs), parts):
-                    pass
+            try:
+                for number, part in enumerate(stream):
+                    if len(at_work) == jobs:
+                        _wait_for_first(at_work)  # which the thread counted that counts this part
+                    at_work.append(threads.submit(add, number % jobs, part))
+            except InputError:  # of the stream; what is wrong with a part before it comes first
+                while at_work:
+                    _wait_for_first(at_work)
+                raise
+            while at_work:
+                _wait_for_first(at_work)
     return [found[key] for key in sorted(found)]
 
 
+def _wait_for_first(at_work: deque[Future[None]]) -> None:
+    """Wait for the first of the parts; where it is in error, no later one matters."""
+    try:
+        at_work.popleft().result()
+    except BaseException:
+        at_work.clear()
+        raise
+
+
 def jobs_of(n_jobs: int | None) -> int:
-    """How many threads: None is one, -1 as many as there are processors, -2 one less."""
+    """How many threads: None is one, -1 as many as there are processors that this process may use, -2 one less."""
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise InputError(f"n_jobs: expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    if n_jobs > 0:
+        return int(n_jobs)
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable + 1 + int(n_jobs))
 
 
 _ANY = 1 << 62

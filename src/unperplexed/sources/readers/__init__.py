@@ -5,9 +5,10 @@ A reader is a function ``(path, options) -> Source``. It looks at the file's hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ BATCH_VALUES = 1 << 20
 
 BATCH_ROWS = 1 << 18
 """Most rows in such a batch."""
+
+Batches = Callable[[], Iterator["Batch"]]
+"""What reads a file, or a stretch of it."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,14 @@ class Source:
     """What values a column has, each once, where the file tells without being read through."""
     shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     """Shape and dtype kind of each array, where the file says (NPZ, NPY)."""
+    stretches: Callable[[Wanted], Iterable[Batches]] | None = None
+    """What reads successive stretches that can be read at the same time, if it has such: together they are the batches.
+
+    It reads nothing by itself."""
+
+    def streams(self, wanted: Wanted) -> Iterable[Batches]:
+        """Give what reads its stretches, or all of it."""
+        return [partial(self.batches, wanted)] if self.stretches is None else self.stretches(wanted)
 
 
 Opener = Callable[[Path, Options], Source]

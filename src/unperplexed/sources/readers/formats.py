@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
@@ -18,7 +18,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from ..._lib.errors import InputError
-from . import Batch, Format, Options, Source, Wanted
+from . import Batch, Batches, Format, Options, Source, Wanted
 from .chunks import head
 from .text_streams import COMPRESSIONS
 
@@ -142,7 +142,8 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
         raise InputError("no permission to read it.") from None
     except OSError as error:
         raise InputError(f"cannot be read: {reason_of(error)}.") from None
-    return replace(source, batches=partial(_unchanged, source.batches, before))
+    stretches = None if source.stretches is None else partial(_all_unchanged, source.stretches, before)
+    return replace(source, batches=partial(_unchanged, source.batches, before), stretches=stretches)
 
 
 _State = tuple[int, int]
@@ -153,12 +154,16 @@ def _state(path: Path) -> _State:
     return state.st_size, state.st_mtime_ns
 
 
-def _unchanged(
-    batches: Callable[[Wanted], Iterator[Batch]], before: dict[Path, _State], wanted: Wanted
-) -> Iterator[Batch]:
+def _all_unchanged(
+    stretches: Callable[[Wanted], Iterable[Batches]], before: dict[Path, _State], wanted: Wanted
+) -> list[Batches]:
+    return [partial(_unchanged, stretch, before) for stretch in stretches(wanted)]
+
+
+def _unchanged(batches: Callable[..., Iterator[Batch]], before: dict[Path, _State], *wanted: Wanted) -> Iterator[Batch]:
     """Yield batches of files that stay as they were when they were opened."""
     try:
-        yield from batches(wanted)
+        yield from batches(*wanted)
     except (InputError, OSError) as error:
         _refuse_changed(before)
         if isinstance(error, InputError):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from . import Batch, Column, Format, Options, Source, Wanted, batch_rows
+from . import Batch, Batches, Column, Format, Options, Source, Wanted, batch_rows
 
 _LARGEST = 2**63 - 1
 
 _PROBED_ROWS = 64
 """Rows read at a time while looking for the first list of a column, which may be of any length."""
+
+_BATCHES = 4
+"""Row groups of at least so many batches together are a stretch, whose end is the end of a batch."""
 
 
 def open_parquet(path: Path, _: Options) -> Source:
@@ -32,10 +36,10 @@ def open_parquet(path: Path, _: Options) -> Source:
         with_paths,
     )
 
-    def opened(columns: int) -> Any:
+    def opened(columns: int, footer: Any = None) -> Any:
         # Without pre-buffering and with small buffers a row group is decoded page by page, not held whole.
-        buffer = max(1 << 12, min(1 << 16, (1 << 22) // columns))
-        return ParquetFile(path, pre_buffer=False, buffer_size=buffer, page_checksum_verification=True)
+        how: dict[str, Any] = {"pre_buffer": False, "page_checksum_verification": True, "metadata": footer}
+        return ParquetFile(path, buffer_size=max(1 << 12, min(1 << 16, (1 << 22) // columns)), **how)
 
     with readable("Parquet"), opened(1) as file:
         schema, footer = file.schema_arrow, file.metadata
@@ -43,17 +47,30 @@ def open_parquet(path: Path, _: Options) -> Source:
     n_rows = footer.num_rows
     size = path.stat().st_size
 
+    def stretches(wanted: Wanted) -> Iterator[Batches]:
+        @cache
+        def widths() -> dict[str, int]:
+            with opened(len(wanted.names), footer) as file:
+                return list_widths(paths, wanted, lambda names: read(file, names, _PROBED_ROWS))
+
+        def read(file: Any, names: list[str], rows: int, groups: range | None = None) -> Iterator[Any]:
+            batches = file.iter_batches(rows, row_groups=groups, columns=names)
+            return (by_paths(each, schema, names) for each in batches)
+
+        def batches(first_row: int, groups: range) -> Iterator[Batch]:
+            check_once(schema, wanted.names)
+            with readable("Parquet"), opened(len(wanted.names), footer) as file:
+                rows = batch_rows(len(wanted.names) + sum(widths().values()))
+                records = until(gather(read(file, wanted.names, rows, groups), rows), n_rows - first_row)
+                yield from record_batches(
+                    records, paths, wanted, widths(), lambda done: size * done // max(1, n_rows), first_row
+                )
+
+        return (partial(batches, *each) for each in _stretches(footer, wanted.names))
+
     def batches(wanted: Wanted) -> Iterator[Batch]:
-        check_once(schema, wanted.names)
-        with readable("Parquet"), opened(len(wanted.names)) as file:
-
-            def read(names: list[str], rows: int = _PROBED_ROWS) -> Iterator[Any]:
-                return (by_paths(each, schema, names) for each in file.iter_batches(rows, columns=names))
-
-            widths = list_widths(paths, wanted, read)
-            rows = batch_rows(len(wanted.names) + sum(widths.values()))
-            records = until(gather(read(wanted.names, rows), rows), n_rows)
-            yield from record_batches(records, paths, wanted, widths, lambda done: size * done // max(1, n_rows))
+        for stretch in stretches(wanted):
+            yield from stretch()
 
     return Source(
         list(paths.names),
@@ -61,7 +78,29 @@ def open_parquet(path: Path, _: Options) -> Source:
         size,
         numbers=of_numbers(paths),
         values=lambda name: _two_values(footer, schema, name),
+        stretches=stretches,
     )
+
+
+def _stretches(footer: Any, names: Sequence[str]) -> list[tuple[int, range]]:
+    """Put row groups together, the same however many threads read them; give the first row and the groups of each."""
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    first = next((group for group in groups if group.num_rows), None)
+    if first is None:
+        return [(0, range(len(groups)))]
+    wanted, values = {*names}, 0
+    for at in range(footer.num_columns):
+        parts = footer.schema.column(at).path.split(".")
+        if any(".".join(parts[:length]) in wanted for length in range(1, len(parts) + 1)):
+            values += first.column(at).num_values
+    most = _BATCHES * batch_rows(-(-values // first.num_rows))
+    found, start, rows, done = [], 0, 0, 0
+    for at, group in enumerate(groups, 1):
+        rows += group.num_rows
+        if rows >= most or at == len(groups):
+            found.append((done, range(start, at)))
+            start, rows, done = at, 0, done + rows
+    return found
 
 
 def _two_values(footer: Any, schema: Any, name: str) -> Column | None:
