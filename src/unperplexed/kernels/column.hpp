@@ -44,44 +44,42 @@ INLINED T lowness(T p) {
 // Sums of a cell's values are packed in two words, so that a cell takes half a line of memory and a value is added to it
 // in a few instructions: above the places how many there are, and the higher parts of the squares above the lower ones.
 // A cell is emptied before it overflows, which the sign of its first word announces a batch ahead.
+using Words = std::array<std::uint64_t, 2>;
+
 struct Packed {
     int count_at, high_at;
 
     explicit Packed(int shift) : count_at(32 + shift), high_at(46 - shift) {}
 
-    INLINED std::array<std::uint64_t, 2> of(std::uint32_t place) const {
+    INLINED Words of(std::uint32_t place) const {
         const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
         return {std::uint64_t(1) << count_at | place,
                 square >> HALF_BITS << high_at | (square & ((1U << HALF_BITS) - 1))};
     }
 
     // How many there are, their places, and both parts of the squares.
-    std::array<Index, 4> sums(const std::array<std::uint64_t, 2>& words) const {
+    std::array<Index, 4> sums(const Words& words) const {
         const auto above = [](std::uint64_t word, int at) { return static_cast<Index>(word >> at); };
         const auto below = [](std::uint64_t word, int at) { return static_cast<Index>(word & ((std::uint64_t(1) << at) - 1)); };
         return {above(words[0], count_at), below(words[0], count_at), above(words[1], high_at), below(words[1], high_at)};
     }
 };
 
-// What a value adds to its cell: the words, and as ends of the range itself and how low it is.
 template <class T>
-struct Added {
-    std::array<std::uint64_t, 2> words;
-    std::array<T, 2> ends;
-};
+using Ends = std::array<T, 2>;  // the highest of values and the lowness of the lowest; 0 if there is none
 
 template <class T>
 struct alignas(32) Cell {
-    std::array<std::uint64_t, 2> words;
-    std::array<T, 2> ends;  // the highest value and the lowness of the lowest; 0 if there is none
+    Words words;
+    Ends<T> ends;
 
-    // Gives what the words are now.
-    INLINED auto add(const Added<T>& more) {
-        typedef std::uint64_t Words __attribute__((vector_size(16)));
-        typedef T Ends __attribute__((vector_size(2 * sizeof(T))));
-        const Words all = loaded<Words>(words.data()) + loaded<Words>(more.words.data());
-        const Ends a = loaded<Ends>(ends.data()), b = loaded<Ends>(more.ends.data());
-        const Ends most = a > b ? a : b;
+    // Add a value, of which each is the end of a range, and give what the words are now.
+    INLINED auto add(const Words& more, const Ends<T>& its_ends) {
+        typedef std::uint64_t Two __attribute__((vector_size(16)));
+        typedef T Pair __attribute__((vector_size(2 * sizeof(T))));
+        const Two all = loaded<Two>(words.data()) + loaded<Two>(more.data());
+        const Pair a = loaded<Pair>(ends.data()), b = loaded<Pair>(its_ends.data());
+        const Pair most = a > b ? a : b;
         std::memcpy(words.data(), &all, sizeof all);
         std::memcpy(ends.data(), &most, sizeof most);
         return all;
@@ -99,7 +97,8 @@ struct Batch {
     Each<T> p, q;
     Each<std::uint32_t> bits, other_bits;  // of the floats of their distance from 0 or 1
     Each<std::uint32_t> truth, odd, apart, at, mirrored_at;
-    Each<Added<T>> added, mirrored;
+    Each<Words> words, mirrored_words;
+    Each<Ends<T>> ends, mirrored_ends;
     bool any_odd, any_apart;
     Index n;
     std::uint32_t nearest;  // the lowest code of a value above 0 or below 1, less 1, counted from the nearer of them
@@ -173,18 +172,18 @@ DISPATCHED std::int32_t batch_in(const Grid& grid, const T* x, Index stride, con
 }
 
 template <class T>
-INLINED void added_of(int shift, const std::uint32_t* bits, const T* p, Added<T>* to, Index n) {
+INLINED void added_of(int shift, const std::uint32_t* bits, const T* p, Words* words, Ends<T>* ends, Index n) {
     const Packed packed(shift);
     const std::uint32_t mask = (1U << shift) - 1;
-    for (Index k = 0; k < n; ++k) to[k].words = packed.of(bits[k] & mask);
-    for (Index k = 0; k < n; ++k) to[k].ends = {p[k], lowness(p[k])};
+    for (Index k = 0; k < n; ++k) words[k] = packed.of(bits[k] & mask);
+    for (Index k = 0; k < n; ++k) ends[k] = {p[k], lowness(p[k])};
 }
 
 // What its probabilities add to their cells.
 template <class T>
 INLINED void added_by(const Grid& grid, Batch<T>& batch) {
     const Index n = batch.n;
-    added_of(grid.shift, batch.bits.data(), batch.p.data(), batch.added.data(), n);
+    added_of(grid.shift, batch.bits.data(), batch.p.data(), batch.words.data(), batch.ends.data(), n);
     if (!batch.any_apart) return;
     const std::uint32_t* bits = batch.other_bits.data();
     const std::uint32_t size = grid.size, shift = static_cast<std::uint32_t>(grid.shift), last = (MIRRORED + 1) * size - 1;
@@ -195,7 +194,7 @@ INLINED void added_by(const Grid& grid, Batch<T>& batch) {
         nearest = std::min(nearest, (lower - 1) | (batch.apart[k] - 1));
     }
     batch.nearest = nearest;
-    added_of(grid.shift, bits, batch.q.data(), batch.mirrored.data(), n);
+    added_of(grid.shift, bits, batch.q.data(), batch.mirrored_words.data(), batch.mirrored_ends.data(), n);
 }
 
 template <class T>
@@ -208,8 +207,8 @@ template <class T>
 DISPATCHED bool batch_into(Cell<T>* cells, const Grid& grid, Batch<T>& batch) {
     added_by(grid, batch);
     const Index n = batch.n;
-    auto any = decltype(cells->add(batch.added[0])){};
-    for (Index k = 0; k < n; ++k) any |= cells[batch.at[k]].add(batch.added[k]);
+    auto any = decltype(cells->add(batch.words[0], batch.ends[0])){};
+    for (Index k = 0; k < n; ++k) any |= cells[batch.at[k]].add(batch.words[k], batch.ends[k]);
     if (batch.any_apart) {
         std::array<std::uint32_t, Batch<T>::ROWS + 1> rows;
         Index some = 0;
@@ -217,7 +216,10 @@ DISPATCHED bool batch_into(Cell<T>* cells, const Grid& grid, Batch<T>& batch) {
             rows[some] = static_cast<std::uint32_t>(k);
             some += batch.apart[k];
         }
-        for (Index k = 0; k < some; ++k) any |= cells[batch.mirrored_at[rows[k]]].add(batch.mirrored[rows[k]]);
+        for (Index k = 0; k < some; ++k) {
+            const auto row = rows[k];
+            any |= cells[batch.mirrored_at[row]].add(batch.mirrored_words[row], batch.mirrored_ends[row]);
+        }
     }
     return static_cast<std::int64_t>(any[0]) < 0;
 }
@@ -426,12 +428,12 @@ class OneColumn {
     }
 
     // Count a value so many times, as often at once as there is room for.
-    void count(std::uint32_t place, const Added<T>& added, Index times) {
+    void count(std::uint32_t place, const Words& words, const Ends<T>& ends, Index times) {
         const Index most = Index(1) << (31 - grid_.shift);
         for (; times > 0; times -= most) {
-            Added<T> several = added;
-            for (std::uint64_t& word : several.words) word *= static_cast<std::uint64_t>(std::min(times, most));
-            cells_[place].add(several);
+            Words several = words;
+            for (std::uint64_t& word : several) word *= static_cast<std::uint64_t>(std::min(times, most));
+            cells_[place].add(several, ends);
             empty(place);
         }
     }
@@ -462,8 +464,9 @@ class OneColumn {
                 if (!entry.count[truth]) continue;
                 added_in(grid_, batch);
                 nearest_ = std::min(nearest_, batch.nearest);
-                count(batch.at[0], batch.added[0], entry.count[truth]);
-                if (batch.any_apart) count(batch.mirrored_at[0], batch.mirrored[0], entry.count[truth]);
+                count(batch.at[0], batch.words[0], batch.ends[0], entry.count[truth]);
+                if (!batch.any_apart) continue;
+                count(batch.mirrored_at[0], batch.mirrored_words[0], batch.mirrored_ends[0], entry.count[truth]);
             }
         }
         entries_ = {};
