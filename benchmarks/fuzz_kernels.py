@@ -1,11 +1,10 @@
-"""Matrices, columns and logits made to break it, counted by the compiled kernel and by NumPy: both must give the same to the
-last digit.
+"""Input made to break it, counted by the compiled kernel and by NumPy: both must give the same to the last digit.
 
 Random, tied and adversarial rows of any layout: -0.0, denormals, 1 and 1/2 give or take a last place, NaNs with
 payloads, two values above one half, all zeros. Each case has a seed of its own, so that any batch can be run alone.
 
     python benchmarks/fuzz_kernels.py --cases 1000000
-    python benchmarks/fuzz_kernels.py --kind columns --first 50000 --cases 10000
+    python benchmarks/fuzz_kernels.py --kind columns --first 50000 --cases 10000    # or logits, or coarse
 """
 
 from __future__ import annotations
