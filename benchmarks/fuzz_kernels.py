@@ -1,11 +1,10 @@
-"""Matrices and columns made to break it, counted by the compiled kernel and by NumPy: both must give the same to the
-last digit.
+"""Input made to break it, counted by the compiled kernel and by NumPy: both must give the same to the last digit.
 
 Random, tied and adversarial rows of any layout: -0.0, denormals, 1 and 1/2 give or take a last place, NaNs with
 payloads, two values above one half, all zeros. Each case has a seed of its own, so that any batch can be run alone.
 
     python benchmarks/fuzz_kernels.py --cases 1000000
-    python benchmarks/fuzz_kernels.py --kind columns --first 50000 --cases 10000
+    python benchmarks/fuzz_kernels.py --kind columns --first 50000 --cases 10000    # or logits, or coarse
 """
 
 from __future__ import annotations
@@ -71,7 +70,35 @@ def column(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]
     return n, tally
 
 
-KINDS = {"matrices": matrix, "columns": column}
+def logits(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]]]:
+    """Make a matrix of logits, and what gives the primitives and the cells of its probabilities."""
+    classes = int(rng.choice([2, 3, 7, 8, 9, 31, 32, 33, 40, 129, 137]))
+    x = rng.normal(size=(int(rng.integers(1, 12)), classes)) * rng.choice([0.1, 3, 30, 200])
+    odd = rng.uniform(size=x.shape) < rng.choice([0, 0.02, 0.5])
+    x[odd] = rng.choice([-np.inf, np.inf, np.nan, 3e38, -3e38, 0, -0.0, 90, 1e-40], int(odd.sum()))
+    given = layouts(x.astype(np.float32), rng)[rng.integers(5)]
+    truth, bits = rng.integers(0, classes, len(x)), int(rng.choice([3, 4, 5], p=[0.4, 0.3, 0.3]))
+    return x.size, lambda: counted(_kernels.logit_rows(given), truth, None, bits)
+
+
+def coarse(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]]]:
+    """Make a matrix of probabilities with groups of its rows or columns, and what counts them in coarse cells."""
+    n, columns = ((3100, 1), (350, 9), (9, 350), (2, 1600), (5, 40))[rng.integers(5)]
+    dtype, groups, of_rows = rng.choice([np.float64, np.float32]), int(rng.integers(1, 4)), bool(rng.integers(2))
+    with np.errstate(over="ignore"):
+        p = rng.choice(np.concatenate([edge_values(rng, dtype)[::10], 2.0 ** -rng.uniform(0, 60, 999)]), (n, columns))
+        p = np.clip(p.astype(dtype), 0, 1)
+    group = rng.integers(0, groups, n if of_rows else columns)
+
+    def count() -> list[np.ndarray]:
+        total, places = np.zeros((2, 256 * groups))
+        _kernels.COARSE.count(p, group, of_rows, None, total, places)
+        return [total, places]
+
+    return p.size, count
+
+
+KINDS = {"matrices": matrix, "columns": column, "logits": logits, "coarse": coarse}
 
 
 def main() -> None:

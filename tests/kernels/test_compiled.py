@@ -17,6 +17,7 @@ from unperplexed.kernels.rows import (
     Grid,
     crowded,
     limb_sums,
+    logit_rows,
     row_hashes,
     row_primitives,
     softmax,
@@ -121,7 +122,7 @@ def test_coarse_cells(monkeypatch, rng, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("n", "columns"), [(0, 3), (700, 1), (40, 7), (9, 300)])
+@pytest.mark.parametrize(("n", "columns"), [(0, 3), (700, 1), (40, 7), (9, 300), (900, 7), (5, 1100)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_coarse_cells_of_groups(monkeypatch, rng, dtype, n, columns, weighted):
     """Each probability is counted under the group of its row, or of its column."""
@@ -143,6 +144,15 @@ def test_coarse_cells_of_groups(monkeypatch, rng, dtype, n, columns, weighted):
         each = np.ones(n) if w is None else w
         expected = np.bincount(group, each if of_rows else np.full(columns, each.sum()), 5)
         np.testing.assert_array_equal(total, expected * (columns if of_rows else 1))
+
+
+@pytest.mark.parametrize("of_rows", [False, True])
+def test_coarse_cells_of_many_equal_values_do_not_overflow(of_rows):
+    highest = np.nextafter(np.float32(0.5), np.float32(0))  # whose place is the highest
+    p, (total, places) = np.full((4200, 1001), highest), np.zeros((2, 256))
+    COARSE.count(p, np.zeros(4200 if of_rows else 1001, dtype=int), of_rows, None, total, places)
+    assert total.sum() == total.max() == p.size
+    assert places.sum() == p.size * 2.0**20
 
 
 @pytest.mark.parametrize("group", [[0, 10_000, 1], [0, -10_000, 1], [0, 1]])
@@ -182,6 +192,22 @@ def test_softmax(monkeypatch, rng, classes):
     assert np.isinf(compiled[1]).all()
 
 
+@pytest.mark.parametrize("classes", [2, 5, 31, 40, 300])
+def test_logits_that_are_counted_as_they_are(monkeypatch, rng, classes):
+    """As their probabilities are, whatever the layout and the weights; NumPy makes these first."""
+    x = (rng.normal(size=(42, classes)) * rng.choice([0.1, 3, 30, 200], (42, 1))).astype(np.float32)
+    x[:7, 0] = -np.inf, np.inf, np.nan, 3e38, -3e38, 0, 90
+    truth = rng.integers(0, classes, len(x))
+    weights = rng.choice([0, 1, 0.3, 7], len(x))
+    for given, w in itertools.product(layouts(x, rng), (None, weights)):
+        compiled, plain = both(monkeypatch, lambda given=given, w=w: counted(logit_rows(given), truth, w, 5))
+        for found in (plain, counted(softmax(given), truth, w, 5)):
+            for one, other in zip(compiled[:-1], found[:-1], strict=True):
+                np.testing.assert_array_equal(one, other)
+            np.testing.assert_allclose(compiled[-1], found[-1], rtol=0 if w is None else 1e-12)
+    np.testing.assert_array_equal(np.asarray(logit_rows(x)[truth > 0]), softmax(x[truth > 0]))
+
+
 @pytest.mark.parametrize("limbs", [3, 4, 5])
 def test_limbs(monkeypatch, rng, limbs):
     x = np.concatenate([rng.normal(size=999), 2.0 ** rng.uniform(-120, 10, 500), -(2.0 ** rng.uniform(-120, 10, 500))])
@@ -213,6 +239,27 @@ def test_distinct_values(monkeypatch, rng, dtype):
     assert 50 <= taken[0] < 500
     assert columns[0].size == 50
     assert columns[1].sum() == sum(taken)
+
+
+@pytest.mark.parametrize("most", [40, 1 << 16])
+def test_distinct_values_that_came_in_half_precision(monkeypatch, rng, most):
+    """They are counted by their bits, beside others and after and before such as are found by a search."""
+    halves = rng.choice(np.array([0, -0.0, 6e-8, 1e-5, 0.5, 1, *rng.uniform(size=60)], dtype=np.float16), (4000, 10))
+    p = halves.astype(np.float32)
+    p[7::9, 3] = 0.1
+    parts = [p[:3], p, p[:2000].astype(np.float64), p]
+
+    def found():
+        distinct = DistinctValues(most)
+        return sum(distinct.add(part) for part in parts), distinct.columns()
+
+    (taken, compiled), (_, plain) = both(monkeypatch, found)
+    if most == 1 << 16:
+        assert taken == sum(part.size for part in parts)
+        for one, other in zip(compiled, plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert compiled[0].size == min(most, np.unique(p + 0.0).size)
+    assert compiled[1].sum() == compiled[2].sum() == taken
 
 
 @pytest.mark.parametrize("classes", [2, 3, 40])

@@ -53,6 +53,21 @@ def test_same_tally_as_of_numpy(monkeypatch, rng, dtype, exact_limit, fraction_b
     assert counted() == without_kernel(monkeypatch, counted)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("fraction_bits", "n"), [(3, 9000), (9, 280_000)])
+@pytest.mark.parametrize("exact_limit", [0, 5])
+def test_cells_that_are_full(monkeypatch, rng, dtype, fraction_bits, n, exact_limit):
+    """A cell gets more values than its words have room for, from rows or from a table of values."""
+    p, few = rng.choice(np.array([0.3, 0.30001], dtype=dtype), n), rng.uniform(size=99).astype(dtype)
+    y = (rng.uniform(size=n) < p).astype(int)
+
+    def counted():
+        stream = [Forecasts(y, p, whole=False), Forecasts(y[:99], few, whole=False), Forecasts(y, p, whole=False)]
+        return Tally.count(stream, exact_limit=exact_limit, fraction_bits=fraction_bits).to_bytes()
+
+    assert counted() == without_kernel(monkeypatch, counted)
+
+
 @pytest.mark.parametrize("exact_limit", LIMITS)
 def test_same_table_as_of_both_columns(rng, exact_limit):
     """Scores apart, which of a matrix are summed row by row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class Columns:
             block = np.stack([part[which] for part in self.parts], axis=1)
         # float16 holds probabilities but not their arithmetic; integers and longer floats become float64.
         if block.dtype == np.float16:
-            return block.astype(np.float32)
+            return np.take(_halves(), block.view(np.uint16), mode="clip")
         if block.dtype not in (np.float32, np.float64):
             return block.astype(np.float64)
         # Fields of packed records lie where no processor reads floats at once.
@@ -101,6 +102,12 @@ def by_column(data: Any) -> Any:
     if names is None:
         return data
     return dict(zip(names, map(as_array, _columns(data)), strict=True))
+
+
+@cache
+def _halves() -> NDArray[np.float32]:
+    """Every float16 as a float32, by its bits: looked up several times as fast as NumPy converts."""
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:

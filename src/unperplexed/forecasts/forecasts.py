@@ -31,9 +31,11 @@ from ..kernels.rows import (
     BLOCK_ELEMENTS,
     BLOCK_ROWS,
     COUNTED_ELEMENTS,
+    LOGIT_ELEMENTS,
     CellTotals,
+    LogitRows,
     Rows,
-    softmax,
+    logit_rows,
 )
 from ..statistics.means import checked_weights
 from .labels import Label
@@ -78,7 +80,7 @@ class Notes:
 class Block:
     """A run of checked rows, small enough to stay in cache."""
 
-    reported: AnyFloats | DeviceRows
+    reported: AnyFloats | DeviceRows | LogitRows
     """(rows, classes), each row a distribution; where the source has them."""
     truth: NDArray[np.signedinteger[Any]]
     """Which class happened."""
@@ -241,7 +243,8 @@ class Forecasts:
         start = 0
         while start < self.n_rows:
             cells = into()
-            room = BLOCK_ELEMENTS if cells is None or self._from_logits else COUNTED_ELEMENTS
+            counted = LOGIT_ELEMENTS if self._from_logits else COUNTED_ELEMENTS
+            room = BLOCK_ELEMENTS if cells is None else counted
             if (there := self._there) is not None:
                 room = there.block_elements(self._scale, cells is not None)
             step = min(max(1, room // self.n_classes), BLOCK_ROWS)
@@ -418,7 +421,7 @@ class Forecasts:
             return "logits"
         return "log-probabilities" if self._from_log_probs else "percent" if self._percent else "probabilities"
 
-    def _probabilities(self, places: slice | Ints) -> AnyFloats | DeviceRows:
+    def _probabilities(self, places: slice | Ints) -> AnyFloats | DeviceRows | LogitRows:
         """Rows as a matrix of probabilities, one column a class."""
         if (there := self._there) is not None:
             return there.block(places, self._scale)
@@ -438,7 +441,7 @@ class Forecasts:
             with np.errstate(invalid="ignore"):  # what is no number is refused by its row
                 return np.stack([1 - x, x], axis=1)
         if self._from_logits:
-            return softmax(x)
+            return logit_rows(x)
         if self._from_log_probs:
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(x))

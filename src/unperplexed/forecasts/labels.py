@@ -27,6 +27,7 @@ USUAL_MARKS = ("NA", "N/A", "n/a", "#N/A", "#NV", "NaN", "nan", "null", "NULL", 
 """How programs write a missing value: what --na without marks stands for."""
 
 CHUNK = 1 << 20
+_IN_CACHE = 1 << 16
 
 _CLOSE = 1 << 17
 """Integer labels within such a range are looked up in a table of it."""
@@ -105,8 +106,10 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
         found, places_of_them = distinct_labels(array.view(np.int8))
         return [bool(value) for value in found], places_of_them
     parts = [array[start : start + CHUNK] for start in range(0, array.size, CHUNK)]
-    if array.dtype.kind in "iu" and array.size and int(array.max()) - int(array.min()) < _CLOSE:
-        return _distinct_close(array, parts)
+    if array.dtype.kind in "iu" and array.size:
+        lowest, highest = _ends(array)
+        if highest - lowest < _CLOSE:
+            return _distinct_close(array, parts, lowest, highest)
     if array.dtype.kind in "iuf":
         values = np.unique(np.concatenate([np.unique(part) for part in parts] or [array]))
         kind = smallest_type(values.size)
@@ -137,14 +140,20 @@ def _check_plain(labels: Iterable[Any]) -> None:
             raise InputError(f"labels are numbers or texts, not {type(label).__name__}.")
 
 
+def _ends(array: NDArray[Any]) -> tuple[int, int]:
+    """Give the lowest and the highest of integers, by parts that are in cache when they are read again."""
+    parts = (array[start : start + _IN_CACHE] for start in range(0, array.size, _IN_CACHE))
+    lowest, highest = zip(*((part.min(), part.max()) for part in parts), strict=True)
+    return int(min(lowest)), int(max(highest))
+
+
 def _distinct_close(
-    array: NDArray[Any], parts: Sequence[NDArray[Any]]
+    array: NDArray[Any], parts: Sequence[NDArray[Any]], lowest: int, highest: int
 ) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
     """Distinct labels of integers that lie close together, by a table instead of a search.
 
     Those of 0, 1, 2, ... name themselves: then the array itself says which each row has.
     """
-    lowest, highest = int(array.min()), int(array.max())
     if lowest == 0 and highest <= 1:
         return list(range(highest + 1)), array
     wide = np.uint64 if array.dtype == np.uint64 else np.int64

@@ -22,6 +22,7 @@ from ..kernels.devices import (
 from ..kernels.rows import (
     SUM_TOLERANCE,
     CellTotals,
+    LogitRows,
     Rows,
     row_primitives,
 )
@@ -31,7 +32,7 @@ ROUNDING = 1e-6
 
 
 def primitives(
-    p: AnyFloats | DeviceRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
+    p: AnyFloats | DeviceRows | LogitRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
 ) -> Rows:
     """Primitives of rows, computed where they are."""
     if isinstance(p, DeviceRows):
@@ -56,7 +57,9 @@ def problems_of_rows(rows: Rows, negative: Bools) -> dict[str, Bools]:
     return {reason: mask for reason, mask in reasons.items() if mask.any()}
 
 
-def renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | DeviceRows, int, float]:
+def renormalized(
+    p: AnyFloats | DeviceRows | LogitRows, rows: Rows
+) -> tuple[AnyFloats | DeviceRows | LogitRows, int, float]:
     """Divide the rows that can be by their sum; say how many were off and by how much."""
     able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
     deviation = np.where(able, np.abs(rows.total - 1), 0.0)
@@ -66,6 +69,7 @@ def renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | Dev
     if isinstance(p, DeviceRows):
         p = p.divided(by, able)
     else:
+        p = np.asarray(p)
         p = p / by.astype(p.dtype)[:, None]
         np.minimum(p, 1, out=p, where=able[:, None])
     off = deviation > ROUNDING

@@ -5,6 +5,7 @@
 #include "base.hpp"
 #include "cells.hpp"
 #include "class_sums.hpp"
+#include "coarse.hpp"
 #include "column.hpp"
 #include "distinct.hpp"
 #include "exact_sums.hpp"
@@ -46,7 +47,7 @@ void bind_tables(nb::module_& m) {
 
 NB_MODULE(_kernel, m) {
     m.def("rows", &rows, nb::arg("p"), nb::arg("truth"), nb::arg("weights").none(), nb::arg("out"),
-          nb::arg("fraction_bits"), nb::arg("total").none());
+          nb::arg("fraction_bits"), nb::arg("total").none(), nb::arg("logits") = false);
     m.def("softmax", &softmax, nb::arg("x"), nb::arg("out"));
     m.def("count", &count, nb::arg("p"), nb::arg("weights").none(), nb::arg("fraction_bits"), nb::arg("total"));
     m.def("coarse", &coarse, nb::arg("values"), nb::arg("code"), nb::arg("place"));

@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,32 +41,53 @@ INLINED T lowness(T p) {
     return std::bit_cast<T>(std::bit_cast<Word>(T(2)) - std::bit_cast<Word>(p));
 }
 
-// What the values of a cell add up to: how many there are, their places, and the two parts of the squares of these;
-// and the ends of their range.
-template <class T>
-struct alignas(64) Cell {
-    std::array<std::uint64_t, 4> sums;
-    std::array<T, 2> ends;  // the highest value and the lowness of the lowest; 0 if there is none
+// Sums of a cell's values are packed in two words, so that a cell takes half a line of memory and a value is added to it
+// in a few instructions: above the places how many there are, and the higher parts of the squares above the lower ones.
+// A cell is emptied before it overflows, which the sign of its first word announces a batch ahead.
+using Words = std::array<std::uint64_t, 2>;
 
-    INLINED void add(const std::uint32_t* more, const T* its_ends) {
-        typedef std::uint32_t Four __attribute__((vector_size(16)));
-        typedef std::uint64_t Sums __attribute__((vector_size(32)));
-        typedef T Ends __attribute__((vector_size(2 * sizeof(T))));
-        const Sums all = loaded<Sums>(sums.data()) + __builtin_convertvector(loaded<Four>(more), Sums);
-        const Ends a = loaded<Ends>(ends.data()), b = loaded<Ends>(its_ends);
-        const Ends most = a > b ? a : b;
-        std::memcpy(sums.data(), &all, sizeof all);
-        std::memcpy(ends.data(), &most, sizeof most);
+struct Packed {
+    int count_at, high_at;
+
+    explicit Packed(int shift) : count_at(32 + shift), high_at(46 - shift) {}
+
+    INLINED Words of(std::uint32_t place) const {
+        const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
+        return {std::uint64_t(1) << count_at | place,
+                square >> HALF_BITS << high_at | (square & ((1U << HALF_BITS) - 1))};
     }
 
-    void add(const std::uint32_t* more, const T* its_ends, std::uint64_t times) {
-        for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += times * more[k];
-        for (std::size_t k = 0; k < ends.size(); ++k) ends[k] = std::max(ends[k], its_ends[k]);
+    // How many there are, their places, and both parts of the squares.
+    std::array<Index, 4> sums(const Words& words) const {
+        const auto above = [](std::uint64_t word, int at) { return static_cast<Index>(word >> at); };
+        const auto below = [](std::uint64_t word, int at) { return static_cast<Index>(word & ((std::uint64_t(1) << at) - 1)); };
+        return {above(words[0], count_at), below(words[0], count_at), above(words[1], high_at), below(words[1], high_at)};
     }
 };
 
-// A batch of rows: probabilities of both classes, in which table and cell that of the positive one is and what it adds
-// there, and the same of those of the negative class that are no mirror images.
+template <class T>
+using Ends = std::array<T, 2>;  // the highest of values and the lowness of the lowest; 0 if there is none
+
+template <class T>
+struct alignas(32) Cell {
+    Words words;
+    Ends<T> ends;
+
+    // Add a value, of which each is the end of a range, and give what the words are now.
+    INLINED auto add(const Words& more, const Ends<T>& its_ends) {
+        typedef std::uint64_t Two __attribute__((vector_size(16)));
+        typedef T Pair __attribute__((vector_size(2 * sizeof(T))));
+        const Two all = loaded<Two>(words.data()) + loaded<Two>(more.data());
+        const Pair a = loaded<Pair>(ends.data()), b = loaded<Pair>(its_ends.data());
+        const Pair most = a > b ? a : b;
+        std::memcpy(words.data(), &all, sizeof all);
+        std::memcpy(ends.data(), &most, sizeof most);
+        return all;
+    }
+};
+
+// A batch of rows: probabilities of both classes, which cell of all tables that of the positive one is in and what it
+// adds there, and the same of those of the negative class that are no mirror images.
 template <class T>
 struct Batch {
     static constexpr Index ROWS = 128;
@@ -74,11 +96,12 @@ struct Batch {
 
     Each<T> p, q;
     Each<std::uint32_t> bits, other_bits;  // of the floats of their distance from 0 or 1
-    Each<std::uint32_t> truth, table, code, mirrored_code, apart;
-    Each<std::array<std::uint32_t, 4>> sums, mirrored_sums;
-    Each<std::array<T, 2>> ends, mirrored_ends;
+    Each<std::uint32_t> truth, odd, apart, at, mirrored_at;
+    Each<Words> words, mirrored_words;
+    Each<Ends<T>> ends, mirrored_ends;
     bool any_odd, any_apart;
     Index n;
+    std::uint32_t nearest;  // the lowest code of a value above 0 or below 1, less 1, counted from the nearer of them
 };
 
 constexpr Index LEAST_ROWS = 1 << 14;
@@ -86,23 +109,6 @@ constexpr Index LEAST_ROWS = 1 << 14;
 // Rows by outcome, whose probability of the negative class is the mirror image of that of the positive one; by outcome
 // those whose is not, so that they are counted twice, by either; and what is odd.
 enum TableOf { MATCHED, APART = 2, MIRRORED = 4, ODD = 6, TABLES };
-
-// What values add to sums, by the float of their distance from 0 or 1.
-INLINED void sums_of(int shift, const std::uint32_t* bits, std::array<std::uint32_t, 4>* sums, Index n) {
-    const std::uint32_t mask = (1U << shift) - 1;
-    if (shift <= 16) {
-        for (Index k = 0; k < n; ++k) {
-            const std::uint32_t place = bits[k] & mask, square = place * place;
-            sums[k] = {1, place, square >> HALF_BITS, square & ((1U << HALF_BITS) - 1)};
-        }
-    } else {
-        for (Index k = 0; k < n; ++k) {
-            const std::uint64_t place = bits[k] & mask, square = place * place;
-            sums[k] = {1, static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(square >> HALF_BITS),
-                       static_cast<std::uint32_t>(square & ((1U << HALF_BITS) - 1))};
-        }
-    }
-}
 
 // All of a batch, and the least that an outcome was given, as the bits of a float: those of 1/2 if it is not less. Loops
 // are over numbers of one size each, and choose by masks, which compilers make vectors of.
@@ -114,7 +120,8 @@ INLINED std::int32_t batch_of(const Grid& grid, const T* x, Index stride, const 
     std::uint32_t *bits = batch.bits.data(), *others = batch.other_bits.data(), *happened = batch.truth.data();
     std::array<T, ROWS> low, other, off;
     std::array<typename Lanes<T>::Word, ROWS> its_odd;
-    std::array<std::uint32_t, ROWS> odd, upper;
+    std::array<std::uint32_t, ROWS> upper;
+    std::uint32_t* odd = batch.odd.data();
     if (stride == 1) {
         for (Index k = 0; k < n; ++k) p[k] = x[k];
     } else {
@@ -138,22 +145,24 @@ INLINED std::int32_t batch_of(const Grid& grid, const T* x, Index stride, const 
     for (Index k = 0; k < n; ++k) upper[k] = std::bit_cast<std::uint32_t>(single(off[k])) >> 31;
     for (Index k = 0; k < n; ++k) odd[k] |= static_cast<std::uint32_t>(its_odd[k]);
     const std::uint32_t size = grid.size, shift = static_cast<std::uint32_t>(grid.shift);
-    std::uint32_t any_odd = 0, any_apart = 0;
+    std::uint32_t any_odd = 0, any_apart = 0, nearest = grid.half;
     std::int32_t least = HALF;
     for (Index k = 0; k < n; ++k) {
         const std::uint32_t kept = odd[k] - 1, above = 0 - upper[k], wrong = 0 - (upper[k] ^ happened[k]);
-        const std::uint32_t lower = (bits[k] >> shift) + (bits[k] != 0);
+        const std::uint32_t nonzero = bits[k] != 0, lower = (bits[k] >> shift) + nonzero;
         const std::uint32_t apart = ((bits[k] ^ others[k]) >> (shift & (0 - happened[k]))) != 0 ? kept & 1 : 0;
-        batch.code[k] = ((lower ^ above) + (size & above)) & kept;
+        const std::uint32_t table = (size & (0 - happened[k])) + (APART * size & (0 - apart));
         batch.apart[k] = apart;
-        batch.table[k] = (happened[k] & kept) + APART * apart + ODD * odd[k];
+        batch.at[k] = ((((lower ^ above) + (size & above)) + table) & kept) | (ODD * size & ~kept);
         any_odd |= odd[k];
         any_apart |= apart;
+        nearest = std::min(nearest, (lower - 1) | ~kept);
         const std::uint32_t given = (bits[k] & wrong & kept) | (HALF & ~(wrong & kept));
         least = std::min(least, static_cast<std::int32_t>(given));
     }
     batch.any_odd = any_odd;
     batch.any_apart = any_apart;
+    batch.nearest = nearest;
     return least;
 }
 
@@ -162,17 +171,30 @@ DISPATCHED std::int32_t batch_in(const Grid& grid, const T* x, Index stride, con
     return batch_of(grid, x, stride, truth, batch);
 }
 
+template <class T>
+INLINED void added_of(int shift, const std::uint32_t* bits, const T* p, Words* words, Ends<T>* ends, Index n) {
+    const Packed packed(shift);
+    const std::uint32_t mask = (1U << shift) - 1;
+    for (Index k = 0; k < n; ++k) words[k] = packed.of(bits[k] & mask);
+    for (Index k = 0; k < n; ++k) ends[k] = {p[k], lowness(p[k])};
+}
+
 // What its probabilities add to their cells.
 template <class T>
 INLINED void added_by(const Grid& grid, Batch<T>& batch) {
     const Index n = batch.n;
-    sums_of(grid.shift, batch.bits.data(), batch.sums.data(), n);
-    for (Index k = 0; k < n; ++k) batch.ends[k] = {batch.p[k], lowness(batch.p[k])};
+    added_of(grid.shift, batch.bits.data(), batch.p.data(), batch.words.data(), batch.ends.data(), n);
     if (!batch.any_apart) return;
     const std::uint32_t* bits = batch.other_bits.data();
-    for (Index k = 0; k < n; ++k) batch.mirrored_code[k] = grid.size - 1 - ((bits[k] >> grid.shift) + (bits[k] != 0));
-    sums_of(grid.shift, bits, batch.mirrored_sums.data(), n);
-    for (Index k = 0; k < n; ++k) batch.mirrored_ends[k] = {batch.q[k], lowness(batch.q[k])};
+    const std::uint32_t size = grid.size, shift = static_cast<std::uint32_t>(grid.shift), last = (MIRRORED + 1) * size - 1;
+    std::uint32_t nearest = batch.nearest;
+    for (Index k = 0; k < n; ++k) {
+        const std::uint32_t lower = (bits[k] >> shift) + (bits[k] != 0);
+        batch.mirrored_at[k] = last + (size & (0 - batch.truth[k])) - lower;
+        nearest = std::min(nearest, (lower - 1) | (batch.apart[k] - 1));
+    }
+    batch.nearest = nearest;
+    added_of(grid.shift, bits, batch.q.data(), batch.mirrored_words.data(), batch.mirrored_ends.data(), n);
 }
 
 template <class T>
@@ -180,31 +202,26 @@ DISPATCHED void added_in(const Grid& grid, Batch<T>& batch) {
     added_by(grid, batch);
 }
 
-// Add a batch to tables.
+// Add a batch to the cells; whether one is to be emptied.
 template <class T>
-DISPATCHED void batch_into(const std::array<Cell<T>*, TABLES>& tables, const Grid& grid, Batch<T>& batch) {
+DISPATCHED bool batch_into(Cell<T>* cells, const Grid& grid, Batch<T>& batch) {
     added_by(grid, batch);
     const Index n = batch.n;
-    typename Batch<T>::template Each<Cell<T>*> cells;
-    for (Index k = 0; k < n; ++k) {
-        cells[k] = tables[batch.table[k]] + batch.code[k];
-        prefetched(reinterpret_cast<std::uintptr_t>(cells[k]));
+    auto any = decltype(cells->add(batch.words[0], batch.ends[0])){};
+    for (Index k = 0; k < n; ++k) any |= cells[batch.at[k]].add(batch.words[k], batch.ends[k]);
+    if (batch.any_apart) {
+        std::array<std::uint32_t, Batch<T>::ROWS + 1> rows;
+        Index some = 0;
+        for (Index k = 0; k < n; ++k) {
+            rows[some] = static_cast<std::uint32_t>(k);
+            some += batch.apart[k];
+        }
+        for (Index k = 0; k < some; ++k) {
+            const auto row = rows[k];
+            any |= cells[batch.mirrored_at[row]].add(batch.mirrored_words[row], batch.mirrored_ends[row]);
+        }
     }
-    for (Index k = 0; k < n; ++k) cells[k]->add(batch.sums[k].data(), batch.ends[k].data());
-    if (!batch.any_apart) return;
-    std::array<std::uint32_t, Batch<T>::ROWS + 1> rows;
-    Index some = 0;
-    for (Index k = 0; k < n; ++k) {
-        rows[some] = static_cast<std::uint32_t>(k);
-        some += batch.apart[k];
-    }
-    for (Index k = 0; k < some; ++k) {
-        cells[k] = tables[MIRRORED + batch.truth[rows[k]]] + batch.mirrored_code[rows[k]];
-        prefetched(reinterpret_cast<std::uintptr_t>(cells[k]));
-    }
-    for (Index k = 0; k < some; ++k) {
-        cells[k]->add(batch.mirrored_sums[rows[k]].data(), batch.mirrored_ends[rows[k]].data());
-    }
+    return static_cast<std::int64_t>(any[0]) < 0;
 }
 
 // Rows of two classes of which one column is given: by value, with how often either class happened, until there are
@@ -212,7 +229,7 @@ DISPATCHED void batch_into(const std::array<Cell<T>*, TABLES>& tables, const Gri
 template <class T>
 class OneColumn {
   public:
-    OneColumn(Index most, int fraction_bits) : most_(most), grid_(fraction_bits) {}
+    OneColumn(Index most, int fraction_bits) : most_(most), grid_(fraction_bits), nearest_(grid_.half) {}
 
     // Count rows but for odd ones, which are marked: those whose outcome is neither 0 nor 1 among them. How many are
     // odd; and of each `LEAST_ROWS` rows what the least probable outcome was given, 1/2 if that is not less.
@@ -239,7 +256,7 @@ class OneColumn {
         return found;
     }
 
-    bool exact() const { return !tables_[0]; }
+    bool exact() const { return !cells_; }
 
     // Values, and how often the negative and the positive class happened; in no order.
     nb::tuple values() const {
@@ -256,21 +273,18 @@ class OneColumn {
     // Of the cells that are occupied the code, the total, and the columns of what happened there, cell by cell: of the
     // pairs of both classes, or of the rows with one outcome, whose cells are those of the positive class.
     nb::ndarray<nb::numpy, double, nb::ndim<1>> cells() const {
-        std::vector<double> found;
-        for (std::uint32_t code = 0; code < grid_.size; ++code) {
+        return each([&](std::uint32_t code, std::vector<double>& found) {
             const std::uint32_t mirror = mirrored(code);
             Happened both = of_outcome(1, code);
-            both.add(tables_[MATCHED][mirror], true);
-            both.add(tables_[MIRRORED][code], false);
-            const Index others = of_outcome(0, code).sums[0] + count_of(MATCHED + 1, mirror) + count_of(MIRRORED + 1, code);
+            both.add(at(MATCHED, mirror), true);
+            both.add(at(MIRRORED, code), false);
+            const Index others =
+                of_outcome(0, code).sums[0] + at(MATCHED + 1, mirror).sums[0] + at(MIRRORED + 1, code).sums[0];
             give(found, code, both, others);
-        }
-        return given(std::move(found));
+        });
     }
     nb::ndarray<nb::numpy, double, nb::ndim<1>> cells_of_outcome(bool positive) const {
-        std::vector<double> found;
-        for (std::uint32_t code = 0; code < grid_.size; ++code) give(found, code, of_outcome(positive, code), 0);
-        return given(std::move(found));
+        return each([&](std::uint32_t code, std::vector<double>& found) { give(found, code, of_outcome(positive, code), 0); });
     }
 
   private:
@@ -293,27 +307,53 @@ class OneColumn {
         INLINED bool is_odd(Index k) const { return ::is_odd(p[k * stride]) || (truth[k] & ~Code(1)); }
     };
 
+    // What is in a cell of a table.
+    struct Found {
+        std::array<Index, 4> sums;
+        T highest, lowest;
+    };
+
+    Found at(int table, std::uint32_t code) const {
+        const std::size_t place = std::size_t(table) * grid_.size + code;
+        const Cell<T>& cell = cells_[place];
+        Found found{Packed(grid_.shift).sums(cell.words), cell.ends[0], lowness(cell.ends[1])};
+        if (emptied_.empty()) return found;
+        const auto emptied = emptied_.find(place);
+        for (std::size_t k = 0; emptied != emptied_.end() && k < 4; ++k) found.sums[k] += emptied->second[k];
+        return found;
+    }
+
     // What happened in a cell, in the order of the columns, but for the squared weights: these are 1.
     struct Happened {
         std::array<Index, 4> sums{};
         double low = std::numeric_limits<double>::infinity(), high = -low;
 
-        void add(const Cell<T>& cell, bool mirrored) {
+        void add(const Found& cell, bool mirrored) {
             if (!cell.sums[0]) return;
-            for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += static_cast<Index>(cell.sums[k]);
-            const T highest = cell.ends[0], lowest = lowness(cell.ends[1]);
-            low = std::min<double>(low, mirrored ? T(1) - highest : lowest);
-            high = std::max<double>(high, mirrored ? T(1) - lowest : highest);
+            for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += cell.sums[k];
+            low = std::min<double>(low, mirrored ? T(1) - cell.highest : cell.lowest);
+            high = std::max<double>(high, mirrored ? T(1) - cell.lowest : cell.highest);
         }
     };
 
     Happened of_outcome(int outcome, std::uint32_t code) const {
         Happened found;
-        for (const int table : {MATCHED, APART}) found.add(tables_[table + outcome][code], false);
+        for (const int table : {MATCHED, APART}) found.add(at(table + outcome, code), false);
         return found;
     }
 
-    Index count_of(int table, std::uint32_t code) const { return static_cast<Index>(tables_[table][code].sums[0]); }
+    // Cells of 0, those between that may be occupied, and of 1: memory that was never written is not read either.
+    template <class Give>
+    nb::ndarray<nb::numpy, double, nb::ndim<1>> each(Give give) const {
+        std::vector<double> found;
+        {
+            const nb::gil_scoped_release released;
+            give(0, found);
+            for (std::uint32_t code = nearest_ + 1; code + nearest_ + 1 < grid_.size; ++code) give(code, found);
+            give(grid_.size - 1, found);
+        }
+        return given(std::move(found));
+    }
 
     // The cell of 1 - p: at 1/2 the same. Next to it, where that is the mirror image, are odd rows only.
     std::uint32_t mirrored(std::uint32_t code) const {
@@ -346,7 +386,7 @@ class OneColumn {
         for (Index at = 0; at < run.n;) {
             const Index n = next(run, at, batch);
             for (Index k = 0; k < n; ++k, ++at) {
-                if (batch.any_odd && batch.table[k] == ODD) {
+                if (batch.any_odd && batch.odd[k]) {
                     run.odd[at] = true;
                     ++odd;
                     continue;
@@ -368,51 +408,77 @@ class OneColumn {
         Batch<T> batch;
         while (at < run.n) {
             const Index n = next(run, at, batch);
-            batch_into(tables_, grid_, batch);
+            count(batch);
             for (Index k = 0; batch.any_odd && k < n; ++k) {
-                run.odd[at + k] = batch.table[k] == ODD;
-                odd += batch.table[k] == ODD;
+                run.odd[at + k] = batch.odd[k];
+                odd += batch.odd[k];
             }
             at += n;
         }
     }
 
+    void count(Batch<T>& batch) {
+        if (batch_into(cells_, grid_, batch)) {
+            for (Index k = 0; k < batch.n; ++k) {
+                empty(batch.at[k]);
+                if (batch.apart[k]) empty(batch.mirrored_at[k]);
+            }
+        }
+        nearest_ = std::min(nearest_, batch.nearest);
+    }
+
+    // Count a value so many times, as often at once as there is room for.
+    void count(std::uint32_t place, const Words& words, const Ends<T>& ends, Index times) {
+        const Index most = Index(1) << (31 - grid_.shift);
+        for (; times > 0; times -= most) {
+            Words several = words;
+            for (std::uint64_t& word : several) word *= static_cast<std::uint64_t>(std::min(times, most));
+            cells_[place].add(several, ends);
+            empty(place);
+        }
+    }
+
+    // Take out what is in a cell if it is nearly full.
+    void empty(std::uint32_t place) {
+        Cell<T>& cell = cells_[place];
+        if (static_cast<std::int64_t>(cell.words[0]) >= 0) return;
+        std::array<Index, 4>& to = emptied_[place];
+        const auto sums = Packed(grid_.shift).sums(cell.words);
+        for (std::size_t k = 0; k < sums.size(); ++k) to[k] += sums[k];
+        cell.words = {};
+    }
+
     void to_cells() {
         // Zeros as the system gives them: most cells are never touched, and take no memory then. Where it has too few,
         // the values stay as they are.
-        decltype(room_) room;
-        decltype(tables_) tables{};
-        for (int table = 0; table < TABLES; ++table) {
-            const std::size_t bytes = ((table == ODD ? 1 : grid_.size) + 1) * sizeof(Cell<T>);
-            room[table].reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
-            if (!room[table]) throw std::bad_alloc();
-            const auto at = reinterpret_cast<std::uintptr_t>(room[table].get());
-            tables[table] = reinterpret_cast<Cell<T>*>((at + alignof(Cell<T>) - 1) / alignof(Cell<T>) * alignof(Cell<T>));
-        }
+        const std::size_t bytes = (std::size_t(ODD) * grid_.size + 2) * sizeof(Cell<T>);
+        room_.reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
+        if (!room_) throw std::bad_alloc();
+        const auto begun = reinterpret_cast<std::uintptr_t>(room_.get());
+        cells_ = reinterpret_cast<Cell<T>*>((begun + alignof(Cell<T>) - 1) / alignof(Cell<T>) * alignof(Cell<T>));
         for (const Entry& entry : entries_) {
             for (const std::int8_t truth : {0, 1}) {
                 Batch<T> batch;
                 batch.n = 1;
                 batch_in(grid_, &entry.key, 1, &truth, batch);
-                const auto times = static_cast<std::uint64_t>(entry.count[truth]);
-                if (!times) continue;
+                if (!entry.count[truth]) continue;
                 added_in(grid_, batch);
-                tables[batch.table[0]][batch.code[0]].add(batch.sums[0].data(), batch.ends[0].data(), times);
+                nearest_ = std::min(nearest_, batch.nearest);
+                count(batch.at[0], batch.words[0], batch.ends[0], entry.count[truth]);
                 if (!batch.any_apart) continue;
-                tables[MIRRORED + truth][batch.mirrored_code[0]].add(batch.mirrored_sums[0].data(),
-                                                                     batch.mirrored_ends[0].data(), times);
+                count(batch.mirrored_at[0], batch.mirrored_words[0], batch.mirrored_ends[0], entry.count[truth]);
             }
         }
         entries_ = {};
-        room_ = std::move(room);
-        tables_ = tables;
     }
 
     Index most_;
     Grid grid_;
     Hashed<Entry> entries_;
-    std::array<std::unique_ptr<std::byte, Free>, TABLES> room_;
-    std::array<Cell<T>*, TABLES> tables_{};
+    std::unique_ptr<std::byte, Free> room_;
+    Cell<T>* cells_ = nullptr;
+    std::uint32_t nearest_;  // the lowest code, less 1, of what is counted in cells but 0 and 1, or of its mirror image
+    std::unordered_map<std::size_t, std::array<Index, 4>> emptied_;  // what was in cells that were full
 };
 
 }  // namespace

@@ -110,9 +110,10 @@ class Distinct {
         std::vector<double> values, weight, squared;
         for (const Entry& entry : entries_) {
             if (!entry.used()) continue;
+            const double more = short_count(entry.key);
             values.push_back(entry.key);
-            weight.push_back(entry.weight);
-            squared.push_back(entry.squared);
+            weight.push_back(entry.weight + more);
+            squared.push_back(entry.squared + more);
         }
         return nb::make_tuple(given(std::move(values)), given(std::move(weight)), given(std::move(squared)));
     }
@@ -129,10 +130,21 @@ class Distinct {
         const From* data = static_cast<const From*>(p.data());
         const Index rows = p.shape(0), classes = p.shape(1);
         nb::gil_scoped_release released;
+        const bool by_bits = std::is_same_v<From, float> && !w && rows * classes >= FEW;
+        if (by_bits && short_.empty()) short_.resize((ONE >> SHORT) + 1);
         for (Index row = 0; row < rows; ++row) {
             const double weight = w ? w[row] : 1.0;
             for (Index k = 0; k < classes; ++k) {
                 const From value = data[row * p.stride(0) + k * p.stride(1)];
+                if constexpr (std::is_same_v<From, float>) {
+                    const auto bits = std::bit_cast<std::uint32_t>(value);
+                    if (by_bits && bits << (32 - SHORT) == 0 && bits <= ONE) {
+                        Index& count = short_[bits >> SHORT];
+                        if (!count && !add_one(value, 0)) return row * classes + k;
+                        ++count;
+                        continue;
+                    }
+                }
                 if constexpr (std::is_same_v<From, Half>) {
                     if (!add_one(single(value) + 0.0, weight)) return row * classes + k;
                 } else {
@@ -141,6 +153,12 @@ class Distinct {
             }
         }
         return rows * classes;
+    }
+
+    double short_count(double key) const {
+        const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(key));
+        if (short_.empty() || std::bit_cast<float>(bits) != key || bits << (32 - SHORT) || bits > ONE) return 0;
+        return static_cast<double>(short_[bits >> SHORT]);
     }
 
     bool add_one(double key, double weight) {
@@ -152,8 +170,15 @@ class Distinct {
         return true;
     }
 
+    // Probabilities that came in half precision, or in that of 16 bits with a float's range, end in so many zeros as
+    // floats: few enough to be counted by their other bits, without a search. There is an entry for each as well.
+    static constexpr int SHORT = 13;
+    static constexpr std::uint32_t ONE = 0x3f800000;
+    static constexpr Index FEW = 1 << 14;
+
     Index most_;
     Hashed<Entry> entries_;
+    std::vector<Index> short_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "base.hpp"
 #include "cells.hpp"
 #include "row_pass.hpp"
+#include "softmax.hpp"
 
 namespace {
 
@@ -143,6 +144,19 @@ struct Primitives {
     }
 };
 
+// A float of which a probability is made, with the others of its row.
+struct Logit {
+    float value;
+};
+
+// Room for a row that is not read where it is.
+template <class T>
+struct Room {
+    explicit Room(Index classes) : row(classes), logits(classes) {}
+    std::vector<T> row;
+    std::vector<float> logits;
+};
+
 template <class T>
 struct Job {
     Source<T> from;
@@ -182,23 +196,29 @@ void odd(const Job<From>& job, Index row, const T* x, Index n, T correct, bool k
     if (job.total && known && distribution) weighed(job, row, x, n);
 }
 
+// Probabilities of a row, side by side.
+template <class T, class From>
+INLINED const T* values(const Job<From>& job, Room<T>& room, Index row) {
+    const Index n = job.from.classes, step = job.from.class_stride;
+    const From* at = job.from.data + row * job.from.row_stride;
+    T* buffer = room.row.data();
+    if constexpr (std::is_same_v<From, Logit>) {
+        softmax_of(&at->value, step, n, job.parts, room.logits.data(), buffer);
+    } else if constexpr (std::is_same_v<T, From>) {
+        if (step == 1) return at;
+        for (Index k = 0; k < n; ++k) buffer[k] = at[k * step];
+    } else {
+        for (Index k = 0; k < n; ++k) buffer[k] = single(at[k * step]);
+    }
+    return buffer;
+}
+
 // Some rows, one after the other.
 template <class T, class From>
-INLINED void each_row(const Job<From>& job, T* buffer, Index row, Index end) {
+INLINED void each_row(const Job<From>& job, Room<T>& room, Index row, Index end) {
     const Index n = job.from.classes;
     for (; row < end; ++row) {
-        const From* at = job.from.data + row * job.from.row_stride;
-        const T* x;
-        if constexpr (std::is_same_v<T, From>) {
-            x = at;
-            if (job.from.class_stride != 1) {
-                for (Index k = 0; k < n; ++k) buffer[k] = at[k * job.from.class_stride];
-                x = buffer;
-            }
-        } else {
-            for (Index k = 0; k < n; ++k) buffer[k] = single(at[k * job.from.class_stride]);
-            x = buffer;
-        }
+        const T* x = values(job, room, row);
         const Index class_of = job.truth[row];
         const bool known = class_of >= 0 && class_of < n;
         const auto [usual, high] = highest(x, n);
@@ -225,19 +245,24 @@ INLINED void each_row(const Job<From>& job, T* buffer, Index row, Index end) {
 // Rows of few classes, as many as a vector has lanes, class by class: each row is summed in the order of its classes.
 // Nothing is done, and false returned, where one is odd, or has no outcome.
 template <class T, class From>
-INLINED bool lanes_of_rows(const Job<From>& job, Index row) {
+INLINED bool lanes_of_rows(const Job<From>& job, Room<T>& room, Index row) {
     using Bits = typename Lanes<T>::Bits;
     using Vector = typename Lanes<T>::Vector;
     constexpr Index LANES_OF = Lanes<T>::COUNT;
     const Index n = job.from.classes;
     alignas(32) std::array<T, FEW_CLASSES * LANES_OF> x;
     for (Index r = 0; r < LANES_OF; ++r) {
-        const From* at = job.from.data + (row + r) * job.from.row_stride;
-        for (Index k = 0; k < n; ++k) {
-            if constexpr (std::is_same_v<T, From>) {
-                x[k * LANES_OF + r] = at[k * job.from.class_stride];
-            } else {
-                x[k * LANES_OF + r] = single(at[k * job.from.class_stride]);
+        if constexpr (std::is_same_v<From, Logit>) {
+            const T* at = values(job, room, row + r);
+            for (Index k = 0; k < n; ++k) x[k * LANES_OF + r] = at[k];
+        } else {
+            const From* at = job.from.data + (row + r) * job.from.row_stride;
+            for (Index k = 0; k < n; ++k) {
+                if constexpr (std::is_same_v<T, From>) {
+                    x[k * LANES_OF + r] = at[k * job.from.class_stride];
+                } else {
+                    x[k * LANES_OF + r] = single(at[k * job.from.class_stride]);
+                }
             }
         }
     }
@@ -289,29 +314,30 @@ INLINED bool lanes_of_rows(const Job<From>& job, Index row) {
 }
 
 template <class T, class From>
-INLINED void all_rows(const Job<From>& job, T* buffer) {
+INLINED void all_rows(const Job<From>& job, Room<T>& room) {
     constexpr Index AT_ONCE = Lanes<T>::COUNT;
     Index row = 0;
     if (job.from.classes < FEW_CLASSES && !job.weights) {
         for (; row + AT_ONCE <= job.from.rows; row += AT_ONCE) {
-            if (!lanes_of_rows<T>(job, row)) each_row(job, buffer, row, row + AT_ONCE);
+            if (!lanes_of_rows(job, room, row)) each_row(job, room, row, row + AT_ONCE);
         }
     }
-    each_row(job, buffer, row, job.from.rows);
+    each_row(job, room, row, job.from.rows);
 }
 
-DISPATCHED void run(const Job<float>& job, float* buffer) { all_rows(job, buffer); }
-DISPATCHED void run(const Job<double>& job, double* buffer) { all_rows(job, buffer); }
-DISPATCHED void run(const Job<Half>& job, float* buffer) { all_rows(job, buffer); }
+DISPATCHED void run(const Job<float>& job, Room<float>& room) { all_rows(job, room); }
+DISPATCHED void run(const Job<double>& job, Room<double>& room) { all_rows(job, room); }
+DISPATCHED void run(const Job<Half>& job, Room<float>& room) { all_rows(job, room); }
+DISPATCHED void run(const Job<Logit>& job, Room<double>& room) { all_rows(job, room); }
 
 template <class From>
-using Computed = std::conditional_t<std::is_same_v<From, double>, double, float>;
+using Computed = std::conditional_t<std::is_same_v<From, double> || std::is_same_v<From, Logit>, double, float>;
 
 template <class From>
 void rows_of(const void* data, Matrix<nb::ro> p, const Index* truth, const double* weights, Output out,
              int fraction_bits, double* total) {
     const Grid grid(fraction_bits);
-    std::vector<Computed<From>> buffer(p.shape(1));
+    Room<Computed<From>> room(p.shape(1));
     std::optional<Raw> raw;  // of weighted rows each probability goes into the totals by itself
     if (total && !weights) raw.emplace(grid, total);
     std::vector<Part> parts;
@@ -326,14 +352,15 @@ void rows_of(const void* data, Matrix<nb::ro> p, const Index* truth, const doubl
                   total,
                   parts};
     nb::gil_scoped_release released;
-    run(job, buffer.data());
+    run(job, room);
     if (raw) raw->into();
 }
 
 // Primitives of rows into `out`; and, where totals are given, the counts of the cells of all rows that are
-// distributions and have a truth added to them, each with its row's weight.
+// distributions and have a truth added to them, each with its row's weight. Of logits the probabilities are counted while
+// they are in the fastest cache, and kept nowhere.
 void rows(Matrix<nb::ro> p, Vector<const Index> truth, std::optional<Vector<const double>> weights, Output out,
-          int fraction_bits, std::optional<Vector<double>> total) {
+          int fraction_bits, std::optional<Vector<double>> total, bool logits) {
     const double* w = weights ? weights->data() : nullptr;
     double* counts = total ? total->data() : nullptr;
     const auto n = p.shape(0);
@@ -341,7 +368,11 @@ void rows(Matrix<nb::ro> p, Vector<const Index> truth, std::optional<Vector<cons
         p.shape(1) < 1 || (total && total->shape(0) != Grid(fraction_bits).size)) {
         throw nb::value_error("rows: shapes do not go together");
     }
-    if (p.dtype() == nb::dtype<float>()) {
+    const bool floats = p.dtype() == nb::dtype<float>();
+    if (logits && !floats) throw nb::type_error("rows: logits of 32 bits only");
+    if (logits) {
+        rows_of<Logit>(p.data(), p, truth.data(), w, out, fraction_bits, counts);
+    } else if (floats) {
         rows_of<float>(p.data(), p, truth.data(), w, out, fraction_bits, counts);
     } else if (p.dtype() == nb::dtype<double>()) {
         rows_of<double>(p.data(), p, truth.data(), w, out, fraction_bits, counts);

@@ -8,6 +8,7 @@ larger ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ COUNTED_ELEMENTS = 1 << 22
 _AT_ONCE = 1 << 17
 """Probabilities that NumPy takes at once, with one array for what is made of them: malloc would map new ones each time,
 which takes as long as all else. Of half as many the calls cost."""
+
+LOGIT_ELEMENTS = 1 << 20
+"""And of logits that are: all their probabilities are made at once where parts of a tally need them."""
 
 BLOCK_ROWS = 1 << 16
 """And at most so many rows."""
@@ -90,7 +94,41 @@ class CellTotals:
     total: Floats
 
 
-def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None) -> Rows:
+class LogitRows:
+    """Rows of logits, of which the compiled kernel makes probabilities as it counts them: `logit_rows` makes it.
+
+    NumPy gets the probabilities with np.asarray.
+    """
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        self.logits = logits
+        self.shape: tuple[int, int] = logits.shape
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.logits)
+
+    def __getitem__(self, keep: slice | Ints | Bools) -> LogitRows:
+        """Select rows."""
+        return LogitRows(self.logits[keep])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Probabilities."""
+        return self._probabilities if dtype is None else self._probabilities.astype(dtype)
+
+    @cached_property
+    def _probabilities(self) -> Floats:
+        return softmax(self.logits)
+
+
+def logit_rows(x: AnyFloats) -> Floats | LogitRows:
+    """Probabilities of rows of logits: of single precision, if the kernel was built, when they are counted."""
+    return softmax(x) if _kernel is None or x.dtype != np.float32 else LogitRows(x)
+
+
+def row_primitives(
+    p: AnyFloats | LogitRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
+) -> Rows:
     """Primitives of a block of rows; NaN and infinity pass through for the caller to refuse.
 
     Where cells are given, the probabilities of the usual rows are counted into them in the same pass.
@@ -98,10 +136,11 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
     if _kernel is not None:
         out = np.empty((len(PRIMITIVES), len(p)))
         bits, total = (9, None) if into is None else (into.grid.fraction_bits, into.total)
-        _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
+        given = (p.logits, True) if isinstance(p, LogitRows) else (p, False)
+        _kernel.rows(given[0], np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total, given[1])
         correct, lowest, highest, ties, hit, total, squares = out
         return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
-    return _numpy_primitives(p, truth, weights, into)
+    return _numpy_primitives(np.asarray(p), truth, weights, into)
 
 
 def _numpy_primitives(p: AnyFloats, truth: Ints, weights: Floats | None, into: CellTotals | None) -> Rows:

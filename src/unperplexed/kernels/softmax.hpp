@@ -54,22 +54,24 @@ INLINED float largest(const float* x, Index n) {
     return high;
 }
 
-// Probabilities of rows of logits.
-DISPATCHED void softmax_in(const Source<float>& from, const std::vector<Part>& parts, float* x, double* to) {
-    const Index n = from.classes;
+// Probabilities of a row of logits, which lie so far apart; x is room for as many.
+INLINED void softmax_of(const float* at, Index step, Index n, const std::vector<Part>& parts, float* x, double* to) {
+    for (Index k = 0; k < n; ++k) x[k] = at[k * step];
+    const float high = largest(x, n);
+    if (high == std::numeric_limits<float>::infinity() && std::none_of(x, x + n, [](float v) { return v != v; })) {
+        std::fill(to, to + n, std::numeric_limits<double>::infinity());  // refused as what it is
+        return;
+    }
+    for (Index k = 0; k < n; ++k) x[k] -= high;
+    exponentials(x, n);
     Nothing nothing;
-    for (Index row = 0; row < from.rows; ++row, to += n) {
-        const float* at = from.data + row * from.row_stride;
-        for (Index k = 0; k < n; ++k) x[k] = at[k * from.class_stride];
-        const float high = largest(x, n);
-        if (high == std::numeric_limits<float>::infinity() && std::none_of(x, x + n, [](float v) { return v != v; })) {
-            std::fill(to, to + n, std::numeric_limits<double>::infinity());  // refused as what it is
-            continue;
-        }
-        for (Index k = 0; k < n; ++k) x[k] -= high;
-        exponentials(x, n);
-        const double total = over(x, n, 1.0F, parts, nothing).total;
-        for (Index k = 0; k < n; ++k) to[k] = x[k] / total;
+    const double total = over(x, n, 1.0F, parts, nothing).total;
+    for (Index k = 0; k < n; ++k) to[k] = x[k] / total;
+}
+
+DISPATCHED void softmax_in(const Source<float>& from, const std::vector<Part>& parts, float* x, double* to) {
+    for (Index row = 0; row < from.rows; ++row, to += from.classes) {
+        softmax_of(from.data + row * from.row_stride, from.class_stride, from.classes, parts, x, to);
     }
 }
 

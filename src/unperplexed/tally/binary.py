@@ -12,9 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block
-from ..kernels.devices import DeviceRows
 from ..kernels.rows import DistinctValues, Grid
 from .class_tables import ClassPairs
 from .tables import (
@@ -69,7 +68,7 @@ class BinaryCounter:
 
     def add(self, block: Block) -> None:
         """Count checked rows."""
-        reported: AnyFloats = np.asarray(block.reported) if isinstance(block.reported, DeviceRows) else block.reported
+        reported = block.probabilities
         for outcome in (0, 1):
             here = np.flatnonzero(block.truth == outcome)
             p, w = reported[here, 1] + 0.0, None if block.weights is None else block.weights[here]  # -0.0 is 0

@@ -167,10 +167,11 @@ class BlockCounter:
         self.score_sums[name] = added(self.score_sums[name], found)
 
     def _count_pairs(self, block: Block) -> None:
-        p, weights = block.reported, block.weights
         if not block.counted:
+            p, weights = block.reported, block.weights
             if isinstance(p, DeviceRows):
                 p, weights = p.distinct(weights)
+            p = np.asarray(p)
             if self.n_rows == len(block) and crowded(p, self.exact_limit):
                 self._to_cells()  # at once: counting a first block value by value would cost more than all the others
             taken = self.pairs.add(p, weights)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.devices import DeviceRows
-from ..kernels.rows import COARSE, Rows, row_hashes
+from ..kernels.rows import COARSE, LogitRows, Rows, row_hashes
 
 ROOM = 1 << 16
 """So many probabilities are kept, of whole rows."""
@@ -32,7 +32,7 @@ class RowSample:
     """Cells of the probabilities of each row, in increasing order."""
 
     @staticmethod
-    def of(rows: Rows, p: AnyFloats | DeviceRows, highest: int) -> RowSample:
+    def of(rows: Rows, p: AnyFloats | DeviceRows | LogitRows, highest: int) -> RowSample:
         """Hash rows, and keep those whose hash is at most so high and for which there is room; in no order."""
         key, some = row_hashes(rows, highest)
         room = ROOM // p.shape[1]
@@ -83,7 +83,7 @@ class RowSampleCounter:
         self._kept = none if 2 < n_classes <= ROOM else None
         self._waiting: list[RowSample] = []
 
-    def add(self, rows: Rows, p: AnyFloats | DeviceRows) -> None:
+    def add(self, rows: Rows, p: AnyFloats | DeviceRows | LogitRows) -> None:
         """Keep what belongs among the rows kept, or may: that is found out when as many wait as there is room for."""
         if self._kept is not None:
             room = ROOM // p.shape[1]
