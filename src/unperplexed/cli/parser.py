@@ -17,6 +17,7 @@ from .._version import __version__
 from . import options
 from .check import add_check
 from .decide import add_decide
+from .explain import add_explain
 from .lm import add_lm
 from .monitor import add_monitor
 from .ordered import add_ordered
@@ -185,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     show = _command(commands, "show", "show the contents of a tally file")
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
     show.having(options.add_json)
+    add_explain(_command(commands, "explain", "explain a metric or finding: why it is bad, what to try, how to check"))
     demo = _command(commands, "demo", "assess a classifier of handwritten digits")
     demo.having(
         options.add_settings,
