@@ -7,7 +7,7 @@ import pytest
 
 import unperplexed
 from pages import text_of
-from unperplexed import InputError, assess, explain
+from unperplexed import InputError, assess, assess_by, explain
 from unperplexed.calibration import Finding
 from unperplexed.cli.parser import main
 from unperplexed.recalibration.fitting import METHODS
@@ -75,6 +75,15 @@ def test_several_findings_are_named_in_one_command():
     assert len(found.diagnosis.findings) > 1
     [line] = re.findall(r"^More    unperplexed explain (.+)$", str(found.diagnosis.to_text()), re.MULTILINE)
     assert [explain(term) for term in line.split()] == [each.explanation for each in found.diagnosis.findings]
+
+
+def test_groups_whose_errors_cancel_are_explained():
+    half = np.arange(2000) % 2
+    y = np.random.default_rng(0).permutation(half)
+    p = np.where(half, 0.62, 0.38)  # in neither group does the prediction matter
+    found = assess_by(y, p, by={"region": np.where(half, "north", "south")}, resamples=0)
+    assert str(found).count("\nMore    unperplexed explain ") == 1
+    assert re.search("^More    unperplexed explain .*groups$", str(found), re.MULTILINE)
 
 
 def test_texts_are_plain_sentences():

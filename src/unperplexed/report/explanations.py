@@ -80,7 +80,7 @@ def explain(term: str) -> Explanation:
     More    unperplexed explain recalibration-map
     """
     known = {name: each for group in _groups().values() for name, each in group.items()}
-    words = _words(term)
+    words = _words(str(term))
     same = [name for name in known if _words(name) == words]
     found = same or [name for name in known if words and {*words} <= {*_words(name)}]
     if len(found) != 1:
