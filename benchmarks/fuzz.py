@@ -3,11 +3,12 @@
 Whatever is read is read, or refused with an InputError; nothing crashes, warns, takes longer than 20 seconds or more
 than the memory allowed. Commands leave all outputs old or all new, with the exit code that goes with it: in this
 process with faults of the system and signals at every step of writing (`outputs`), and real ones that are sent a signal
-at random times (`signals`). What is found is kept in a folder.
+at random times (`signals`), or SIGINT while the program starts (`starts`). What is found is kept in a folder.
 
     python benchmarks/fuzz.py files tallies maps pools histories logs --number 100000
     python benchmarks/fuzz.py outputs --number 2000
     python benchmarks/fuzz.py signals --number 300
+    python benchmarks/fuzz.py starts --number 200
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SEED = 20_261_124
 BATCH = 2_000
 """Spoiled inputs of one process; a new one starts where it was killed."""
 
-KINDS = (*GOOD, "outputs", "signals")
+KINDS = (*GOOD, "outputs", "signals", "starts")
 
 FINE = ("read", "refused", "old", "new")
 
@@ -75,12 +76,14 @@ def _in_process(kind: str, number: int, seed: tuple[int, int], arguments: argpar
     child = os.fork()
     if not child:
         os.close(read)
-        if kind != "signals":
+        if kind not in ("signals", "starts"):
             resource.setrlimit(resource.RLIMIT_AS, (arguments.memory << 20,) * 2)
         with os.fdopen(write, "w", buffering=1) as said, tempfile.TemporaryDirectory() as folder:
             rng = np.random.default_rng([*seed, *kind.encode()])
             if kind == "signals":
                 lines = _killed(number, Path(folder), rng, arguments.keep)
+            elif kind == "starts":
+                lines = _interrupted(number, rng)
             elif kind == "outputs":
                 lines = _struck(number, Path(folder), rng)
             else:
@@ -167,6 +170,25 @@ def _killed(number: int, folder: Path, rng: np.random.Generator, keep: Path) -> 
                 file.write(said)
         temporary = f", {len(left)} temporary" if left else ""
         yield f"{state} ({sent}, code {process.returncode}{temporary}{where})"
+
+
+def _interrupted(number: int, rng: np.random.Generator) -> Iterator[str]:
+    """Start a command that writes nothing, and interrupt it before it is done."""
+    command = [sys.executable, "-c", SCRIPT, "explain", "slope"]
+    start = time.perf_counter()
+    for _ in range(5):
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    whole = (time.perf_counter() - start) / 5
+    for _ in range(number):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            time.sleep(whole * rng.random())
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate()
+        if b"Traceback" in said or b"KeyboardInterrupt" in said:
+            where = "the package" if b"unperplexed" in said.partition(b"<string>")[-1] else "Python"
+            yield f"old (Python's traceback, {where} starts)"
+        else:
+            yield f"old ({'a sentence' if said else 'silence'}, code {process.returncode})"
 
 
 if __name__ == "__main__":

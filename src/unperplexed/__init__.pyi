@@ -32,6 +32,7 @@ from .pairing.skill import skill as skill
 from .recalibration.pools import pool as pool
 from .recalibration.recalibrator import Recalibrator as Recalibrator
 from .recalibration.refinement import refinement_loss as refinement_loss
+from .report.explanations import explain as explain
 from .scores.registry import SCORES as SCORES
 from .sources.engines.dask import tally_dask as tally_dask  # extra: dask
 from .sources.engines.dask import tally_dask_by as tally_dask_by  # extra: dask

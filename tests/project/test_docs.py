@@ -58,7 +58,7 @@ def test_rows_that_are_known():
     assert "| `--jobs N` | number of threads that count; -1: one for each processor (default: 1) |" in PAGE
     assert "| `--folds K` | number of cross-validation folds (default: 5) |" in PAGE
     assert "For `pool`." in PAGE
-    assert "For all commands but `lm`, `merge`, `show`, `demo`" in PAGE
+    assert "For all commands but `lm`, `merge`, `show`, `explain`, `demo`" in PAGE
     assert "| `--engine local\\|dask\\|spark` | count in this process (local)" in PAGE
 
 

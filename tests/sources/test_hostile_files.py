@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import signal
 import struct
 import tracemalloc
@@ -282,6 +283,6 @@ def test_names_by_which_nothing_can_be_read(tmp_path):
     loop.symlink_to(loop)
     assert refusal(loop) == f"{loop!s:.80}{'...' * (len(str(loop)) > 80)}: cannot be read: {os.strerror(40)}."
     assert refusal("x" * 300).endswith("...: cannot be read: File name too long.")
-    assert "cannot be read: embedded null byte" in refusal("a\0b.csv")
+    assert re.search("cannot be read: .*embedded null", refusal("a\0b.csv"))  # in words of the version of Python
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n")
     assert "no such file" in refusal(tmp_path / "f.csv" / "g.csv")

@@ -236,7 +236,7 @@ def test_dependent_rows(rng):
         counts, whole = diagnose_tally(kept), diagnose(rows, y[:n], cluster=groups[:n])
         assert counts.p_value == pytest.approx(whole.p_value, rel=0.2, abs=2e-3)
         assert counts.errors == whole.errors
-        assert diagnose_tally(Tally.from_bytes(kept.to_bytes())) == counts
+        assert diagnose_tally(Tally.from_bytes(kept.to_bytes())).to_json() == counts.to_json()
         halves = [slice(n // 3), slice(n // 3, n)]
         parts = [Tally.of(y[:n][h], rows[h], groups=groups[:n][h], parts=["shards"], labels=range(4)) for h in halves]
         same((parts[1] + parts[0]).diagnosis, kept.diagnosis)

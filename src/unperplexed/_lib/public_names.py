@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 # The command line begins here. Little is loaded before it can catch Ctrl-C, not even the module typing.
 TYPE_CHECKING = False
@@ -35,6 +34,8 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from importlib import import_module
+
         home = homes[name][0]
         value = import_module(f".{name}", package) if home == "." else getattr(import_module(home, package), name)
         setattr(sys.modules[package], name, value)

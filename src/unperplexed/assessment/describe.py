@@ -10,7 +10,9 @@ from functools import cached_property
 from .._lib.formatting import confidence_interval, p_value_text, short_name
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
+from ..calibration.diagnosis.words import term
 from ..pairing.describe_skill import skill_blocks
+from ..report.commands import lookup
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
@@ -116,6 +118,7 @@ class Described:
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
+            further=lookup(map(term, a.diagnosis.findings)),
             metrics=[
                 *key_metrics(self.event, self.familiar),
                 *further_scores(a),
@@ -327,6 +330,9 @@ class Described:
             blocks: list[Block] = [findings_table(d)]
             others = (unnamed_error(d), self._rows_to_look_at(), *self.parts.others)
             blocks += [Prose(line, quiet=True) for line in others if line]
+            from ..report.explanations import folded
+
+            blocks += folded(map(term, d.findings))
             return Section("findings", "Findings, costliest first", blocks, "Findings")
         tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
         table = detectable_table(d, bias_in_points(self.event))

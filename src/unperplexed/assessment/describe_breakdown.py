@@ -12,15 +12,18 @@ import numpy as np
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
+from ..calibration.diagnosis.words import term
 from ..forecasts.group_keys import ALL_ROWS, key_text
 from ..pairing.describe_skill import skill_blocks
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
+from ..report.commands import lookup
 from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
 from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
 from .breakdown import Breakdown, PlotKind
+from .cost_shares import LEVEL
 from .describe import assessment_document
 from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .describe_metrics import KEY_SCORES
@@ -52,6 +55,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
             metrics=(),
             summary=blocks,
             settings="",
+            further=lookup([*map(term, b.whole.diagnosis.findings), *_found_in_groups(b)]),
             more=f"{naming.report or _MORE}: {_SHOWN}",
             warnings=warnings,
         )
@@ -181,6 +185,11 @@ def _between_groups(b: Breakdown) -> list[Block]:
         factor = f"{spread:.{2 if spread > 1.1 else 3}f}"
         return [Prose(f"{words} The groups differ by a factor of {factor} (standard deviation) more than by chance.")]
     return [Prose(f"{words} The groups differ by no more than chance.")]
+
+
+def _found_in_groups(b: Breakdown) -> list[str]:
+    """Name what to look up where a group is miscalibrated, corrected for the number of groups."""
+    return ["groups"] * any(each.adjusted_p_value < LEVEL for each in b.cost_shares.values())
 
 
 def _drivers(b: Breakdown) -> list[Block]:

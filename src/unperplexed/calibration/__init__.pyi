@@ -1,3 +1,4 @@
+from ..report.explanations import Explanation as Explanation
 from . import estimators as estimators
 from .decomposition import Decomposition as Decomposition
 from .diagnosis.result import Diagnosis as Diagnosis

@@ -305,6 +305,13 @@ def show(arguments: argparse.Namespace) -> None:
     write_outputs(arguments, partial(json_text, found.summary()), text_of(arguments, found), {})
 
 
+def explain(arguments: argparse.Namespace) -> None:
+    """Explain metrics and findings."""
+    from .explain import explain
+
+    explain(arguments)
+
+
 def demo(arguments: argparse.Namespace) -> None:
     """Assess a classifier of handwritten digits."""
     from ..assessment.assess import assess

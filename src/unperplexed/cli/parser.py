@@ -17,6 +17,7 @@ from .._version import __version__
 from . import options
 from .check import add_check
 from .decide import add_decide
+from .explain import add_explain
 from .lm import add_lm
 from .monitor import add_monitor
 from .ordered import add_ordered
@@ -224,6 +225,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         ),
     ),
     "show": ("show the contents of a tally file", _having(_add_tally, options.add_json)),
+    "explain": ("explain a metric or finding: why it is bad, what to try, how to check", add_explain),
     "demo": (
         "assess a classifier of handwritten digits",
         _having(

@@ -38,6 +38,7 @@ USAGE = {
     "tally": [f"{_READ} -o counts.tally"],
     "merge": ["TALLY TALLY ... -o sum.tally"],
     "show": ["TALLY"],
+    "explain": ["", "overconfident", "log loss"],
     "demo": [""],
 }
 """Arguments of the usual calls of each command."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .._lib.formatting import shell_word
+from .document import Action
 
 
 def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
@@ -29,6 +30,18 @@ def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
             else:
                 shown = f"{shown} {phrase}" if shown else phrase
         yield f"{indent}{shown}"
+
+
+def lookup(terms: Iterable[str]) -> Action | None:
+    """Name the command that explains terms; None without any.
+
+    Examples
+    --------
+    >>> lookup(["overconfident", "biased", "biased"]).text
+    'unperplexed explain overconfident biased'
+    """
+    named = " ".join(dict.fromkeys(terms))
+    return Action("More", f"unperplexed explain {named}", "More") if named else None
 
 
 def _phrases(command: str, longest: int) -> Iterator[str]:

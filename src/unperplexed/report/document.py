@@ -99,13 +99,21 @@ class Notes:
 
 
 @dataclass(frozen=True)
+class Folded:
+    """Blocks that are shown on demand, under a title; short forms leave them out."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
 class SmallCharts:
     """Charts without ticks beside one another, each with its title."""
 
     charts: Sequence[Chart]
 
 
-Block = Table | Prose | Code | Settings | Notes | Chart | SmallCharts
+Block = Table | Prose | Code | Settings | Notes | Folded | Chart | SmallCharts
 
 
 @dataclass(frozen=True)
@@ -173,13 +181,13 @@ def _better(metrics: Sequence[Metric]) -> str:
     by_direction: dict[str, list[str]] = {}
     for each in metrics:
         if each.better:
-            by_direction.setdefault(each.better, []).append(_inside(each.name))
+            by_direction.setdefault(each.better, []).append(inside(each.name))
     first, *others = sorted(by_direction, key=lambda way: -len(by_direction[way])) or [""]
     apart = "".join(f"; for {_listed(by_direction[way])}, {way}" for way in others)
     return f"{first[:1].upper()}{first[1:]} is better{apart}." if first else ""
 
 
-def _inside(name: str) -> str:
+def inside(name: str) -> str:
     """Write a name as inside a sentence: "Accuracy" as "accuracy", but "AUC" and "Brier score" as they are."""
     return name if name[1:2].isupper() or name.startswith("Brier") else f"{name[:1].lower()}{name[1:]}"
 
@@ -213,6 +221,8 @@ class Document:
     actions: Sequence[Action] = ()
     command: Code | None = None
     """What applies the remedy."""
+    further: Action | None = None
+    """Where to read more about the conclusion and its remedy."""
     figure: Chart | None = None
     figure_table: Table | None = None
     """The same as numbers."""

@@ -22,10 +22,12 @@ from . import svg
 from .chart import Chart, percent_end
 from .commands import command_lines
 from .document import (
+    Action,
     Block,
     Code,
     Column,
     Document,
+    Folded,
     Metric,
     Notes,
     Prose,
@@ -116,7 +118,7 @@ def card(document: Document) -> str:
     '<div><p><b>Overconfident</b></p><p>Observed in 70%.</p><p>365 forecasts</p></div>'
     """
     d, tables = document, Tables()
-    actions = [f"<b>{_text(each.title)}:</b> {_text(each.text)}" for each in d.actions]
+    actions = [_in_line(each) for each in d.actions]
     command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
     keys = [_table(metrics_table(d.metrics), tables)] if d.metrics else []
     still = [each.short() if isinstance(each, Table) else each for each in d.summary]
@@ -124,11 +126,16 @@ def card(document: Document) -> str:
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
     warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]
     lines = [f"<b>{_text(d.headline)}</b>", _text(d.lead), *actions]
-    more = [*map(_text, d.remarks), _text(d.facts)]
+    further = [] if d.further is None else [_in_line(d.further)]
+    more = [*further, *map(_text, d.remarks), _text(d.facts)]
     return (
         f"<div>{_paragraphs(lines)}{''.join(command)}{_paragraphs(more)}{''.join([*keys, *blocks])}"
         f"{_paragraphs([*settings, *warnings])}</div>"
     )
+
+
+def _in_line(action: Action) -> str:
+    return f"<b>{_text(action.title)}:</b> {_text(action.text)}"
 
 
 def _paragraphs(lines: Iterable[str]) -> str:
@@ -165,10 +172,9 @@ def _header(d: Document) -> str:
 
 def _top(d: Document, tables: Tables) -> str:
     """Give conclusion, cost, remedy, the chart and the key figures."""
-    actions = "".join(f"<dt>{_text(each.title)}</dt><dd>{_text(each.text)}</dd>" for each in d.actions)
     heading = (
         f'<div class="say{" calm" if d.calm else ""}"><h1>{_text(d.headline)}</h1><p class="lead">{_text(d.lead)}</p>'
-        f"{f'<dl class=act>{actions}</dl>' if actions else ''}{_code(d.command) if d.command else ''}</div>"
+        f"{_listed(d.actions)}{_code(d.command) if d.command else ''}{_listed([d.further] if d.further else [])}</div>"
     )
     chart = ""
     if d.figure is not None:
@@ -179,6 +185,11 @@ def _top(d: Document, tables: Tables) -> str:
     several = " four" if any(each.readings for each in d.metrics) else "" if d.metrics else " bare"
     first = "" if d.first is None else _section(d.first, tables)
     return f'<div class="top{several}">{heading}{chart}{keys}{first}</div>'
+
+
+def _listed(actions: Sequence[Action]) -> str:
+    items = "".join(f"<dt>{_text(each.title)}</dt><dd>{_text(each.text)}</dd>" for each in actions)
+    return f"<dl class=act>{items}</dl>" if items else ""
 
 
 def _metric(metric: Metric) -> str:
@@ -230,10 +241,14 @@ def _block(block: Block, tables: Tables) -> str:
             return f"<h3>{_text(block.label)}</h3>{_code(block)}"
         case Settings():
             items = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in block.items)
-            return f'<h3>{_text(block.title)}</h3><dl class="set">{items}</dl>'
+            title = f"<h3>{_text(block.title)}</h3>" if block.title else ""
+            return f'{title}<dl class="set">{items}</dl>'
         case Notes():
             lines = "".join(f"<li>{_text(line)}</li>" for line in block.lines)
             return f'<h3>{_text(block.title)}</h3><ul class="warn">{lines}</ul>'
+        case Folded():
+            blocks = "".join(_block(each, tables) for each in block.blocks)
+            return f"<details><summary>{_text(block.title)}</summary>{blocks}</details>"
         case Chart():
             return svg.figure(block)
         case SmallCharts():

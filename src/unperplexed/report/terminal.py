@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
 from .commands import command_lines
-from .document import Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
+from .document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
 
 WIDTH, _NARROWEST = 80, 40
 
@@ -94,19 +94,25 @@ def _conclusion(d: Document, columns: int) -> Iterator[str]:
 
 
 def _actions(d: Document, columns: int) -> Iterator[str]:
-    if d.actions:
+    if d.actions or d.command or d.further:
         yield ""
     indent = " " * _LABEL
     for action in d.actions:
-        yield from _wrapped(action.text, columns, f"{action.label:{_LABEL}}", indent)
+        yield from _action(action, columns)
     if d.command is not None:
         longest = max(len(line) for line in d.command.text.splitlines())
         python = not d.command.text.startswith("unperplexed ")
         room = max(columns - longest, 2) if python else columns
         yield from command_lines(d.command.text, columns, f"{indent}  "[:room])
+    if d.further is not None:
+        yield from _action(d.further, columns)
     for remark in d.remarks:
         yield ""
         yield from _wrapped(remark, columns)
+
+
+def _action(action: Action, columns: int) -> list[str]:
+    return _wrapped(action.text, columns, f"{action.label:{_LABEL}}", " " * _LABEL)
 
 
 def _metrics(metrics: Sequence[Metric], columns: int) -> Iterator[str]:

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_expit, logit
 
 from .._lib.arrays import floats
+from .._lib.elementary import expit, log_expit, logit
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats, Ints
 from ..statistics.averages import Averages

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..._lib.formatting import number_of, p_value_text
+from ...report.commands import lookup
 from ...report.document import Action, Document
 from ...report.numbers import number
 from .class_words import FLEXIBLE, HELD_OUT
 from .result import COUNTS, NOTABLE_BIAS, Diagnosis
-from .words import REST_LEVEL, short
+from .words import REST_LEVEL, short, term
 
 
 def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
@@ -196,5 +197,6 @@ def diagnosis_document(d: Diagnosis) -> Document:
         lead="",
         calm=not d.findings,
         actions=actions,
+        further=lookup(map(term, d.findings)),
         remarks=parts.others,
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import JsonResult, Naming
+
+if TYPE_CHECKING:
+    from ...report.explanations import Explanation
 
 ROWS, COUNTS = "rows", "sums"
 """What is read of a tally of more than two classes."""
@@ -40,6 +43,14 @@ class Finding:
     """What mends it, in words; for "certainty" and "rows" what to look at."""
     rows: tuple[int, ...] = ()
     """Numbers of the rows that "certainty" and "rows" are about, counted from 0, as far as they are known."""
+
+    @property
+    def explanation(self) -> Explanation:
+        """What such a finding means, why it occurs, what to try and how to check; `print` shows it."""
+        from ...report.explanations import explain
+        from .words import term
+
+        return explain(term(self))
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,19 @@ def short(finding: Finding) -> str:
     return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
 
 
+_TERMS_OF: dict[ErrorName, str] = {
+    "tail": "extremes",
+    "noise": "extremes",
+    "certainty": "certain-and-wrong",
+    "rows": "surprising-outcomes",
+}
+
+
+def term(finding: Finding) -> str:
+    """Name what to look up about a finding, in a word that `explain` knows."""
+    return _TERMS_OF.get(finding.error) or short(finding).split()[0]
+
+
 def headline(findings: Sequence[Finding], mostly_rest: bool = False) -> str:
     """Return the verdict in a few words, such as "Overconfident, overpredicts 'rain'"."""
     words = ["miscalibrated"] * mostly_rest + [short(finding) for finding in findings]

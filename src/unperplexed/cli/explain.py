@@ -1,0 +1,45 @@
+"""Explanations of metrics and findings at the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._lib.errors import InputError
+
+if TYPE_CHECKING:
+    from ..report.explanations import Explanation
+
+
+def add_explain(command: argparse.ArgumentParser) -> None:
+    """Add the terms."""
+    text = "metrics or findings, such as overconfident, log-loss or slope; without any, all terms are listed"
+    command.add_argument("terms", nargs="*", metavar="TERM", help=text)
+
+
+def explain(arguments: argparse.Namespace) -> None:
+    """Explain terms, or list all."""
+    from ..report import terminal
+    from ..report.explanations import terms_document
+    from .outputs import print_text
+
+    found = [each.to_text() for each in _explained(arguments.terms)]
+    print_text(arguments, "\n\n".join(found) or terminal.text(terms_document()))
+
+
+def _explained(words: Sequence[str]) -> list[Explanation]:
+    """Take words for one term together, and if there is no such term for a term each."""
+    from ..report.explanations import explain
+
+    words = [word.strip() for word in words]
+    if not words:
+        return []
+    try:
+        return [explain(" ".join(words))]
+    except InputError:
+        try:
+            return list({each.term: each for each in map(explain, words)}.values())
+        except InputError:
+            pass
+        raise

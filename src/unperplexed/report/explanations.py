@@ -1,0 +1,176 @@
+"""Explanations of metrics, findings and remedies, from the text that the documentation shows as "If it is bad"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+from .._lib.errors import InputError
+from .commands import lookup
+from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside
+from .result import Naming, Result
+
+_LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
+_CODE = re.compile(r"^```sh\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_LABEL = re.compile(r"\*\*(\w+):\*\*")
+_SENTENCE = re.compile(r"[.!?]$")
+
+
+@dataclass(frozen=True)
+class Explanation(Result):
+    """What a metric or finding means, why it is bad, and what to do. Made by `explain` and ``Finding.explanation``."""
+
+    term: str
+    """The metric, finding or remedy, such as "Overconfident"."""
+    meaning: str
+    advice: tuple[tuple[str, str], ...] = ()
+    """Labels "Bad", "Why", "Try" and "Check", as far as they apply, each with its text."""
+    commands: str = ""
+    """Commands of the shell, one a line, with names of files and columns to replace."""
+    see: tuple[str, ...] = ()
+    """Other terms to look up."""
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        return Document(
+            title=self.term,
+            facts="",
+            headline=self.term,
+            lead=self.meaning,
+            actions=[Action(_TITLES[label], text, label) for label, text in self.advice],
+            command=Code(self.commands, "Commands") if self.commands else None,
+            further=lookup(map(_slug, self.see)),
+        )
+
+
+_TITLES = {"Bad": "When it is bad", "Why": "Why", "Try": "What to try", "Check": "How to check"}
+
+
+def explain(term: str) -> Explanation:
+    """Explain a metric, a finding or a remedy: what it means, why it is bad, what to try and how to check.
+
+    Parameters
+    ----------
+    term : str
+        A metric or finding as an assessment names it, such as "log loss" or "overconfident". A word of the name is
+        enough where no other name has it, such as "slope".
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    InputError
+        For an unknown or ambiguous term; the message has the nearest ones.
+
+    Examples
+    --------
+    >>> print(explain("overconfident"))
+    Overconfident.
+    Predictions are more extreme than frequencies: slope below 1, temperature (its
+    inverse) above 1.
+    <BLANKLINE>
+    Why     Overfitting, long training, dependent predictors counted twice.
+    Try     Recalibrate with --method temperature; stop training earlier.
+    Check   Slope near 1.
+    More    unperplexed explain recalibration-map
+    """
+    known = {name: each for group in _groups().values() for name, each in group.items()}
+    words = _words(str(term))
+    same = [name for name in known if _words(name) == words]
+    found = same or [name for name in known if words and {*words} <= {*_words(name)}]
+    if len(found) != 1:
+        near = found or _nearest(words, known)
+        also = f"; did you mean {_either([repr(inside(name)) for name in near])}?" if near else "."
+        raise InputError(f"{'ambiguous' if found else 'unknown'} term {term!r}{also} {_ALL}")
+    return known[found[0]]
+
+
+_ALL = "unperplexed explain, without a term, lists all."
+
+
+def terms_document() -> Document:
+    """List all terms."""
+    listed = [(group, ", ".join(map(inside, known))) for group, known in _groups().items()]
+    return Document(
+        title="Terms",
+        facts="",
+        headline="Terms to look up: unperplexed explain TERM",
+        lead="One word of a term is enough where no other term has it.",
+        summary=[Settings(listed, "Terms")],
+    )
+
+
+def folded(terms: Iterable[str]) -> list[Folded]:
+    """Give the explanations of terms, each once and to be unfolded."""
+    return [_unfolded(explain(term)) for term in dict.fromkeys(terms)]
+
+
+def _unfolded(each: Explanation) -> Folded:
+    blocks: list[Block] = [Prose(each.meaning), Settings([(_TITLES[label], text) for label, text in each.advice], "")]
+    blocks += [Code(each.commands, "Commands")] if each.commands else []
+    return Folded(f"{each.term}: why, what to try and how to check", blocks)
+
+
+@cache
+def _groups() -> dict[str, dict[str, Explanation]]:
+    """Read all explanations, by the heading of their part and by name."""
+    text = (files("unperplexed.report") / "assets" / "if_it_is_bad.md").read_text("utf-8").replace("\r\n", "\n")
+    parts = [part.split("\n### ") for part in text.split("\n## ")[1:]]
+    names = {_slug(heading): heading for _, *sections in parts for heading, _, _ in _split(sections)}
+    return {
+        title.strip(): {heading: _explanation(heading, body, names) for heading, _, body in _split(sections)}
+        for title, *sections in parts
+    }
+
+
+def _split(sections: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    return (section.partition("\n") for section in sections)
+
+
+def _explanation(term: str, text: str, names: dict[str, str]) -> Explanation:
+    prose = " ".join(_CODE.sub("", text).split())
+    meaning, *rest = _LABEL.split(prose)
+    return Explanation(
+        term,
+        _plain(meaning),
+        tuple((label, _plain(words)) for label, words in zip(rest[::2], rest[1::2], strict=True)),
+        "".join(_CODE.findall(text)).strip(),
+        tuple(dict.fromkeys(names[target] for _, target in _LINK.findall(prose) if target)),
+    )
+
+
+def _plain(markdown: str) -> str:
+    """Give Markdown as plain sentences."""
+    text = re.sub("[*`]", "", _LINK.sub(r"\1", markdown)).strip()
+    ended = text if _SENTENCE.search(text) else f"{text.rstrip(':')}."
+    return ended[:1].upper() + ended[1:]
+
+
+def _words(term: str) -> list[str]:
+    return re.findall(r"[^\W_]+", term.casefold())
+
+
+def _slug(heading: str) -> str:
+    """Name a term in one word, as the address of its heading does."""
+    return "-".join(_words(heading))
+
+
+def _nearest(words: Sequence[str], known: dict[str, Explanation]) -> list[str]:
+    """Find the terms that have a word spelled like one of these; without any, those whose text has all of them."""
+    of_word = {word: name for name in known for word in _words(name) if len(word) > 3}
+    spelled = [of_word[near] for word in words for near in get_close_matches(word, of_word, 3)]
+    if not spelled and words:
+        spelled = [name for name, each in known.items() if {*words} <= {*_words(str(each))}]
+    return list(dict.fromkeys(spelled))[:_MOST]
+
+
+_MOST = 4
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,0 +1,151 @@
+import math
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import unperplexed
+from pages import text_of
+from unperplexed import InputError, assess, assess_by, explain
+from unperplexed.calibration import Finding
+from unperplexed.cli.parser import main
+from unperplexed.recalibration.fitting import METHODS
+from unperplexed.report.explanations import _groups, terms_document
+from unperplexed.report.terminal import text
+
+EXPLAINED = [each for group in _groups().values() for each in group.values()]
+
+
+def binary(factor, n=2000, seed=1):
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(0, 1.5, n)
+    return (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int), 1 / (1 + np.exp(-factor * odds))
+
+
+def test_the_documentation_shows_the_text_that_the_package_has():
+    packaged = files("unperplexed.report") / "assets" / "if_it_is_bad.md"
+    assert text_of("if-it-is-bad") == packaged.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("finding", "term"),
+    [
+        (Finding("bias", "overpredicts 'rain' (mean prediction 40%, observed frequency 30%)", 0.4), "Overpredicts or"),
+        (Finding("bias", "underpredicts 'rain' (mean prediction 20%, ...)", -0.4), "Overpredicts or underpredicts"),
+        (Finding("bias", "overpredicts 'cat' (mean prediction 9%, ...), underpredicts 'dog'", math.nan), "Biased"),
+        (Finding("bias", "biased for 'cat' once the other errors are corrected", 0.1), "Biased between classes"),
+        (Finding("confidence", "overconfident (calibration slope 0.6)", -0.4), "Overconfident"),
+        (Finding("confidence", "underconfident (calibration slope 1.6)", 0.6), "Underconfident"),
+        (Finding("confidence", "pointing away from the outcomes (slope -1)", -2.0), "Pointing away"),
+        (Finding("tail", "extreme probabilities are overstated", -0.1), "Extremes overstated or understated"),
+        (Finding("tail", "extreme probabilities are understated", 0.1), "Extremes overstated or understated"),
+        (Finding("noise", "extreme probabilities are overstated, as if 2% ...", 0.02), "Extremes overstated"),
+        (Finding("asymmetry", "too bold above 50% and too timid below", -0.1), "Asymmetric"),
+        (Finding("certainty", "certain and wrong once", 1.0), "Certain and wrong"),
+        (Finding("rows", "2 surprising outcomes carry the evidence", 2.0), "A few surprising outcomes"),
+        (Finding("shape", "miscalibrated in a way that has no name here"), "Miscalibrated in a way"),
+    ],
+)
+def test_a_finding_has_its_explanation(finding, term):
+    assert finding.explanation.term.startswith(term)
+
+
+def test_an_assessment_names_the_explanation_of_its_findings_and_the_report_has_it():
+    found = assess(*binary(2.0), resamples=0)
+    assert found.diagnosis.errors == ("confidence",)
+    assert str(found).count("\nMore    unperplexed explain overconfident\n") == 1
+    page = found.to_html()
+    assert page.count("<summary>Overconfident: why, what to try and how to check</summary>") == 1
+    assert "Overfitting, long training" in page
+    assert "unperplexed explain" not in page
+    assert "<b>More:</b> unperplexed explain overconfident" in found._repr_html_()
+
+
+def test_forecasts_without_a_finding_name_none():
+    found = assess(*binary(1.0, seed=3), resamples=0)
+    assert found.diagnosis.findings == ()
+    assert "unperplexed explain" not in str(found)
+    assert "how to check" not in found.to_html()
+
+
+def test_several_findings_are_named_in_one_command():
+    y, p = binary(2.0)
+    found = assess(y, np.clip(p, 1e-9, 1) ** 1.5, resamples=0)
+    assert len(found.diagnosis.findings) > 1
+    [line] = re.findall(r"^More    unperplexed explain (.+)$", str(found.diagnosis.to_text()), re.MULTILINE)
+    assert [explain(term) for term in line.split()] == [each.explanation for each in found.diagnosis.findings]
+
+
+def test_groups_whose_errors_cancel_are_explained():
+    half = np.arange(2000) % 2
+    y = np.random.default_rng(0).permutation(half)
+    p = np.where(half, 0.62, 0.38)  # in neither group does the prediction matter
+    found = assess_by(y, p, by={"region": np.where(half, "north", "south")}, resamples=0)
+    assert str(found).count("\nMore    unperplexed explain ") == 1
+    assert re.search("^More    unperplexed explain .*groups$", str(found), re.MULTILINE)
+
+
+def test_texts_are_plain_sentences():
+    assert len(EXPLAINED) > 20
+    for each in EXPLAINED:
+        shown = str(each)
+        assert not re.search(r"[*`\[\]]|\]\(", shown)
+        assert all(words[-1] in ".!?" and not words[0].islower() for _, words in each.advice)
+        assert max(map(len, shown.splitlines())) <= 80
+        assert each.meaning.endswith(".")
+
+
+def test_commands_and_methods_that_are_advised_exist():
+    for each in EXPLAINED:
+        assert all(line.startswith("unperplexed ") for line in each.commands.splitlines())
+        named = re.findall(r"--method (\w+)", re.sub("Without --method", "", str(each)))
+        assert {*named} <= {*METHODS}
+        assert all(explain(term) for term in each.see)
+
+
+def test_a_term_is_found_by_its_name_or_by_a_word_that_no_other_has():
+    assert explain("Log loss") == explain("log-loss") == explain("LOG_LOSS")
+    assert explain("slope").term == "Calibration slope"
+    assert explain("ece").term == "Calibration error (ECE)"
+    assert explain("accuracy").term == "Accuracy"
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ("overconfidnt", "unknown term 'overconfidnt'; did you mean 'overconfident'"),
+        ("bias", "'biased between classes'"),
+        ("temperature", "unknown term 'temperature'; did you mean 'overconfident', 'underconfident'"),
+        ("calibration", "ambiguous term 'calibration'; did you mean 'calibration error (ECE)', 'calibration slope'"),
+        ("xyzzy", "unknown term 'xyzzy'. unperplexed explain, without a term, lists all."),
+        ("", "unknown term ''"),
+    ],
+)
+def test_another_term_is_refused_with_the_nearest(term, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        explain(term)
+
+
+def test_the_command_line_explains_terms_and_lists_them(capsys):
+    assert main(["explain", "log", "loss"]) == 0
+    assert capsys.readouterr().out == f"{explain('log loss')}\n"
+    assert main(["explain", "slope", "certain-and-wrong", "slope"]) == 0
+    assert capsys.readouterr().out == f"{explain('slope')}\n\n{explain('certain and wrong')}\n"
+    assert main(["explain"]) == 0
+    listed = " ".join(capsys.readouterr().out.split())
+    assert listed == " ".join(text(terms_document()).split())
+    assert all(each.term.casefold() in listed.casefold() for each in EXPLAINED)
+
+
+@pytest.mark.parametrize("words", [["slop"], ["slope", "nonsense"], [""]])
+def test_the_command_line_refuses_other_terms_in_one_line(capsys, words):
+    assert main(["explain", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"unperplexed: unknown term {' '.join(words)!r}")
+    assert len(err.splitlines()) == 1
+
+
+def test_an_explanation_is_a_result():
+    assert unperplexed.explain("overconfident").to_html().count("<h1>Overconfident</h1>") == 1
