@@ -36,37 +36,41 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[1]
 
 _TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serialization.py")
-_BINARY = tuple(
-    f"calibration/diagnosis/test_{name}.py" for name in ("gate", "binary_data", "binary_search", "binary_diagnosis")
-)
-_CLASSES = tuple(
-    f"calibration/diagnosis/test_{name}.py" for name in ("class_tests", "class_search", "class_scores", "multiclass")
-)
+_BINARY = "calibration/diagnosis/test_binary_diagnosis.py"
+_CLASSES = ("tally/test_class_sums.py", "calibration/diagnosis/test_multiclass.py")
+_DIAGNOSED = ("calibration/diagnosis", "assessment")
 _CURVES = ("kernels/test_isotonic.py", "calibration/test_estimators.py")
+_OF_CURVES = ("calibration", "recalibration", "assessment")
+
+
+def _of(name: str) -> str:
+    return f"calibration/diagnosis/test_{name}.py"
+
+
 MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "statistics/means.py": (("statistics", "scores"), ("tally", "assessment", "theory")),
+    "statistics/means.py": (("statistics/test_means.py", "statistics", "scores"), ("tally", "assessment", "theory")),
     "scores/rules.py": (("scores",), ("tally", "integrations/test_torchmetrics.py")),
     "tally/tables.py": (_TALLY, ("tally", "calibration", "assessment")),
-    "kernels/curves.py": (_CURVES, ("calibration", "recalibration", "assessment")),
-    "kernels/isotonic.py": (_CURVES, ("calibration", "recalibration", "assessment")),
+    "kernels/curves.py": (_CURVES, _OF_CURVES),
+    "kernels/isotonic.py": (_CURVES, _OF_CURVES),
     "theory/coupled.py": (("theory/test_coupled.py",), ("theory", "scores")),
-    "forecasts/labels.py": (("forecasts", "tally/test_columns.py"), ("tally", "sources/test_files.py", "assessment")),
+    "forecasts/labels.py": (
+        ("forecasts/test_labels.py", "forecasts", "tally/test_columns.py"),
+        ("tally", "sources/test_files.py", "assessment"),
+    ),
     "calibration/clustered_test.py": (("calibration/test_clustered_test.py",), ("calibration", "assessment")),
     "tally/counter.py": (
-        ("tally/test_counter.py", *_TALLY, "tally/test_class_sums.py", "tally/test_shards.py"),
+        (*_TALLY, "tally/test_columns.py", "tally/test_counter.py", "tally/test_class_sums.py", "tally/test_shards.py"),
         ("tally", "calibration", "assessment"),
     ),
     "tally/serialization.py": ((*_TALLY, "tally/test_shards.py", "tally/test_surprises.py"), ("tally", "sources")),
-    "tally/limits.py": (_TALLY, ("tally", "assessment")),
-    "calibration/diagnosis/binary_data.py": (_BINARY, ("calibration/diagnosis", "assessment")),
-    "calibration/diagnosis/gate.py": (_BINARY, ("calibration/diagnosis", "assessment")),
-    "calibration/diagnosis/binary_search.py": (_BINARY, ("calibration/diagnosis", "assessment")),
-    "calibration/diagnosis/class_scores.py": (
-        (*_CLASSES, "tally/test_class_sums.py"),
-        ("calibration/diagnosis", "assessment"),
-    ),
-    "calibration/diagnosis/class_search.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
-    "calibration/diagnosis/class_tests.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
+    "tally/limits.py": (("tally/test_limits.py", *_TALLY), ("tally", "assessment")),
+    "calibration/diagnosis/binary_data.py": ((_of("binary_data"), _BINARY), _DIAGNOSED),
+    "calibration/diagnosis/gate.py": ((_of("gate"), _BINARY), _DIAGNOSED),
+    "calibration/diagnosis/binary_search.py": ((_of("binary_search"), _BINARY), _DIAGNOSED),
+    "calibration/diagnosis/class_scores.py": ((_of("class_scores"), _of("class_search"), *_CLASSES), _DIAGNOSED),
+    "calibration/diagnosis/class_search.py": ((_of("class_search"), *_CLASSES), _DIAGNOSED),
+    "calibration/diagnosis/class_tests.py": ((_of("class_tests"), *_CLASSES), _DIAGNOSED),
 }
 """Each with its own tests, and those of what uses it."""
 

@@ -125,3 +125,15 @@ def test_a_light_row_is_a_row():
     found = data_of_tally(Tally.of([1, 0, 1], [0.3, 0.5, 0.5], sample_weight=[0.2, 1.4, 1.4]))
     np.testing.assert_allclose(found.counts, [1, 2], rtol=1e-12)
     np.testing.assert_allclose(found.counts_positive, [1, 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(0, None), (3, 3), (19, 19), (20, None), (23, None)])
+def test_weighted_rows_that_were_certain_and_wrong_are_counted_where_all_of_them_are_kept(rng, wrong, told):
+    """Among the 20 most surprising rows others are seen; else there may be more. Without them weights tell."""
+    p = np.full(200, 0.7)
+    p[:wrong] = 1 - 1e-9
+    y = (np.arange(200) >= wrong).astype(int)
+    w = rng.uniform(0.5, 3, 200)
+    assert data_of_tally(Tally.of(y, p, labels=(0, 1), sample_weight=w, parts=["surprises"])).wrong_rows == told
+    assert data_of_tally(Tally.of(y, p, labels=(0, 1), sample_weight=w)).wrong_rows is None
+    assert data_of_tally(Tally.of(y, p, labels=(0, 1), parts=["surprises"])).wrong_rows is None

@@ -1,14 +1,25 @@
 """The search over errors of more than two classes: what a set of errors costs, and which one is taken."""
 
 import math
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, SMALL_SD, Fitter
-from unperplexed.calibration.diagnosis.class_search import Search, _bias_cost, _identifiable, forward
+from unperplexed.calibration.diagnosis.class_maps import ClassMap
+from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
+from unperplexed.calibration.diagnosis.class_search import (
+    Search,
+    _beside_biases,
+    _bias_cost,
+    _identifiable,
+    forward,
+)
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.calibration.diagnosis.class_tails import gamma_p_values
 from unperplexed.calibration.diagnosis.class_tests import gate
 
 
@@ -42,8 +53,13 @@ def test_each_set_of_errors_costs_what_it_should(search):
             assert rest == pytest.approx(0, abs=1e-4)
             assert each.parameters == len(scalars)
         else:
-            assert rest > 0
-            assert len(scalars) < each.parameters < len(scalars) + 4
+            beside = variance
+            if scalars:
+                beside = np.diag(search.fitter.information(search.found[(*scalars,)].fit.mapping))[3:] / effect
+            assert rest == pytest.approx(_bias_cost(beside, each.classes, each.sd), rel=1e-3)
+            share = beside / (beside + each.sd**-2)
+            of_biases = 3 / 4 * share.sum() if each.classes is None else share[each.classes].sum()
+            assert each.parameters == pytest.approx(len(scalars) + of_biases, rel=1e-9)
         more = (each.ratio - 2 * each.parameters) * effect / (2 * 900)
         assert each.gain(effect, 900) == pytest.approx(max(more, 0), rel=1e-12)
 
@@ -95,3 +111,72 @@ def test_one_class_at_least_is_not_named():
     named = forward(score, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05)
     assert named.tolist() == [2, 3, 1]
     assert forward(score / 30, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05).size == 0
+
+
+@pytest.mark.parametrize("classes", [4, 8])
+def test_classes_are_named_by_their_scores_given_those_already_named(classes):
+    """The conditional score and covariance of the others by the inverse of the covariance of the named."""
+    rng = np.random.default_rng(classes)
+    p = rng.dirichlet(np.ones(classes), 40)
+    covariance = 30 * (np.diag(p.sum(axis=0)) - p.T @ p)
+    inflation, third = rng.uniform(1, 2, classes), rng.normal(0, 50, classes)
+    score = np.linalg.cholesky(covariance + 1e-9 * np.eye(classes)) @ rng.normal(0, 4, classes)
+    named = []
+    while len(named) < classes - 1:
+        left = [at for at in range(classes) if at not in named]
+        across = covariance[np.ix_(left, named)] @ np.linalg.inv(covariance[np.ix_(named, named)])
+        deviation = score[left] - across @ score[named]
+        variance = np.diag(covariance)[left] - np.einsum("ij,ij->i", across, covariance[np.ix_(left, named)])
+        tails = gamma_p_values(deviation, variance * inflation[left], third[left] * inflation[left] ** 1.5, 1.0)
+        if tails.min() * len(left) >= 0.05:
+            break
+        named.append(left[int(tails.argmin())])
+    assert 0 < len(named) < classes - 1
+    assert forward(score, covariance, third, inflation, 1.0, 0.05).tolist() == named
+    two = np.array([0.04, 0.04]), np.array([[1e-4, 0], [0, 1e-10]])  # nothing is known of the second
+    assert forward(*two, np.zeros(2), np.ones(2), 0.0, 0.05).tolist() == [0]
+
+
+def test_biases_are_told_beside_confidence(search):
+    """By their scores and covariance given that of confidence."""
+    errors = ("confidence",)
+    known = search.fitter.information(search.found[errors].fit.mapping)
+    across = known[0, 3:]
+    covariance = known[3:, 3:] - np.outer(across, across) / known[0, 0]
+    score, effect = search.found[errors].fit.slopes.bias, np.maximum(search.gate.class_effect, 1)
+    expected = forward(score, covariance, np.zeros(4), effect, 0.0, 0.05)
+    assert search.named(errors).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("sd", [BIAS_SD, SMALL_SD])
+def test_biases_that_cannot_pay_their_cost_are_not_tried(sd):
+    """In a parabola the score tells the likelihood ratio; half as much again and 10 would have to pay."""
+    rng = np.random.default_rng(7)
+    p, y = simulate(rng, 900, 40, biases=rng.normal(0, 0.2, 40))
+    statistics = statistics_of(prepared(p, y, weights=rng.uniform(0.5, 1.5, 900)))
+    tested = gate(statistics)
+    fitter = ScoreFitter(statistics, tested.effect, None, (p[np.arange(900), y], np.ones(900)))
+    search = Search(fitter, statistics, tested, 0.05)
+    fit = fitter.fit(("bias",), ClassMap(), None, sd)
+    ratio = 2 * (fit.slopes.loglik - fit.penalty) / tested.effect
+    cost = _bias_cost(statistics.information / tested.effect, None, sd)
+    enough = math.sqrt((cost - 10) / 1.5 / ratio)
+    none = search.found[()]
+    for size, pays in ((0.999, False), (1.001, True)):
+        other = copy(search)
+        slopes = none.fit.slopes._replace(bias=none.fit.slopes.bias * enough * size)
+        other.found = {(): replace(none, fit=replace(none.fit, slopes=slopes))}
+        assert other._bias_cannot_pay((), sd) != pays
+
+
+@pytest.mark.parametrize(("new", "told"), [((0.029, 0.029), False), ((0.031, 0.02), True), ((0.02, 0.031), True)])
+def test_confidence_and_tail_are_told_from_biases_if_three_in_a_hundred_of_either_are_new(new, told):
+    rng = np.random.default_rng(9)
+    root = rng.normal(size=(3, 3))
+    known = root @ root.T * 50
+    directions = np.linalg.solve(np.linalg.cholesky(known).T, np.eye(3)[:2].T).T  # of variance 1, uncorrelated
+    across = np.array([3 * np.sqrt(1 - new[0] ** 2), 7 * np.sqrt(1 - new[1] ** 2)])[:, None] * (directions @ known)
+    shape = np.array([[9.0, 0.0], [0.0, 49.0]])
+    information = np.block([[shape, across], [across.T, known]])
+    np.testing.assert_array_equal(_beside_biases(shape, information), shape if told else 0 * shape)
+    np.testing.assert_array_equal(_beside_biases(shape, 0 * information), shape)
