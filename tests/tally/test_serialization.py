@@ -116,6 +116,16 @@ def test_right_checksum_wrong_content(rng, case):
         Tally.from_bytes(rewritten(content, change))
 
 
+@pytest.mark.parametrize("stored", [1 << 40, 1 << 30, -1])
+def test_no_more_is_read_than_is_there(tmp_path, stored):
+    """A file that speaks of a terabyte takes no room for it."""
+    path = tmp_path / "x.tally"
+    change = with_section("pairs/total", stored=stored)
+    path.write_bytes(rewritten(Tally.of([0, 1], [0.25, 0.5]).to_bytes(), change))
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.load(path)
+
+
 IMPOSSIBLE = {
     "keys out of order": with_column("pairs_table/key", lambda v: v[::-1].sort()),
     "keys twice": with_column("pairs_table/key", lambda v: put(1, v[0])(v)),

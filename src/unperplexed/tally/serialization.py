@@ -248,6 +248,7 @@ class _Sections:
     version: int
 
     def __post_init__(self) -> None:
+        self.end = self.stream.seek(0, io.SEEK_END)
         self.stream.seek(_PREFIX.size)
         require(self.header_length <= _LONGEST_HEADER, f"a header of {self.header_length:,} bytes")
         self.header = json.loads(self.stream.read(self.header_length))
@@ -260,7 +261,7 @@ class _Sections:
     def read(self, name: str, longest: int) -> bytes:
         """Unpack a section, once it is known to be no longer than it can be."""
         at, section = self.places[name]
-        require(0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length")
+        require(0 <= section["stored"] <= self.end - at, f"section {name!r} is longer than the file")
         require(0 <= section["length"] <= longest, f"section {name!r} is longer than can be")
         self.stream.seek(at)
         body = self.stream.read(section["stored"])
@@ -370,7 +371,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "fraction_bits": 3 + _whole(header["fraction_bits"] - 3, 17),
         "n_rows": _whole(header["n_rows"], MOST_PAIRS),
         "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
-        "n_classes": _whole(header["n_classes"], 1 << 31),
+        "n_classes": _whole(header["n_classes"]),
         "weighted": _flag(header["weighted"]),
         "one_column": _flag(header["one_column"]),
         "weight": _weight(header["weight"]),
