@@ -1,12 +1,13 @@
 """How many planted faults the tests notice.
 
     python benchmarks/mutation.py [--mutants 60] [--seed 0] [--modules MODULE ...] [--slow]
-                                  [--out benchmarks/results/mutation.csv] [--resume]
+                                  [--own] [--out benchmarks/results/mutation.csv] [--resume]
 
 A mutant is a module in which one operator, comparison or number is another. Mutants are drawn at random, as many of
 each module. The import of the module puts a mutant in, in a process forked from one that has loaded the libraries. The
 fast tests of the module run first, one file after the other, then the fast tests of what uses it, until one fails. So
-most faults cost a second or two. Nothing is planted where a module's own tests fail without a fault.
+most faults cost a second or two. Nothing is planted where a module's own tests fail without a fault. With `--own` a
+fault that only the tests of what uses the module would notice counts as not noticed.
 
 Some mutants are the same function: `SAME` lists those that are known, and why. They are drawn, and count among those
 that nobody notices. `--resume` goes on where the file of an earlier run ends, or repeats what survived in it.
@@ -316,12 +317,12 @@ def _answer(child: int, read: int) -> str:
     return "a test that did not end"
 
 
-def noticed(mutant: Mutant, slow: bool) -> tuple[str, str]:
+def noticed(mutant: Mutant, slow: bool, alone: bool) -> tuple[str, str]:
     """Return which tests noticed the fault, and the first of them."""
     if mutant.same:
         return "", f"the same function: {mutant.same}"
     own, users = MODULES[mutant.module]
-    for name, tests in (*(("own", [path]) for path in own), ("users'", users)):
+    for name, tests in (*(("own", [path]) for path in own), *([] if alone else [("users'", users)])):
         if by := failing(mutant, tests):
             return name, by
     if slow and (by := failing(mutant, own, slow=True)):
@@ -343,6 +344,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=60, help="how many (default: 60)")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     parser.add_argument("--modules", nargs="+", choices=MODULES, default=list(MODULES), metavar="MODULE")
+    parser.add_argument("--own", action="store_true", help="run no tests but the module's own")
     parser.add_argument("--slow", action="store_true", help="then run a module's slow tests too")
     parser.add_argument("--resume", action="store_true", help="run only what the file does not have as noticed")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/mutation.csv")
@@ -364,7 +366,7 @@ def main() -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["module", "line", "change", "tests", "noticed by"])
         for mutant in drawn(options.mutants, options.seed, options.modules):
-            tests, by = before.get(mutant.key) or noticed(mutant, options.slow)
+            tests, by = before.get(mutant.key) or noticed(mutant, options.slow, options.own)
             count[tests or ("same" if by else "survived")] += 1
             number += 1
             table.writerow([mutant.module, mutant.line, mutant.change, tests, by])
@@ -374,6 +376,7 @@ def main() -> None:
     print(
         f"seed {options.seed}: {killed} of {number} were noticed ({killed / max(number, 1):.1%}), {count['own']} by the"
         f" module's own tests; {count['same']} of the others are the same function"
+        f" ({killed / max(number - count['same'], 1):.1%} without these)"
     )
 
 

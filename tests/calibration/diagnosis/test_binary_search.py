@@ -76,7 +76,7 @@ def test_gains_are_half_the_ratio_less_twice_the_parameters(search):
     assert first + second == pytest.approx((search.ratio(("bias", "confidence")) - 4) * scale, rel=1e-9)
 
 
-@pytest.mark.parametrize(("share", "tried"), [(0.04, False), (0.06, True)])
+@pytest.mark.parametrize(("share", "tried"), [(0.049, False), (0.051, True)])
 def test_an_asymmetry_needs_both_sides_of_even_odds(share, tried):
     """A twentieth of the information on each."""
     rng = np.random.default_rng(2)
