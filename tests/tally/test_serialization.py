@@ -12,6 +12,7 @@ import pytest
 from helpers import softmax_forecasts
 from spoiled_tallies import PARTS, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
+from unperplexed.tally.class_sums import layout
 from unperplexed.tally.serialization import _PREFIX, MAGIC, _columns, tally_state
 
 
@@ -163,6 +164,31 @@ def test_impossible_sums_are_refused(rng, case):
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match="do not fit together"):
         Tally.from_bytes(IMPOSSIBLE_DIAGNOSIS[case](tally).to_bytes())
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "possible"),
+    [
+        ("low", -1, False),
+        ("low", (1 << 32) - 1, True),
+        ("low", 1 << 32, False),
+        *(("high", sign * ((1 << 62) - 1), True) for sign in (1, -1)),
+        *(("high", sign << 62, False) for sign in (1, -1, -2)),  # the last is its own absolute value
+        *(("rest", sign * 9.9e299, True) for sign in (1, -1)),
+        *(("rest", value, False) for value in (1e300, -1e300, np.nan, np.inf)),
+    ],
+)
+def test_sums_that_no_other_one_bounds_are_in_their_range(rng, column, value, possible):
+    """Of confidence; the parts that add up to it are whole numbers of 63 and 32 bits, and what weights leave over."""
+    y, p = softmax_forecasts(rng, 50, 3)
+    tally = Tally.of(y, p, sample_weight=rng.uniform(1, 2, 50))
+    place = layout(3)["shape_score"].place.start
+    content = with_column(f"diagnosis/{column}", put(place, value))(tally).to_bytes()
+    if possible:
+        assert Tally.from_bytes(content).to_bytes() == content
+    else:
+        with pytest.raises(InputError, match="a sum is"):
+            Tally.from_bytes(content)
 
 
 IMPOSSIBLE_IN_EXACT_PARTS = {

@@ -113,28 +113,57 @@ def test_one_class_at_least_is_not_named():
     assert forward(score / 30, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05).size == 0
 
 
-@pytest.mark.parametrize("classes", [4, 8])
+@pytest.mark.parametrize("classes", [3, 5, 8])
 def test_classes_are_named_by_their_scores_given_those_already_named(classes):
-    """The conditional score and covariance of the others by the inverse of the covariance of the named."""
+    """The conditional score and covariance of the others by the inverse of the covariance of the named.
+
+    Each is named whose p-value, times the number of those that are left, is below the level.
+    """
     rng = np.random.default_rng(classes)
     p = rng.dirichlet(np.ones(classes), 40)
     covariance = 30 * (np.diag(p.sum(axis=0)) - p.T @ p)
-    inflation, third = rng.uniform(1, 2, classes), rng.normal(0, 50, classes)
-    score = np.linalg.cholesky(covariance + 1e-9 * np.eye(classes)) @ rng.normal(0, 4, classes)
-    named = []
+    inflation, third = rng.uniform(1, 2, classes), rng.normal(0, 2000, classes)
+    score = np.linalg.cholesky(covariance + 1e-9 * np.eye(classes)) @ rng.normal(0, 2, classes)
+    named, adjusted = [], []
     while len(named) < classes - 1:
         left = [at for at in range(classes) if at not in named]
         across = covariance[np.ix_(left, named)] @ np.linalg.inv(covariance[np.ix_(named, named)])
         deviation = score[left] - across @ score[named]
         variance = np.diag(covariance)[left] - np.einsum("ij,ij->i", across, covariance[np.ix_(left, named)])
         tails = gamma_p_values(deviation, variance * inflation[left], third[left] * inflation[left] ** 1.5, 1.0)
-        if tails.min() * len(left) >= 0.05:
-            break
+        adjusted.append(tails.min() * len(left))
         named.append(left[int(tails.argmin())])
-    assert 0 < len(named) < classes - 1
-    assert forward(score, covariance, third, inflation, 1.0, 0.05).tolist() == named
-    two = np.array([0.04, 0.04]), np.array([[1e-4, 0], [0, 1e-10]])  # nothing is known of the second
-    assert forward(*two, np.zeros(2), np.ones(2), 0.0, 0.05).tolist() == [0]
+    for level in adjusted:
+        for alpha in (level * (1 - 1e-6), level * (1 + 1e-6)):
+            below = [*(each < alpha for each in adjusted), False].index(False)
+            assert forward(score, covariance, third, inflation, 1.0, alpha).tolist() == named[:below]
+
+
+def test_of_classes_beyond_all_doubt_the_clearest_is_named_first():
+    score, variance = np.array([30.0, -40.0, 50.0, -45.0]), np.array([0.04, 0.09, 0.36, 0.16])
+    found = forward(score, np.diag(variance), np.zeros(4), np.array([1, 1, 1, 1.5]), 0.0, 0.05)
+    assert found.tolist() == [0, 1, 3]
+
+
+def test_a_class_of_which_nothing_is_known_is_not_named():
+    score, variance = np.array([0.04, 0.04, 3.0]), np.array([1e-4, 1e-10, 1.0])
+    assert forward(score, np.diag(variance), np.zeros(3), np.ones(3), 0.0, 0.05).tolist() == [0, 2]
+    same = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + 9e-7, 0.0], [0.0, 0.0, 1.0]])  # the second is the first
+    assert forward(np.array([9.0, 9.9, 8.0]), same, np.zeros(3), np.ones(3), 0.0, 0.05).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("below", "both"), [(29.9, True), (30.1, False)])
+def test_small_biases_and_those_of_a_few_classes_are_tried_beside_the_best_two_sets(search, below, both):
+    """Of which the second may be 30 below the first."""
+    other, tried = copy(search), []
+    criteria = {(): 5.0, ("confidence",): 70.0, ("tail",): 100.0 - below, ("confidence", "tail"): 100.0}
+    other._plain = other._beside = list(criteria)
+    best = {**criteria, ("tail",): 0.0, ("confidence",): 0.0, ("tail", "bias"): 100.0 - below}
+    other.found = {errors: replace(search.found[()], criterion=each) for errors, each in best.items()}
+    other._try, other._bias_cannot_pay = (lambda _: None), (lambda *_: True)
+    other._try_other_biases = tried.append
+    assert other.run() == ("confidence", "tail")
+    assert tried == [("confidence", "tail"), ("tail",)][: 1 + both]
 
 
 def test_biases_are_told_beside_confidence(search):

@@ -4,7 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom, kstest, multinomial, norm, t
+from scipy.integrate import quad
+from scipy.stats import binom, gamma, kstest, multinomial, norm, t
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
@@ -119,9 +120,12 @@ def test_weights_inflate_the_variance(rng):
     np.testing.assert_allclose(found.class_effect, found.effect, rtol=1e-4)
 
 
-def test_effects_of_clusters_are_drawn_towards_their_mean_where_classes_are_rare(rng):
+@pytest.mark.parametrize("rare", [False, True])
+def test_effects_of_clusters_are_drawn_towards_their_mean_where_classes_are_rare(rng, rare):
     """As if twenty events more had that mean; without clusters there are none."""
     p, y = simulate(rng, 400, 4)
+    if rare:  # less than one event is expected
+        p = np.tile([0.9991, 0.0003, 0.0003, 0.0003], (400, 1))
     s = statistics_of(
         prepared(np.repeat(p[:200], 2, axis=0), np.repeat(y[:200], 2), cluster=np.repeat(np.arange(200), 2))
     )
@@ -223,3 +227,54 @@ def test_the_design_effect_is_that_of_weights_times_the_larger_of_clusters(rng):
     assert found.effect == pytest.approx(of_weights * clustered, rel=1e-9)
     assert clustered > 1.5 < of_weights
     np.testing.assert_allclose(found.class_effect, by_class * of_weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.5, 2 / 3, 0.1])
+@pytest.mark.parametrize(("p", "q"), [(0.02, 0.5), (0.3, 0.04), (1e-4, 1e-3), (0.9, 0.95), (1.0, 1.0)])
+def test_two_p_values_are_one_by_the_weighted_mean_of_their_inverses(p, q, weight):
+    """How often it is as large for two independent uniform ones."""
+    mean = weight / p + (1 - weight) / q
+
+    def chance(u):
+        left = mean - weight / u
+        return 1.0 if left <= 1 - weight else (1 - weight) / left
+
+    edge = min(1.0, weight / (mean - 1 + weight))  # below it the first alone suffices
+    expected = edge + quad(chance, edge, 1, epsabs=1e-12, limit=200)[0]
+    assert combined(p, q, weight) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "dependent clusters"])
+def test_the_spread_of_biases_is_a_gamma_variable_of_its_moments(rng, kind):
+    """Sums over pairs of classes, each weighed by its share; of clusters the larger of what theory and they say."""
+    p, y = simulate(rng, 300, 4)
+    cluster = np.arange(300) // (2 if kind == "clusters" else 10)
+    if kind == "dependent clusters":
+        p, y = p[cluster], y[cluster]
+    w = rng.exponential(size=300) if kind == "weights" else None
+    s = statistics_of(prepared(p, y, weights=w, cluster=cluster if "clusters" in kind else None))
+    score, variance, by_class = s.observed - s.predicted, np.diag(s.covariance), rng.uniform(0.8, 2, 4)
+    freedom = np.array([np.inf, np.inf, 9.0, 30.0]) if "clusters" in kind else np.full(4, np.inf)
+    rows = s.weight**2 / s.squared_weight
+    events = s.information * rows / s.weight
+    share, sd = events / (1 + events), np.sqrt(variance * by_class)
+    statistic = float(share @ _through_t(score / sd, freedom) ** 2)
+    pairs = [(i, j) for i in range(4) for j in range(4)]
+    squared = sum(
+        share[i] * share[j] * by_class[i] * by_class[j] * s.covariance[i, j] ** 2 / (sd[i] * sd[j]) ** 2
+        for i, j in pairs
+    )
+    if s.clusters is not None:
+        sums = s.clusters.shards[:, 2:]
+        of_clusters = sum(share[i] * share[j] * (sums[:, i] @ sums[:, j] / sd[i] / sd[j]) ** 2 for i, j in pairs)
+        of_clusters -= share.sum() ** 2 / (cluster[-1] + 1)
+        assert (of_clusters > squared) == (kind == "dependent clusters")
+        squared = max(squared, of_clusters)
+    once = share / events
+    fourth = (
+        share @ once + sum(once[i] * once[j] * s.covariance[i, j] for i, j in pairs if i != j) * rows / s.squared_weight
+    )
+    mean, of_squares = share.sum(), 2 * squared + fourth
+    found = _spread(s, score, variance, by_class, freedom)
+    assert found[0] == pytest.approx((statistic - mean) / np.sqrt(of_squares), rel=1e-9)
+    assert found[1] == pytest.approx(gamma.sf(statistic, mean**2 / of_squares, scale=of_squares / mean), rel=1e-6)
