@@ -187,6 +187,17 @@ SAME = {
         "sides >= _BOTH_SIDES * v.sum()  ->  sides > _BOTH_SIDES * v.sum()",
         "",
     ): "equal sums of rounded numbers; where both are 0, no error is apart",
+    (
+        "calibration/diagnosis/class_scores.py",
+        "new < height  ->  new <= height",
+        "",
+    ): "steps that gain nothing go on or end, and change nothing",
+    ("calibration/diagnosis/gate.py", "6  ->  7", "np.eye(6)[k]"): "a coefficient more, which is 0",
+    (
+        "calibration/diagnosis/class_search.py",
+        "1e-09 * float(np.trace(known)) / len(known)  ->  1e-09 * float(np.trace(known)) * len(known)",
+        "",
+    ): "a ridge far below the shares of 9e-4 that are told apart",
     ("", "1  ->  2", "prepend=-1"): "what is numbered from 0 differs from any negative number",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(group, prepend=-1))"): "the first of 0 differs from 1 too",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(near, prepend=-1))"): "the first of 0 differs from 1 too",

@@ -10,6 +10,7 @@ from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, FAR, SMALL_SD, 
 from unperplexed.calibration.diagnosis.class_maps import ClassMap
 from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.tally.row_sample import RowSample
 
 EFFECT = 1.4
 AT = {"confidence": [0], "tail": [1], "bias": [2, 3, 4, 5]}
@@ -95,6 +96,21 @@ def test_outcomes_at_random_are_fitted_to_the_observed_probabilities(lapse):
     assert information[2, 2] == pytest.approx(weight @ by_log_odds**2, rel=1e-9)
     whole = information_of(statistics_of(prepared(p, y)))
     np.testing.assert_allclose(np.delete(np.delete(information, 2, 0), 2, 1), whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["no rows", "forecasts that say nothing"])
+def test_where_the_rows_that_are_kept_tell_nothing_the_likelihood_is_a_parabola(rows, kind):
+    p, y = rows
+    p = p if kind == "no rows" else np.full_like(p, 0.25)
+    kept = Tally.of(y, p, labels=range(4)).row_sample
+    sample = RowSample(kept.key[:0], kept.count[:0], kept.cells[:0]) if kind == "no rows" else kept
+    statistics, observed = statistics_of(prepared(p, y)), (p[np.arange(len(y)), y], np.ones(len(y)))
+    found, expected = (
+        ScoreFitter(statistics, EFFECT, each, observed).fit(("confidence", "bias"), ClassMap())
+        for each in (sample, None)
+    )
+    assert found.slopes.loglik == expected.slopes.loglik
+    assert found.mapping.confidence == expected.mapping.confidence
 
 
 # ---- where rows that are kept tell how the likelihood bends

@@ -183,8 +183,8 @@ def test_the_spread_has_mean_0_and_variance_1_over_all_that_can_happen(n, p):
 
 def test_the_unit_of_weights_does_not_matter_and_equal_weights_are_none(rng):
     p, y = simulate(rng, 300, 5)
-    w = rng.exponential(size=300)
-    for one, other in ((w, 7 * w), (None, np.full(300, 3.0))):
+    w, p, y = rng.exponential(size=3000), np.tile(p, (10, 1)), np.tile(y, 10)
+    for one, other in ((w, 7 * w), (None, np.full(3000, 0.1))):
         found, again = (gate(statistics_of(prepared(p, y, weights=each))) for each in (one, other))
         for name in ("p_value", "spread", "single", "shape", "statistic", "effect"):
             assert getattr(again, name) == pytest.approx(getattr(found, name), rel=1e-6), name
