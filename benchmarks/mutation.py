@@ -113,8 +113,16 @@ SAME = {
         "",
     ): "there Student's t differs from the normal by 1e-10 of itself",
     ("statistics/means.py", "0  ->  1", "means: Floats = np.where"): "finite orders above 0 are filled in below",
-    ("tally/tables.py", "0.5  ->  1.5", "v < 0.5"): "above 1/2 it is its complement's, which the next condition leaves out",
-    ("statistics/means.py", "np.abs(orders) < NO_ORDER  ->  np.abs(orders) <= NO_ORDER", ""): "of order 1e-20 and 0 alike",
+    (
+        "tally/tables.py",
+        "0.5  ->  1.5",
+        "v < 0.5",
+    ): "above 1/2 it is its complement's, which the next condition leaves out",
+    (
+        "statistics/means.py",
+        "np.abs(orders) < NO_ORDER  ->  np.abs(orders) <= NO_ORDER",
+        "",
+    ): "of order 1e-20 and 0 alike",
     ("tally/tables.py", "4  ->  5", "lru_cache"): "how many grids are kept for another time",
     ("tally/counter.py", "0  ->  1", "add(0, part)"): "the number of the only thread",
     ("statistics/means.py", "1  ->  2", "_MATRIX = 1 << 15"): "how much is looked at in one go",
@@ -194,6 +202,12 @@ SAME = {
         "new < height  ->  new <= height",
         "",
     ): "steps that gain nothing go on or end, and change nothing",
+    ("calibration/diagnosis/class_scores.py", "50  ->  51", "range(50"): "more steps than any fit needs",
+    (
+        "calibration/diagnosis/class_scores.py",
+        "size > 0.001  ->  size >= 0.001",
+        "",
+    ): "whether a step of 0.1% is halved",
     ("calibration/diagnosis/gate.py", "6  ->  7", "np.eye(6)[k]"): "a coefficient more, which is 0",
     (
         "calibration/diagnosis/class_search.py",

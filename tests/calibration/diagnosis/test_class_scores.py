@@ -60,7 +60,7 @@ def test_a_fit_is_the_maximum_of_a_parabola(fitter, statistics, errors, only, sd
     found = fitter.fit(errors, ClassMap(), only, sd)
     biases = np.zeros(4) if found.mapping.biases is None else found.mapping.biases
     np.testing.assert_allclose([found.mapping.confidence, found.mapping.tail, *biases], theta, rtol=1e-5, atol=1e-9)
-    assert found.errors == errors
+    assert (found.errors, found.mapping.noise) == (errors, 0)
     assert found.penalty == pytest.approx(0.5 * EFFECT * precision @ theta[here] ** 2, rel=1e-4)
     assert found.slopes.loglik == pytest.approx(score @ theta - theta @ information @ theta / 2, rel=1e-5)
     left = score - information @ theta

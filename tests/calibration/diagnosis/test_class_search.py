@@ -9,7 +9,7 @@ import pytest
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, SMALL_SD, Fitter
-from unperplexed.calibration.diagnosis.class_maps import ClassMap
+from unperplexed.calibration.diagnosis.class_maps import SCALARS, ClassMap
 from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
 from unperplexed.calibration.diagnosis.class_search import (
     Search,
@@ -20,7 +20,7 @@ from unperplexed.calibration.diagnosis.class_search import (
 )
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tails import gamma_p_values
-from unperplexed.calibration.diagnosis.class_tests import gate
+from unperplexed.calibration.diagnosis.class_tests import gate, third_moments
 
 
 @pytest.fixture(scope="module")
@@ -167,15 +167,21 @@ def test_small_biases_and_those_of_a_few_classes_are_tried_beside_the_best_two_s
     assert tried == [("confidence", "tail"), ("tail",)][: 1 + both]
 
 
-def test_biases_are_told_beside_confidence(search):
-    """By their scores and covariance given that of confidence."""
-    errors = ("confidence",)
-    known = search.fitter.information(search.found[errors].fit.mapping)
-    across = known[0, 3:]
-    covariance = known[3:, 3:] - np.outer(across, across) / known[0, 0]
-    score, effect = search.found[errors].fit.slopes.bias, np.maximum(search.gate.class_effect, 1)
-    expected = forward(score, covariance, np.zeros(4), effect, 0.0, 0.05)
-    assert search.named(errors).tolist() == expected.tolist()
+@pytest.mark.parametrize("errors", [("confidence",), ("tail",), ("confidence", "tail")])
+def test_biases_are_told_beside_other_errors(monkeypatch, search, errors):
+    """By their scores and covariance given those of the others."""
+    given, other = [], copy(search)
+    monkeypatch.setattr("unperplexed.calibration.diagnosis.class_search.forward", lambda *each: given.extend(each))
+    other._forward(errors)
+    score, covariance, third, inflation, step, alpha = given
+    known, here = search.fitter.information(search.found[errors].fit.mapping), [SCALARS.index(name) for name in errors]
+    across = known[3:, here]
+    expected = known[3:, 3:] - across @ np.linalg.inv(known[np.ix_(here, here)]) @ across.T
+    np.testing.assert_allclose(covariance, expected, rtol=1e-6, atol=1e-6 * expected.max())
+    np.testing.assert_array_equal(score, search.found[errors].fit.slopes.bias)
+    np.testing.assert_array_equal(third, third_moments(search.statistics))
+    np.testing.assert_array_equal(inflation, np.maximum(search.gate.class_effect, 1))
+    assert (step, alpha) == (0, 0.05)  # weights differ: counts are no whole numbers
 
 
 @pytest.mark.parametrize("sd", [BIAS_SD, SMALL_SD])

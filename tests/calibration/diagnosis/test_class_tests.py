@@ -220,12 +220,14 @@ def test_the_design_effect_is_that_of_weights_times_the_larger_of_clusters(rng):
     w = rng.exponential(size=400)
     s = statistics_of(prepared(p, y, weights=w, cluster=cluster))
     variance = np.diag(s.covariance)
-    by_class, _ = _cluster_effects(s, variance, variance > 0)
+    by_class, freedom = _cluster_effects(s, variance, variance > 0)
     of_weights = variance.sum() / s.information.sum()
     clustered = max(by_class @ variance / variance.sum(), _shape_test(s)[1])
     found = gate(s)
     assert found.effect == pytest.approx(of_weights * clustered, rel=1e-9)
     assert clustered > 1.5 < of_weights
+    single = _single(s, s.observed - s.predicted, variance * by_class, freedom, variance > 0)
+    assert found.single == pytest.approx(single, rel=1e-9)
     np.testing.assert_allclose(found.class_effect, by_class * of_weights, rtol=1e-9)
 
 
