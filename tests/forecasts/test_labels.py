@@ -62,6 +62,14 @@ def test_a_label_is_the_same_whatever_its_type(value, label):
     assert type(found) is type(label)
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float64, object, "U3", "S3", "M8[s]"])
+def test_no_outcomes_have_no_labels(dtype):
+    labels, places = distinct_labels(np.empty(0, dtype=dtype))
+    assert labels == []
+    assert places.shape == (0,)
+    assert np.issubdtype(places.dtype, np.signedinteger)
+
+
 def test_codes_of_labels_that_occur_twice_are_joined():
     labels, places = Coded([1, "a", 1, None], np.array([0, 1, 2, 3, 2])).distinct()
     assert [labels[place] for place in places] == [1, "a", 1, None, 1]

@@ -1,10 +1,10 @@
 """Limits of tallies: counts stay exact or are refused, files are believed no further than they can be right."""
 
 import copy
-import json
 import pickle
 import tracemalloc
 import zlib
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from unperplexed import InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Notes
 from unperplexed.kernels.rows import moments
 from unperplexed.tally.limits import MOST_PAIRS, check_counts, check_weights, refuse_too_many, require_close
-from unperplexed.tally.serialization import _PREFIX
+from unperplexed.tally.serialization import _PREFIX, _whole
 from unperplexed.tally.tables import Cells, PairTable, grid_of
 
 
@@ -379,14 +379,19 @@ def test_one_column_of_version_4_stays_one():
     assert not Tally.from_bytes(rewritten(content, lambda h, b, v: (h, b, 3))).one_column
 
 
-def test_longest_header(rng):
+@pytest.mark.parametrize(("length", "refused"), [(1 << 26, False), ((1 << 26) + 1, True), (1 << 30, True)])
+def test_longest_header(length, refused):
+    """64 MB at most are read; here no JSON."""
     content = Tally.of([1], [0.5]).to_bytes()
-    magic, version, _, length, digest = _PREFIX.unpack(content[: _PREFIX.size])
-    from hashlib import sha256
-
-    body = content[_PREFIX.size :]
-    head = (magic, version, 1 << 30, length)
+    magic, version, _, whole, _ = _PREFIX.unpack(content[: _PREFIX.size])
+    head, body = (magic, version, length, whole), content[_PREFIX.size :]
     digest = sha256(_PREFIX.pack(*head, bytes(32)) + body).digest()
-    with pytest.raises(InputError, match="a header of 1,073,741,824 bytes"):
+    with pytest.raises(InputError, match=f"a header of {length:,} bytes" if refused else r"\(\w+Error"):
         Tally.from_bytes(_PREFIX.pack(*head, digest) + body)
-    assert json.loads(body[: _PREFIX.unpack(content[: _PREFIX.size])[2]])["n_rows"] == 1
+
+
+@pytest.mark.parametrize(("most", "limit"), [(7, [7]), (0, [0]), (1 << 62, [])])
+def test_counts_of_a_header_are_whole_numbers_up_to_their_limit(most, limit):
+    assert [_whole(value, *limit) for value in (0, most)] == [0, most]
+    for value in (-1, most + 1, True, 0.0, "0", None):
+        assert not accepted(_whole, value, *limit)

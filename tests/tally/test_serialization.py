@@ -13,6 +13,7 @@ import pytest
 from helpers import softmax_forecasts
 from spoiled_tallies import PARTS, older, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
+from unperplexed.tally.class_sums import layout
 from unperplexed.tally.serialization import _PREFIX, MAGIC, _columns, tally_state
 
 
@@ -119,6 +120,16 @@ def test_right_checksum_wrong_content(rng, case):
         Tally.from_bytes(rewritten(content, change))
 
 
+@pytest.mark.parametrize("stored", [1 << 40, 1 << 30, -1])
+def test_no_more_is_read_than_is_there(tmp_path, stored):
+    """A file that speaks of a terabyte takes no room for it."""
+    path = tmp_path / "x.tally"
+    change = with_section("pairs/total", stored=stored)
+    path.write_bytes(rewritten(Tally.of([0, 1], [0.25, 0.5]).to_bytes(), change))
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.load(path)
+
+
 IMPOSSIBLE = {
     "keys out of order": with_column("pairs_table/key", lambda v: v[::-1].sort()),
     "keys twice": with_column("pairs_table/key", lambda v: put(1, v[0])(v)),
@@ -156,6 +167,31 @@ def test_impossible_sums_are_refused(rng, case):
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match="do not fit together"):
         Tally.from_bytes(IMPOSSIBLE_DIAGNOSIS[case](tally).to_bytes())
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "possible"),
+    [
+        ("low", -1, False),
+        ("low", (1 << 32) - 1, True),
+        ("low", 1 << 32, False),
+        *(("high", sign * ((1 << 62) - 1), True) for sign in (1, -1)),
+        *(("high", sign << 62, False) for sign in (1, -1, -2)),  # the last is its own absolute value
+        *(("rest", sign * 9.9e299, True) for sign in (1, -1)),
+        *(("rest", value, False) for value in (1e300, -1e300, np.nan, np.inf)),
+    ],
+)
+def test_sums_that_no_other_one_bounds_are_in_their_range(rng, column, value, possible):
+    """Of confidence; the parts that add up to it are whole numbers of 63 and 32 bits, and what weights leave over."""
+    y, p = softmax_forecasts(rng, 50, 3)
+    tally = Tally.of(y, p, sample_weight=rng.uniform(1, 2, 50))
+    place = layout(3)["shape_score"].place.start
+    content = with_column(f"diagnosis/{column}", put(place, value))(tally).to_bytes()
+    if possible:
+        assert Tally.from_bytes(content).to_bytes() == content
+    else:
+        with pytest.raises(InputError, match="a sum is"):
+            Tally.from_bytes(content)
 
 
 IMPOSSIBLE_IN_EXACT_PARTS = {

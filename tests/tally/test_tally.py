@@ -418,6 +418,15 @@ def test_complements_in_single_precision_are_one_value():
     assert same_probability(double).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_are_counted_by_their_source(rng, classes):
+    """Each once, whatever came before; those without a source, and those left out, are of none."""
+    parts = [(4, "a"), (7, "b"), (5, None), (2, "a")]
+    made = (Forecasts(*softmax_forecasts(rng, n, classes), source=name, labels=range(classes)) for n, name in parts)
+    tally = Tally.count(made)
+    assert (tally.sources, tally.n_rows) == ({"a": 6, "b": 7}, 18)
+
+
 @pytest.mark.parametrize("weight", [None, 0.01])
 def test_values_that_became_cells_are_those_that_were_counted_in_cells(rng, weight):
     """However light the rows: the first ones are counted by value, and put into cells by the later ones."""

@@ -105,16 +105,16 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
     if array.dtype == np.bool_:
         found, places_of_them = distinct_labels(array.view(np.int8))
         return [bool(value) for value in found], places_of_them
-    parts = [array[start : start + CHUNK] for start in range(0, array.size, CHUNK)]
+    parts = [array[start : start + CHUNK] for start in range(0, array.size, CHUNK)] or [array]
     if array.dtype.kind in "iu" and array.size:
         lowest, highest = _ends(array)
         if highest - lowest < _CLOSE:
             return _distinct_close(array, parts, lowest, highest)
     if array.dtype.kind in "iuf":
-        values = np.unique(np.concatenate([np.unique(part) for part in parts] or [array]))
+        values = np.unique(np.concatenate([np.unique(part) for part in parts]))
         kind = smallest_type(values.size)
         places = [np.searchsorted(values, part).astype(kind) for part in parts]
-        return [plain(v) for v in values], np.concatenate(places) if places else np.empty(0, dtype=kind)
+        return [plain(v) for v in values], np.concatenate(places)
     if array.dtype.kind == "M":
         native = array.astype(array.dtype.newbyteorder("="), copy=False)
         moments, places_of_them = distinct_labels(native.view(np.int64))
@@ -131,7 +131,7 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
             raise
         places.append(np.array(found, dtype=np.int32))
     _check_plain(seen)
-    return list(seen), np.concatenate(places) if places else np.empty(0, dtype=np.int32)
+    return list(seen), np.concatenate(places)
 
 
 def _check_plain(labels: Iterable[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zlib
 from dataclasses import dataclass, field, fields
@@ -43,6 +44,7 @@ class Sections:
 
     def __post_init__(self) -> None:
         """Read the header."""
+        self._end = self.stream.seek(0, io.SEEK_END)
         self.stream.seek(self.begin)
         require(self.header_length <= _LONGEST_HEADER, f"a header of {self.header_length:,} bytes")
         self.header = json.loads(self.stream.read(self.header_length))
@@ -55,7 +57,7 @@ class Sections:
     def read(self, name: str, longest: int) -> bytes:
         """Unpack a section of at most so many bytes."""
         at, section = self.places[name]
-        require(0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length")
+        require(0 <= section["stored"] <= self._end - at, f"section {name!r} is longer than the file")
         require(0 <= section["length"] <= longest, f"section {name!r} is longer than can be")
         self.stream.seek(at)
         body = self.stream.read(section["stored"])

@@ -288,7 +288,7 @@ def _state(sections: Sections) -> dict[str, Any]:
         "fraction_bits": 3 + _whole(header["fraction_bits"] - 3, 17),
         "n_rows": _whole(header["n_rows"], MOST_PAIRS),
         "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
-        "n_classes": _whole(header["n_classes"], 1 << 31),
+        "n_classes": _whole(header["n_classes"]),
         "weighted": _flag(header["weighted"]),
         "one_column": _flag(header["one_column"]),
         "weight": _weight(header["weight"]),
@@ -388,7 +388,8 @@ def _diagnosis(sections: Sections, state: Mapping[str, Any]) -> ClassSums:
     high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in _LIMBS)
     require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
     require(high.size == low.size == rest.size == size, "there are other sums than are kept")
-    require((low >= 0).all() and (low < 1 << 32).all() and (np.abs(high) < 1 << 62).all(), "a sum is out of range")
+    require((low >= 0).all() and (low < 1 << 32).all(), "half a sum is out of range")
+    require((high > -1 << 62).all() and (high < 1 << 62).all(), "a sum is out of range")
     require((np.abs(rest) < 1e300).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
     found = ClassSums(classes, high, low, rest, clustered)
     require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")

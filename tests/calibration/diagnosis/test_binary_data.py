@@ -125,3 +125,40 @@ def test_a_light_row_is_a_row():
     found = data_of_tally(Tally.of([1, 0, 1], [0.3, 0.5, 0.5], sample_weight=[0.2, 1.4, 1.4]))
     np.testing.assert_allclose(found.counts, [1, 2], rtol=1e-12)
     np.testing.assert_allclose(found.counts_positive, [1, 1], rtol=1e-12)
+
+
+def test_rows_are_numbered_from_0():
+    found = data_of_rows([block(np.array([1, 0, 1]), np.array([0.2, 0.2, 0.7]), number=np.arange(3))], (0, 1))
+    assert found.rows_at(np.array([0]), True) == (0,)
+    assert found.rows_at(np.array([0, 1]), True) == (0, 2)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.2])
+def test_a_function_is_constant_in_a_cell_whatever_is_not_kept_of_it(weight):
+    """Its mean over what is kept; here of one light row beside another value of the same cell, and of one alone."""
+    p, y, w = np.array([0.3, 0.3001, 0.7, 0.9]), np.array([1, 0, 1, 0]), np.array([weight, 1.0, 1.0, 2.0])
+    found = data_of_tally(Tally.of(y, p, sample_weight=w, groups=[0, 1, 2, 3], parts=["shards"]))
+    sums = found.clusters(np.array([True, False, True, False]))
+    f, scale = np.array([[2.0, 5.0]]), 4 / w.sum()
+    expected = scale * w * np.array([2, 2, 5, 0])
+    np.testing.assert_allclose(np.sort(sums.totals(f)[:, 0]), np.sort(expected), rtol=1e-6)
+    np.testing.assert_allclose(np.sort(sums.scores(f)[:, 0]), np.sort(expected * (y - p)), rtol=1e-3)
+
+
+def test_rows_whose_squared_weights_are_nothing_beside_the_others_count_nothing():
+    """Not as 0 / 0."""
+    found = data_of_tally(Tally.of([1, 0, 1, 1], [0.3, 0.5, 0.5, 0.7], sample_weight=[1e-98, 1e98, 1e98, 1e98]))
+    np.testing.assert_allclose(found.counts, [0, 2, 1], rtol=1e-12)
+    np.testing.assert_allclose(found.counts_positive, [0, 1, 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(0, None), (1, 1), (19, 19), (20, None), (23, None)])
+def test_weighted_rows_that_were_certain_and_wrong_are_counted_where_all_of_them_are_kept(rng, wrong, told):
+    """Among the 20 most surprising rows others are seen; else there may be more. Without them weights tell."""
+    p = np.full(200, 0.7)
+    p[:wrong] = 1 - 1e-9
+    y = (np.arange(200) >= wrong).astype(int)
+    w = rng.uniform(0.5, 3, 200)
+    assert data_of_tally(Tally.of(y, p, labels=(0, 1), sample_weight=w, parts=["surprises"])).wrong_rows == told
+    assert data_of_tally(Tally.of(y, p, labels=(0, 1), sample_weight=w)).wrong_rows is None
+    assert data_of_tally(Tally.of(y, p, labels=(0, 1), parts=["surprises"])).wrong_rows is None

@@ -76,7 +76,7 @@ def test_gains_are_half_the_ratio_less_twice_the_parameters(search):
     assert first + second == pytest.approx((search.ratio(("bias", "confidence")) - 4) * scale, rel=1e-9)
 
 
-@pytest.mark.parametrize(("share", "tried"), [(0.04, False), (0.06, True)])
+@pytest.mark.parametrize(("share", "tried"), [(0.049, False), (0.051, True)])
 def test_an_asymmetry_needs_both_sides_of_even_odds(share, tried):
     """A twentieth of the information on each."""
     rng = np.random.default_rng(2)
@@ -88,6 +88,16 @@ def test_an_asymmetry_needs_both_sides_of_even_odds(share, tried):
     assert (("asymmetry",) in found.fits) == tried
     other = Search(Scored(-s, w, w - y, w, w - y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
     assert (("asymmetry",) in other.fits) == tried
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_even_odds_are_on_neither_side(sign):
+    rng = np.random.default_rng(2)
+    s = sign * np.append(0, np.sort(rng.uniform(0.5, 2, 99)))
+    w = np.append(50, np.ones(99))
+    found = Search(Scored(s, w, w / 2, w, w / 2, w), Gate(1.0, 0.5, 1.0, 40.0), 1)
+    assert {("bias",), ("confidence",)} <= set(found.fits)
+    assert ("asymmetry",) not in found.fits
 
 
 def test_of_errors_that_mean_the_same_the_plainest_is_named():
@@ -125,7 +135,10 @@ def test_sets_that_differ_by_rounding_alone_are_worth_the_same(search, more, bes
 def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
     rng = np.random.default_rng(5)
     s = np.sort(rng.normal(0, 1, 30))
-    found = Search(rows_of(s, (rng.random(30) < expit(s)).astype(float)), Gate(1.0, 0.5, 1.0, 6.0), 1)
+    y = (rng.random(30) < expit(s)).astype(float)
+    found, base = Search(rows_of(s, y), Gate(1.0, 0.5, 1.0, 6.0), 1), -np.logaddexp(0, np.where(y, -s, s)).sum()
     for names, fitted in found.fits.items():
         cost = 3.84 + 2 * (names[0] not in ("bias", "confidence"))
         assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)
+        assert fitted.ratio == pytest.approx(2 * (fitted.map.log_likelihood - base), rel=1e-9, abs=1e-9)
+    assert min(each.ratio for each in found.fits.values()) < 0.9

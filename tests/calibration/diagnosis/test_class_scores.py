@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from many_classes import prepared, simulate
+from unperplexed import Tally
 from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, FAR, SMALL_SD, information_of
 from unperplexed.calibration.diagnosis.class_maps import ClassMap
 from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.tally.row_sample import RowSample
 
 EFFECT = 1.4
 AT = {"confidence": [0], "tail": [1], "bias": [2, 3, 4, 5]}
@@ -58,7 +60,7 @@ def test_a_fit_is_the_maximum_of_a_parabola(fitter, statistics, errors, only, sd
     found = fitter.fit(errors, ClassMap(), only, sd)
     biases = np.zeros(4) if found.mapping.biases is None else found.mapping.biases
     np.testing.assert_allclose([found.mapping.confidence, found.mapping.tail, *biases], theta, rtol=1e-5, atol=1e-9)
-    assert found.errors == errors
+    assert (found.errors, found.mapping.noise) == (errors, 0)
     assert found.penalty == pytest.approx(0.5 * EFFECT * precision @ theta[here] ** 2, rel=1e-4)
     assert found.slopes.loglik == pytest.approx(score @ theta - theta @ information @ theta / 2, rel=1e-5)
     left = score - information @ theta
@@ -94,3 +96,98 @@ def test_outcomes_at_random_are_fitted_to_the_observed_probabilities(lapse):
     assert information[2, 2] == pytest.approx(weight @ by_log_odds**2, rel=1e-9)
     whole = information_of(statistics_of(prepared(p, y)))
     np.testing.assert_allclose(np.delete(np.delete(information, 2, 0), 2, 1), whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["no rows", "forecasts that say nothing"])
+def test_where_the_rows_that_are_kept_tell_nothing_the_likelihood_is_a_parabola(rows, kind):
+    p, y = rows
+    p = p if kind == "no rows" else np.full_like(p, 0.25)
+    kept = Tally.of(y, p, labels=range(4)).row_sample
+    sample = RowSample(kept.key[:0], kept.count[:0], kept.cells[:0]) if kind == "no rows" else kept
+    statistics, observed = statistics_of(prepared(p, y)), (p[np.arange(len(y)), y], np.ones(len(y)))
+    found, expected = (
+        ScoreFitter(statistics, EFFECT, each, observed).fit(("confidence", "bias"), ClassMap())
+        for each in (sample, None)
+    )
+    assert found.slopes.loglik == expected.slopes.loglik
+    assert found.mapping.confidence == expected.mapping.confidence
+
+
+# ---- where rows that are kept tell how the likelihood bends
+
+
+class Bent:
+    """Overconfident rows of four classes with a bias, many or few; and the formulas of their fits."""
+
+    def __init__(self, n):
+        p, y = simulate(np.random.default_rng(8), n, 4, confidence=-0.3, biases=np.array([0.5, 0, 0, -0.4]))
+        self.statistics = statistics_of(prepared(p, y))
+        sample = Tally.of(y, p, labels=range(4)).row_sample
+        self.fitter = ScoreFitter(self.statistics, EFFECT, sample, (p[np.arange(n), y], np.ones(n)))
+        self.curve = self.fitter._curve
+        self.information = information_of(self.statistics)
+        self.score = self.statistics.observed - self.statistics.predicted
+
+    def seen(self, shape):
+        """The score along the direction in which mean predictions move is noise of known variance, given the others."""
+        growth, used = self.curve.growth(shape), np.flatnonzero(shape)
+        across = max(1 + 1.9 * (growth - 1), 0.1) * self.information[2:, :2]
+        known, direction = growth * self.information[2:, 2:], self.information[2:, :2] @ shape
+        own = known - across[:, used] @ np.linalg.inv(self.curve(shape)[2][np.ix_(used, used)]) @ across[:, used].T
+        own += 1e-6 * np.trace(known) / 4 * np.eye(4)
+        variance = (0.6 * (growth - 1)) ** 2
+        gained = variance * direction @ np.linalg.inv(own + variance * np.outer(direction, direction))
+        along, share = gained @ (self.score - across @ shape), variance - variance * gained @ direction
+        return self.score - along * direction, across, known - share * np.outer(direction, direction)
+
+    def height(self, theta, seen, sd):
+        """Penalised log-likelihood of confidence, tail and biases; and it without the penalty."""
+        shape, biases = theta[:2], theta[2:]
+        score, across, known = seen
+        rise = shape @ self.statistics.shape_score - self.curve(shape)[0]
+        rise += biases @ (score - across @ shape) - biases @ known @ biases / 2
+        return rise - EFFECT / 2 * (shape @ shape / FAR**2 + biases @ biases / sd**2), rise
+
+
+BENT = {n: Bent(n) for n in (5, 300)}
+
+
+@pytest.mark.parametrize(
+    ("n", "shape"), [*((n, x) for n in BENT for x in ((-0.3, 0.1), (-0.3, 0.0), (0.0, 0.2))), (300, (2.0, 0.0))]
+)
+def test_class_biases_beside_confidence_and_tail(n, shape):
+    data, mapping = BENT[n], ClassMap(*shape)
+    found, expected = data.fitter._seen(mapping), data.seen(np.array(shape))
+    for name, one, other in zip(found._fields, found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9 * np.abs(other).max(), err_msg=name)
+    information = data.fitter.information(mapping)
+    np.testing.assert_allclose(information[:2, :2], data.curve(np.array(shape))[2], rtol=1e-12)
+    np.testing.assert_allclose(information[3:, :2], expected[1], rtol=1e-12)
+    np.testing.assert_allclose(information[:2, 3:], expected[1].T, rtol=1e-12)
+    np.testing.assert_allclose(information[3:, 3:], found.known, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", BENT)
+@pytest.mark.parametrize("start", [ClassMap(), ClassMap(-0.3, 0.1)])
+@pytest.mark.parametrize(("errors", "only", "sd"), [each for each in SETS if each[1] is None])
+def test_a_fit_is_the_maximum_of_a_likelihood_that_bends(n, start, errors, only, sd):
+    data = BENT[n]
+    seen = data.seen(np.array([start.confidence, start.tail])) if start.tail else data.fitter._seen(start)
+    here = [at for name in errors for at in AT[name]]
+
+    def fall(some):
+        theta = np.zeros(6)
+        theta[here] = some
+        return -data.height(theta, seen, sd)[0]
+
+    best = minimize(fall, np.zeros(len(here)), method="BFGS", options={"gtol": 1e-6})
+    found = data.fitter.fit(errors, start, only, sd)
+    biases = np.zeros(4) if found.mapping.biases is None else found.mapping.biases
+    theta = np.array([found.mapping.confidence, found.mapping.tail, *biases])
+    np.testing.assert_allclose(theta[here], best.x, rtol=1e-3, atol=2e-5)
+    assert not np.delete(theta, here).any()
+    penalised, rise = data.height(theta, seen, sd)
+    assert found.slopes.loglik == pytest.approx(rise, rel=1e-9)
+    assert found.penalty == pytest.approx(rise - penalised, rel=1e-9)
+    score, across, known = seen if "bias" in errors else data.fitter._seen(found.mapping)
+    np.testing.assert_allclose(found.slopes.bias, score - across @ theta[:2] - known @ biases, rtol=1e-6, atol=1e-9)

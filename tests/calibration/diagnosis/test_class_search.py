@@ -1,15 +1,26 @@
 """The search over errors of more than two classes: what a set of errors costs, and which one is taken."""
 
 import math
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, SMALL_SD, Fitter
-from unperplexed.calibration.diagnosis.class_search import Search, _bias_cost, _identifiable, forward
+from unperplexed.calibration.diagnosis.class_maps import SCALARS, ClassMap
+from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
+from unperplexed.calibration.diagnosis.class_search import (
+    Search,
+    _beside_biases,
+    _bias_cost,
+    _identifiable,
+    forward,
+)
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
-from unperplexed.calibration.diagnosis.class_tests import gate
+from unperplexed.calibration.diagnosis.class_tails import gamma_p_values
+from unperplexed.calibration.diagnosis.class_tests import gate, third_moments
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +53,13 @@ def test_each_set_of_errors_costs_what_it_should(search):
             assert rest == pytest.approx(0, abs=1e-4)
             assert each.parameters == len(scalars)
         else:
-            assert rest > 0
-            assert len(scalars) < each.parameters < len(scalars) + 4
+            beside = variance
+            if scalars:
+                beside = np.diag(search.fitter.information(search.found[(*scalars,)].fit.mapping))[3:] / effect
+            assert rest == pytest.approx(_bias_cost(beside, each.classes, each.sd), rel=1e-3)
+            share = beside / (beside + each.sd**-2)
+            of_biases = 3 / 4 * share.sum() if each.classes is None else share[each.classes].sum()
+            assert each.parameters == pytest.approx(len(scalars) + of_biases, rel=1e-9)
         more = (each.ratio - 2 * each.parameters) * effect / (2 * 900)
         assert each.gain(effect, 900) == pytest.approx(max(more, 0), rel=1e-12)
 
@@ -87,6 +103,7 @@ def test_the_tail_is_told_from_confidence_if_three_in_a_hundred_of_it_are_new(ne
     assert all(_identifiable(errors, shape) for errors in [(), ("confidence",), ("tail",), ("confidence", "noise")])
     assert not any(_identifiable(errors, 0 * shape) for errors in [("confidence",), ("tail",), ("noise",)])
     assert _identifiable((), 0 * shape)
+    assert _identifiable(("confidence", "tail"), 1e-4 * shape) == both  # few rows
 
 
 def test_one_class_at_least_is_not_named():
@@ -95,3 +112,107 @@ def test_one_class_at_least_is_not_named():
     named = forward(score, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05)
     assert named.tolist() == [2, 3, 1]
     assert forward(score / 30, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05).size == 0
+
+
+@pytest.mark.parametrize("classes", [3, 5, 8])
+def test_classes_are_named_by_their_scores_given_those_already_named(classes):
+    """The conditional score and covariance of the others by the inverse of the covariance of the named.
+
+    Each is named whose p-value, times the number of those that are left, is below the level.
+    """
+    rng = np.random.default_rng(classes)
+    p = rng.dirichlet(np.ones(classes), 40)
+    covariance = 30 * (np.diag(p.sum(axis=0)) - p.T @ p)
+    inflation, third = rng.uniform(1, 2, classes), rng.normal(0, 2000, classes)
+    score = np.linalg.cholesky(covariance + 1e-9 * np.eye(classes)) @ rng.normal(0, 2, classes)
+    named, adjusted = [], []
+    while len(named) < classes - 1:
+        left = [at for at in range(classes) if at not in named]
+        across = covariance[np.ix_(left, named)] @ np.linalg.inv(covariance[np.ix_(named, named)])
+        deviation = score[left] - across @ score[named]
+        variance = np.diag(covariance)[left] - np.einsum("ij,ij->i", across, covariance[np.ix_(left, named)])
+        tails = gamma_p_values(deviation, variance * inflation[left], third[left] * inflation[left] ** 1.5, 1.0)
+        adjusted.append(tails.min() * len(left))
+        named.append(left[int(tails.argmin())])
+    for level in adjusted:
+        for alpha in (level * (1 - 1e-6), level * (1 + 1e-6)):
+            below = [*(each < alpha for each in adjusted), False].index(False)
+            assert forward(score, covariance, third, inflation, 1.0, alpha).tolist() == named[:below]
+
+
+def test_of_classes_beyond_all_doubt_the_clearest_is_named_first():
+    score, variance = np.array([30.0, -40.0, 50.0, -45.0]), np.array([0.04, 0.09, 0.36, 0.16])
+    found = forward(score, np.diag(variance), np.zeros(4), np.array([1, 1, 1, 1.5]), 0.0, 0.05)
+    assert found.tolist() == [0, 1, 3]
+
+
+def test_a_class_of_which_nothing_is_known_is_not_named():
+    score, variance = np.array([0.04, 0.04, 3.0]), np.array([1e-4, 1e-10, 1.0])
+    assert forward(score, np.diag(variance), np.zeros(3), np.ones(3), 0.0, 0.05).tolist() == [0, 2]
+    same = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + 9e-7, 0.0], [0.0, 0.0, 1.0]])  # the second is the first
+    assert forward(np.array([9.0, 9.9, 8.0]), same, np.zeros(3), np.ones(3), 0.0, 0.05).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("below", "both"), [(29.9, True), (30.1, False)])
+def test_small_biases_and_those_of_a_few_classes_are_tried_beside_the_best_two_sets(search, below, both):
+    """Of which the second may be 30 below the first."""
+    other, tried = copy(search), []
+    criteria = {(): 5.0, ("confidence",): 70.0, ("tail",): 100.0 - below, ("confidence", "tail"): 100.0}
+    other._plain = other._beside = list(criteria)
+    best = {**criteria, ("tail",): 0.0, ("confidence",): 0.0, ("tail", "bias"): 100.0 - below}
+    other.found = {errors: replace(search.found[()], criterion=each) for errors, each in best.items()}
+    other._try, other._bias_cannot_pay = (lambda _: None), (lambda *_: True)
+    other._try_other_biases = tried.append
+    assert other.run() == ("confidence", "tail")
+    assert tried == [("confidence", "tail"), ("tail",)][: 1 + both]
+
+
+@pytest.mark.parametrize("errors", [("confidence",), ("tail",), ("confidence", "tail")])
+def test_biases_are_told_beside_other_errors(monkeypatch, search, errors):
+    """By their scores and covariance given those of the others."""
+    given, other = [], copy(search)
+    monkeypatch.setattr("unperplexed.calibration.diagnosis.class_search.forward", lambda *each: given.extend(each))
+    other._forward(errors)
+    score, covariance, third, inflation, step, alpha = given
+    known, here = search.fitter.information(search.found[errors].fit.mapping), [SCALARS.index(name) for name in errors]
+    across = known[3:, here]
+    expected = known[3:, 3:] - across @ np.linalg.inv(known[np.ix_(here, here)]) @ across.T
+    np.testing.assert_allclose(covariance, expected, rtol=1e-6, atol=1e-6 * expected.max())
+    np.testing.assert_array_equal(score, search.found[errors].fit.slopes.bias)
+    np.testing.assert_array_equal(third, third_moments(search.statistics))
+    np.testing.assert_array_equal(inflation, np.maximum(search.gate.class_effect, 1))
+    assert (step, alpha) == (0, 0.05)  # weights differ: counts are no whole numbers
+
+
+@pytest.mark.parametrize("sd", [BIAS_SD, SMALL_SD])
+def test_biases_that_cannot_pay_their_cost_are_not_tried(sd):
+    """In a parabola the score tells the likelihood ratio; half as much again and 10 would have to pay."""
+    rng = np.random.default_rng(7)
+    p, y = simulate(rng, 900, 40, biases=rng.normal(0, 0.2, 40))
+    statistics = statistics_of(prepared(p, y, weights=rng.uniform(0.5, 1.5, 900)))
+    tested = gate(statistics)
+    fitter = ScoreFitter(statistics, tested.effect, None, (p[np.arange(900), y], np.ones(900)))
+    search = Search(fitter, statistics, tested, 0.05)
+    fit = fitter.fit(("bias",), ClassMap(), None, sd)
+    ratio = 2 * (fit.slopes.loglik - fit.penalty) / tested.effect
+    cost = _bias_cost(statistics.information / tested.effect, None, sd)
+    enough = math.sqrt((cost - 10) / 1.5 / ratio)
+    none = search.found[()]
+    for size, pays in ((0.999, False), (1.001, True)):
+        other = copy(search)
+        slopes = none.fit.slopes._replace(bias=none.fit.slopes.bias * enough * size)
+        other.found = {(): replace(none, fit=replace(none.fit, slopes=slopes))}
+        assert other._bias_cannot_pay((), sd) != pays
+
+
+@pytest.mark.parametrize(("new", "told"), [((0.029, 0.029), False), ((0.031, 0.02), True), ((0.02, 0.031), True)])
+def test_confidence_and_tail_are_told_from_biases_if_three_in_a_hundred_of_either_are_new(new, told):
+    rng = np.random.default_rng(9)
+    root = rng.normal(size=(3, 3))
+    known = root @ root.T * 50
+    directions = np.linalg.solve(np.linalg.cholesky(known).T, np.eye(3)[:2].T).T  # of variance 1, uncorrelated
+    across = np.array([3 * np.sqrt(1 - new[0] ** 2), 7 * np.sqrt(1 - new[1] ** 2)])[:, None] * (directions @ known)
+    shape = np.array([[9.0, 0.0], [0.0, 49.0]])
+    information = np.block([[shape, across], [across.T, known]])
+    np.testing.assert_array_equal(_beside_biases(shape, information), shape if told else 0 * shape)
+    np.testing.assert_array_equal(_beside_biases(shape, 0 * information), shape)

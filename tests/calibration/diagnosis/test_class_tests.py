@@ -1,16 +1,22 @@
 """The tests of more than two classes: definitions, exact distributions, and what must not change them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from scipy.stats import binom, kstest, norm, t
+from scipy.integrate import quad
+from scipy.stats import binom, gamma, kstest, multinomial, norm, t
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.calibration.diagnosis.class_tails import hall
 from unperplexed.calibration.diagnosis.class_tests import (
     _cluster_effects,
     _orthonormal,
+    _shape_test,
     _shape_test_of_clusters,
     _single,
+    _spread,
     _through_t,
     combined,
     gate,
@@ -22,6 +28,8 @@ from unperplexed.calibration.diagnosis.clusters import (
     degrees_of_freedom,
     squares_tested,
 )
+from unperplexed.statistics.log_odds_tail import tail
+from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
 
 @pytest.mark.parametrize(("new", "directions"), [(0.031, 2), (0.029, 1)])
@@ -112,9 +120,12 @@ def test_weights_inflate_the_variance(rng):
     np.testing.assert_allclose(found.class_effect, found.effect, rtol=1e-4)
 
 
-def test_effects_of_clusters_are_drawn_towards_their_mean_where_classes_are_rare(rng):
+@pytest.mark.parametrize("rare", [False, True])
+def test_effects_of_clusters_are_drawn_towards_their_mean_where_classes_are_rare(rng, rare):
     """As if twenty events more had that mean; without clusters there are none."""
     p, y = simulate(rng, 400, 4)
+    if rare:  # less than one event is expected
+        p = np.tile([0.9991, 0.0003, 0.0003, 0.0003], (400, 1))
     s = statistics_of(
         prepared(np.repeat(p[:200], 2, axis=0), np.repeat(y[:200], 2), cluster=np.repeat(np.arange(200), 2))
     )
@@ -153,3 +164,119 @@ def test_confidence_and_tail_of_few_clusters_have_few_degrees_of_freedom(rng):
     weights, effect = np.array([1.0, 0.5]), np.diag(covariance).mean()
     expected = squares_tested(z, weights, degrees_of_freedom(shares, effect) - 1)[1]
     assert _shape_test_of_clusters(s.clusters, directions, weights) == pytest.approx((expected, effect), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "p"), [(9, (0.5, 0.3, 0.2)), (20, (0.8, 0.12, 0.08)), (8, (0.4, 0.4, 0.15, 0.05))])
+def test_the_spread_has_mean_0_and_variance_1_over_all_that_can_happen(n, p):
+    """Rare classes count less; their fourth cumulants are in the variance."""
+    p = np.array(p)
+    found, chance = [], []
+    for counts in product(range(n + 1), repeat=len(p)):
+        if sum(counts) == n:
+            s = constant(n, counts, p)
+            by_class, none = np.ones(len(p)), np.full(len(p), np.inf)
+            found.append(_spread(s, s.observed - s.predicted, np.diag(s.covariance), by_class, none)[0])
+            chance.append(multinomial.pmf(counts, n, p))
+    assert np.dot(chance, found) == pytest.approx(0, abs=1e-6)
+    assert np.dot(chance, np.square(found)) == pytest.approx(1, rel=0.1)
+
+
+def test_the_unit_of_weights_does_not_matter_and_equal_weights_are_none(rng):
+    p, y = simulate(rng, 300, 5)
+    w, p, y = rng.exponential(size=3000), np.tile(p, (10, 1)), np.tile(y, 10)
+    for one, other in ((w, 7 * w), (None, np.full(3000, 0.1))):
+        found, again = (gate(statistics_of(prepared(p, y, weights=each))) for each in (one, other))
+        for name in ("p_value", "spread", "single", "shape", "statistic", "effect"):
+            assert getattr(again, name) == pytest.approx(getattr(found, name), rel=1e-6), name
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 4])
+def test_a_class_that_is_predicted_next_to_never_is_tested_too(times):
+    """0.2 were expected: the chance of so many, with as much at most at either end of the other two classes."""
+    found = gate(constant(200, (100 - times, 100, times), np.array([0.499, 0.5, 0.001]))).single
+    chance = binom.sf(times - 1, 200, 0.001)
+    assert chance * 0.95 < found < 5.1 * chance if times > 1 else found > 0.5
+
+
+def test_confidence_and_tail_by_the_rows(rng):
+    """Scores and third moments of both directions are sums over rows."""
+    p, y = simulate(rng, 60, 4)
+    s = statistics_of(prepared(p, y))
+    directions = _orthonormal(s.shape_covariance)
+    f = np.stack([np.log(p), tail(np.log(p) - np.log1p(-p))])
+    g = np.einsum("da,aij->dij", directions, f - np.einsum("aij,ij->ai", f, p)[:, :, None])
+    z = hall(g[:, np.arange(60), y].sum(axis=1), np.einsum("ij,dij->d", p, g**3))
+    expected = weighted_chi2_sf(z[0] ** 2 + z[1] ** 2 / 2, np.array([1, 0.5]))
+    assert _shape_test(s) == pytest.approx((expected, 1), rel=1e-4)
+
+
+def test_rows_that_say_nothing_of_shape_pass_its_test():
+    assert _shape_test(constant(9, (5, 3, 1), np.full(3, 1 / 3))) == (1, 1)
+
+
+def test_the_design_effect_is_that_of_weights_times_the_larger_of_clusters(rng):
+    p, y = simulate(rng, 400, 4)
+    p, y, cluster = np.repeat(p[:200], 2, axis=0), np.repeat(y[:200], 2), np.repeat(np.arange(200), 2)
+    w = rng.exponential(size=400)
+    s = statistics_of(prepared(p, y, weights=w, cluster=cluster))
+    variance = np.diag(s.covariance)
+    by_class, freedom = _cluster_effects(s, variance, variance > 0)
+    of_weights = variance.sum() / s.information.sum()
+    clustered = max(by_class @ variance / variance.sum(), _shape_test(s)[1])
+    found = gate(s)
+    assert found.effect == pytest.approx(of_weights * clustered, rel=1e-9)
+    assert clustered > 1.5 < of_weights
+    single = _single(s, s.observed - s.predicted, variance * by_class, freedom, variance > 0)
+    assert found.single == pytest.approx(single, rel=1e-9)
+    np.testing.assert_allclose(found.class_effect, by_class * of_weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.5, 2 / 3, 0.1])
+@pytest.mark.parametrize(("p", "q"), [(0.02, 0.5), (0.3, 0.04), (1e-4, 1e-3), (0.9, 0.95), (1.0, 1.0)])
+def test_two_p_values_are_one_by_the_weighted_mean_of_their_inverses(p, q, weight):
+    """How often it is as large for two independent uniform ones."""
+    mean = weight / p + (1 - weight) / q
+
+    def chance(u):
+        left = mean - weight / u
+        return 1.0 if left <= 1 - weight else (1 - weight) / left
+
+    edge = min(1.0, weight / (mean - 1 + weight))  # below it the first alone suffices
+    expected = edge + quad(chance, edge, 1, epsabs=1e-12, limit=200)[0]
+    assert combined(p, q, weight) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "dependent clusters"])
+def test_the_spread_of_biases_is_a_gamma_variable_of_its_moments(rng, kind):
+    """Sums over pairs of classes, each weighed by its share; of clusters the larger of what theory and they say."""
+    p, y = simulate(rng, 300, 4)
+    cluster = np.arange(300) // (2 if kind == "clusters" else 10)
+    if kind == "dependent clusters":
+        p, y = p[cluster], y[cluster]
+    w = rng.exponential(size=300) if kind == "weights" else None
+    s = statistics_of(prepared(p, y, weights=w, cluster=cluster if "clusters" in kind else None))
+    score, variance, by_class = s.observed - s.predicted, np.diag(s.covariance), rng.uniform(0.8, 2, 4)
+    freedom = np.array([np.inf, np.inf, 9.0, 30.0]) if "clusters" in kind else np.full(4, np.inf)
+    rows = s.weight**2 / s.squared_weight
+    events = s.information * rows / s.weight
+    share, sd = events / (1 + events), np.sqrt(variance * by_class)
+    statistic = float(share @ _through_t(score / sd, freedom) ** 2)
+    pairs = [(i, j) for i in range(4) for j in range(4)]
+    squared = sum(
+        share[i] * share[j] * by_class[i] * by_class[j] * s.covariance[i, j] ** 2 / (sd[i] * sd[j]) ** 2
+        for i, j in pairs
+    )
+    if s.clusters is not None:
+        sums = s.clusters.shards[:, 2:]
+        of_clusters = sum(share[i] * share[j] * (sums[:, i] @ sums[:, j] / sd[i] / sd[j]) ** 2 for i, j in pairs)
+        of_clusters -= share.sum() ** 2 / (cluster[-1] + 1)
+        assert (of_clusters > squared) == (kind == "dependent clusters")
+        squared = max(squared, of_clusters)
+    once = share / events
+    fourth = (
+        share @ once + sum(once[i] * once[j] * s.covariance[i, j] for i, j in pairs if i != j) * rows / s.squared_weight
+    )
+    mean, of_squares = share.sum(), 2 * squared + fourth
+    found = _spread(s, score, variance, by_class, freedom)
+    assert found[0] == pytest.approx((statistic - mean) / np.sqrt(of_squares), rel=1e-9)
+    assert found[1] == pytest.approx(gamma.sf(statistic, mean**2 / of_squares, scale=of_squares / mean), rel=1e-6)

@@ -108,25 +108,34 @@ def in_clusters(rows, cluster):
     return ClusterSums(lambda f: here @ (f * rows.residual).T, lambda f: here @ (f * rows.total).T)
 
 
-@pytest.mark.parametrize(("clusters", "components"), [(15, 2), (30, 2), (60, 3), (100, 4)])
-def test_sums_over_clusters_are_tested_by_the_covariance_of_calibrated_forecasts(rng, clusters, components):
-    """Two components, or one for each 18 clusters where these are more; each takes a degree of freedom."""
-    rows = some_rows(rng, 1200)
-    sums = in_clusters(rows, np.arange(1200) % clusters)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clusters", [3, 15, 53, 54, 100])
+@pytest.mark.parametrize("information", [30.0, 58.0, 61.0, 63.0, 90.0, 200.0])
+def test_sums_over_clusters_are_tested_by_the_covariance_of_calibrated_forecasts(rng, weighted, clusters, information):
+    """One component for each 18 clusters and each 20 independent rows, each of which takes a degree of freedom.
+
+    There are four at most and two at least, or one where fewer than four events are expected in a cluster.
+    """
+    rows = some_rows(rng, 600, weighted)
+    rows = Scored(rows.s, *(information / rows.information * column for column in rows[1:]))
+    sums = in_clusters(rows, np.arange(600) % clusters)
     found = gate(rows, sums)
     basis = orthonormal(columns(rows.s, rows.total * rows.variance), rows.squared * rows.variance)
     q = np.stack(basis[:4])
     shares = cluster_shares(sums.totals(rows.variance[None])[:, 0])
     events = events_seen(rows, sums)
     covariance = null_covariance(rows, sums, q, shares, events)
-    inflation, few = np.diag(covariance), slice(components)
+    inflation, of_weights = np.diag(covariance), rows.design_effect
+    independent = max(1, events) * rows.information / of_weights / max(1, inflation[0])
+    rare = rows.information / of_weights < 4 * clusters
+    components = min(4, max(1 if rare else 2, min(clusters // 18, int(independent / 20))))
+    few = slice(components)
     z = np.linalg.solve(np.linalg.cholesky(covariance[few, few]), (q * rows.residual).sum(axis=1)[few])
-    independent = max(1, events) * rows.information / max(1, inflation[0])
     freedom = min(degrees_of_freedom(shares, inflation[few].mean()), 2 * independent) - components + 1
-    expected = squares_tested(z, np.array([1, 1, 0.5, 0.5])[few], freedom)
+    expected = squares_tested(z, np.array([1, 1, 0.5, 0.5])[few], max(1, freedom))
     assert (found.statistic, found.p_value) == pytest.approx(expected, rel=1e-9)
-    assert found.design_effect == pytest.approx(max(1, inflation.mean()), rel=1e-9)
-    assert np.isnan(found.shared)
+    assert found.design_effect == pytest.approx(max(1, inflation.mean()) * of_weights, rel=1e-9)
+    assert np.isnan(found.shared) == (not rare or components > 2)
 
 
 def test_rare_events_in_few_clusters_may_have_shared_one_outcome(rng):

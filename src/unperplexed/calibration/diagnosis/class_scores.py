@@ -64,21 +64,23 @@ class ScoreFitter:
         scalars = [at for at, name in enumerate(("confidence", "tail")) if name in errors]
         seen = self._seen(start)
         biases = _Biases(seen, self.effect * precision(("bias",), self.classes, only, sd)) if "bias" in errors else None
-        shape: Floats = np.zeros(2)
+        shape, far = np.zeros(2), self.effect / FAR**2
+        height = self._height(shape, biases)
         for _ in range(50 if scalars else 0):
-            value, slope, bend = self._shape(shape)
+            _, slope, bend = self._shape(shape)
             if biases is not None:
                 more = biases.beside(shape)
-                value, slope, bend = value + more[0], slope + more[1], bend + more[2]
-            far = self.effect / FAR**2
-            value, slope = value - 0.5 * far * float(shape @ shape), slope - far * shape
+                slope, bend = slope + more[1], bend + more[2]
+            slope = slope - far * shape
             step = np.zeros(2)
             bend = bend[np.ix_(scalars, scalars)] + far * np.eye(len(scalars))
             step[scalars] = np.linalg.solve(definite(bend), slope[scalars])
             size = min(1.0, _FURTHEST / max(float(np.abs(step).max()), 1e-300))
-            while size > 1e-3 and self._height(shape + size * step, biases) < value:
+            new = self._height(shape + size * step, biases)
+            while size > 1e-3 and new < height:
                 size /= 2
-            shape = shape + size * step
+                new = self._height(shape + size * step, biases)
+            shape, height = shape + size * step, new
             if abs(float(step @ slope)) < 1e-6:
                 break
         theta = np.concatenate([shape, np.zeros(self.classes) if biases is None else biases.at(shape)])

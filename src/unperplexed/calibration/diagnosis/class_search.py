@@ -203,7 +203,7 @@ def _bias_cost(variance: Floats, classes: Ints | None, sd: float) -> float:
 def _beside_biases(shape: Floats, information: Floats) -> Floats:
     """Information on confidence and tail, none where class biases explain them: where all rows predict the same."""
     known, across = information[2:, 2:], information[:2, 2:]
-    scale = 1e-9 * float(np.trace(known)) / max(len(known), 1)
+    scale = 1e-9 * float(np.trace(known)) / len(known)
     if not scale > 0:
         return shape
     explained = np.linalg.solve(definite(known + scale * np.eye(len(known))), across.T)

@@ -116,9 +116,8 @@ def _spread(
     sd = np.sqrt(np.maximum(variance * by_class, 1e-30))
     scale = np.sqrt(share) / sd
     squares = share * _through_t(score / sd, freedom) ** 2
-    related = s.covariance * np.sqrt(by_class) * scale[:, None]
-    related = related * np.sqrt(by_class) * scale
-    squared = float((related**2).sum())
+    unit = np.sqrt(by_class) * scale
+    squared = float(((s.covariance * np.outer(unit, unit)) ** 2).sum())
     # Fourth cumulants: those of single classes, and of pairs of which one occurs at most.
     ratio = share / events
     pairs = (ratio @ s.covariance @ ratio - ratio**2 @ variance) * rows / max(s.squared_weight, 1e-300)

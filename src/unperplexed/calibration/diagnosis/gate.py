@@ -53,7 +53,7 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
     """Test whether forecasts are calibrated."""
     v, of_weights = rows.variance, rows.design_effect
     information = rows.information / of_weights
-    room = max(1, int(information // 2))
+    room = max(1, int(information / 2))
     basis = orthonormal(columns(rows.s, rows.total * v), rows.squared * v)
     kept = [at for at, column in enumerate(basis) if column is not None]
     if clusters is None:
@@ -88,7 +88,7 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     inflation, rare = np.diag(covariance), rows.information / rows.design_effect < _EVENTS_EACH * len(shares)
     # Where more events came than are expected, they tell as much more of how rows depend on one another.
     independent = max(1.0, events) * rows.information / rows.design_effect / max(1.0, float(inflation[0]))
-    borne = min(len(shares) // _CLUSTERS_EACH, int(independent // _INFORMATION_EACH))
+    borne = min(len(shares) // _CLUSTERS_EACH, int(independent / _INFORMATION_EACH))
     k = min(len(q), max(1 if rare else 2, borne))
     z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), q[:k] @ rows.residual)
     # Events that come as if there were so many independent ones have a variance of twice as many degrees of freedom.
