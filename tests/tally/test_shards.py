@@ -64,6 +64,15 @@ def test_coarse_cells():
     assert COARSE.places(np.array([0.0, 1e-300, 0.5, 1.0]))[0].tolist() == [0, 1, 127, 255]
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e308])
+def test_sums_that_are_not_finite_have_no_standard_error(rng, value):
+    shards = Tally.of(rng.integers(0, 2, 50), rng.uniform(0.1, 0.9, 50), parts=("shards",)).shards
+    sums = shards.scores["log_loss"].sums
+    assert 0 < shards.standard_error(sums) < 0.3
+    sums[:2] = value
+    assert not np.isfinite(shards.standard_error(sums))
+
+
 def pairs_by_hand(reported, happened, w):
     """Distinct reported probabilities, the weight of those that happened and of all."""
     values, at = np.unique(reported[w > 0], return_inverse=True)

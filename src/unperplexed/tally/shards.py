@@ -70,12 +70,12 @@ class Shards:
     def standard_error(self, sums: Floats) -> Floats:
         """Standard error of a mean over the rows, from its weighted sums by shard, along the first axis.
 
-        NaN where all rows are of one shard.
+        NaN where all rows are of one shard, or a sum is infinite.
         """
         weight, n = self.rows.weight, np.float64(len(self.rows.key))
         share = (weight / weight.sum()).reshape(-1, *[1] * (sums.ndim - 1))
-        off = sums - share * sums.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            off = sums - share * sums.sum(axis=0)
             return np.asarray(np.sqrt(n / (n - 1) * (off * off).sum(axis=0)) / weight.sum())
 
 
