@@ -13,7 +13,7 @@ from .._lib.formatting import number_of, p_value_text, percent, short_name
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Action, Column, Document, Section, Table
-from ..report.numbers import between, count, number, share
+from ..report.numbers import MOST_EVIDENCE, between, count, evidence_text, number, share
 from ..report.result import Naming
 from ..statistics.intervals import Interval
 from .monitored import Alarm, Monitored
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 _DISPERSED = 1.5, 0.001
 """Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
-
-_MOST_EVIDENCE = 6
-"""Powers of ten beyond which evidence is no longer told apart in words and charts."""
 
 _LAST = 12
 """Rows of the table over time that text shows."""
@@ -117,14 +114,6 @@ def _what(a: Alarm) -> str:
     if a.verdict:
         return a.verdict
     return f"mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
-
-
-def evidence_text(log_evidence: float) -> str:
-    """Give evidence as a number: "0.31", "41", "> 1,000,000"."""
-    if log_evidence > _MOST_EVIDENCE * math.log(10):
-        return f"> {10**_MOST_EVIDENCE:,}"
-    value = math.exp(log_evidence)
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
 def _limit(m: Monitored) -> str:
@@ -312,9 +301,9 @@ def control_charts(m: Monitored) -> list[Chart]:
 
 def evidence_chart(m: Monitored) -> Chart:
     """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
-    tens = np.clip(m.log_evidence / math.log(10), -1.0, _MOST_EVIDENCE)
+    tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
     limit = m.log_limit / math.log(10)
-    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, _MOST_EVIDENCE)), limit + 0.5)
+    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, MOST_EVIDENCE)), limit + 0.5)
     ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
     x = np.arange(len(m.periods), dtype=np.float64)
     began = "" if m.alarm is None else "; upright, where it most probably began"
