@@ -1,5 +1,6 @@
 from ..assessment.flat import Figure as Figure
 from ..assessment.flat import figures as figures
+from ..statistics.many_looks import Spread as Spread
 from .gate import Check as Check
 from .gate import Outcome as Outcome
 from .gate import check as check
