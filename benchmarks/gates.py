@@ -147,7 +147,7 @@ def two_samples(now: Means, before: Means) -> tuple[np.ndarray, np.ndarray, np.n
     return now.mean - before.mean, error, degrees, now.rows * (now.error / error) ** 2, PRIOR_ROWS
 
 
-def many_looks(runs: int) -> Iterator[tuple[str, float, float, float]]:
+def many_looks(runs: int) -> Iterator[tuple[str, float, float | str, float]]:
     """Name each design, with how often gates fail at the limit, beyond it, and daily t-tests at the limit."""
     for at, (rows, shocks) in enumerate([(100, 1), (1000, 1), (100, 64), (1000, 64)]):
         rng = np.random.default_rng([17, at])
@@ -167,6 +167,12 @@ def many_looks(runs: int) -> Iterator[tuple[str, float, float, float]]:
                 beyond, _ = failures(mean / error, *how, days=SOON)
             days = "days as units, " if shocks > 1 else ""
             yield f"{DAYS} looks: {name}, {days}{rows:,} rows a day", at_limit, beyond, t_test
+    rng = np.random.default_rng([17, 4])
+    skewed = -rng.exponential(size=(1 << 17, 1))
+    days = means(rng, skewed - skewed.mean(), runs, DAYS, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at_limit, t_test = failures(days.mean / days.error, days.units - 1, days.units, PRIOR_CLUSTERS)
+    yield f"{DAYS} looks: days as units, minus an exponential variable each", at_limit, "", t_test
 
 
 def one_look(runs: int) -> Iterator[tuple[str, float, float, str]]:
