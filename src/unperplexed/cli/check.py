@@ -39,8 +39,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
         **many,  # type: ignore[arg-type]
     )
     add("--point", action="store_true", help="compare the figures as they are, without regard to chance")
-    text = "many: a change that is exactly at its limit ever fails in 5%% of streams of rows, however often one looks"
-    add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one; needs --baseline)")
+    text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
+    add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one)")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = (
