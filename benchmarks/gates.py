@@ -1,28 +1,40 @@
 """How often gates fail where a figure is exactly at its limit, and where it is beyond it.
 
-    python benchmarks/gates.py [--runs R]
+    python benchmarks/gates.py [--runs R] [--looks one | many]
 
-The table of docs/how-to/gates.md; some minutes on one core. Forecasters know log-odds s, normal with standard
+The tables of docs/how-to/gates.md; some minutes on one core. Forecasters know log-odds s, normal with standard
 deviation of 1.5. The limit is the figure of a calibrated forecaster, exactly; the forecaster reports s, which is at the
 limit, or 1.3 s + 0.2, which is beyond it. Rows in clusters are ten copies of one row: a tenth of them are independent.
+
+With many looks the new version reports s + 0.4, and the old one s. The change of the log loss is tested after each of
+500 days, on all rows so far. The limit is the expected change, exactly, or 0, which it is beyond: there it counts
+whether the gate fails within 30 days. Rows are drawn from a large finite population, whose mean is known. Where days
+have a shock, the true log-odds of a day's rows are s + u, u normal with a standard deviation of 0.2.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri, stdtr
 
 from unperplexed import assess, compare
 from unperplexed.assessment import Assessment
 from unperplexed.comparison import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring import check
+from unperplexed.statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, log_evidence
 
 SPREAD = 1.5
+BIAS, SHOCK = 0.4, 0.2
+DAYS, SOON = 500, 30
+LEVEL = 0.05
+HEAD = ("design", "runs", "failed_at_limit", "failed_beyond", "t_test_failed_at_limit")
 RESULTS = Path(__file__).resolve().parent / "results" / "gates.csv"
 
 
@@ -79,21 +91,115 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]
     yield "change of the log loss, 1,000 pairs", pairs
 
 
-def main() -> None:
-    """Write results and print them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000)
-    runs = parser.parse_args().runs
-    rows = []
+def population(rng: np.random.Generator, shocks: int, size: int = 1 << 17) -> tuple[np.ndarray, np.ndarray]:
+    """Log losses of the old version and of the new one; a line for each of so many shocks, equally probable."""
+    shock = SHOCK * ndtri((np.arange(shocks) + 0.5) / shocks)[:, None]  # one is 0
+    s = rng.normal(0, SPREAD, (shocks, size // shocks))
+    sign = np.where(rng.random(s.shape) < expit(s + shock), 1, -1)
+    old, new = (np.logaddexp(0, -sign * (s + bias)) for bias in (0.0, BIAS))
+    return old, new
+
+
+class Means(NamedTuple):
+    """Means over all rows so far, a line for each run, a column for each day."""
+
+    mean: np.ndarray
+    error: np.ndarray
+    units: np.ndarray
+    """Rows, or days where they are the units."""
+    rows: np.ndarray
+
+    def last(self) -> Means:
+        """Those after the last day alone."""
+        return Means(*(each[..., -1:] for each in self))
+
+
+def means(rng: np.random.Generator, values: np.ndarray, runs: int, days: int, per_day: int) -> Means:
+    """Draw rows, and take days as units where there are shocks."""
+    sums, squares = np.zeros((2, runs, days))
+    for day in range(days):
+        shock = rng.integers(len(values), size=(runs, 1))
+        x = values[shock, rng.integers(values.shape[1], size=(runs, per_day))]
+        sums[:, day] = x.sum(axis=1)
+        squares[:, day] = (x * x).sum(axis=1) if len(values) == 1 else sums[:, day] ** 2
+    size = per_day if len(values) > 1 else 1
+    rows = np.arange(1, days + 1) * per_day
+    n = rows // size
+    total, squared = np.cumsum(sums, axis=1), np.cumsum(squares, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt((squared - total**2 / n) / (n - 1) / n) / size
+    return Means(total / rows, error, n, rows)
+
+
+def failures(
+    t: np.ndarray, degrees: np.ndarray, units: np.ndarray, prior: float, days: int = DAYS
+) -> tuple[float, float]:
+    """Share of the runs in which the gate fails by a day, and in which a one-sided t-test at 5% ever rejects."""
+    t, degrees, units = (np.broadcast_to(each, t.shape)[:, :days] for each in (t, degrees, units))
+    found = log_evidence(t, degrees, units, prior) >= -math.log(LEVEL), stdtr(degrees, -t) <= LEVEL
+    return tuple(float(each.any(axis=1).mean()) for each in found)
+
+
+def two_samples(now: Means, before: Means) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+    """Change between samples: mean, error, degrees of freedom, rows and prior, as `changes_of_samples` has them."""
+    error = np.hypot(now.error, before.error)
+    degrees = error**4 / sum(each.error**4 / (each.units - 1) for each in (now, before))
+    return now.mean - before.mean, error, degrees, now.rows * (now.error / error) ** 2, PRIOR_ROWS
+
+
+def many_looks(runs: int) -> Iterator[tuple[str, float, float | str, float]]:
+    """Name each design, with how often gates fail at the limit, beyond it, and daily t-tests at the limit."""
+    for at, (rows, shocks) in enumerate([(100, 1), (1000, 1), (100, 64), (1000, 64)]):
+        rng = np.random.default_rng([17, at])
+        old, new = population(rng, shocks)
+        change = float(new.mean() - old.mean())
+        pairs, now, before = (means(rng, values, runs, DAYS, rows) for values in (new - old, new, old))
+        released = means(rng, old, runs, 10_000 // rows, rows).last()
+        prior = PRIOR_ROWS if shocks == 1 else PRIOR_CLUSTERS
+        tested = {
+            "pairs": (pairs.mean, pairs.error, pairs.units - 1, pairs.units, prior),
+            "two samples": two_samples(now, before),
+            "two samples, 10,000 old rows": two_samples(now, released),
+        }
+        for name, (mean, error, *how) in tested.items():
+            with np.errstate(invalid="ignore"):  # one day has no error
+                at_limit, t_test = failures((mean - change) / error, *how)
+                beyond, _ = failures(mean / error, *how, days=SOON)
+            days = "days as units, " if shocks > 1 else ""
+            yield f"{DAYS} looks: {name}, {days}{rows:,} rows a day", at_limit, beyond, t_test
+    rng = np.random.default_rng([17, 4])
+    skewed = -rng.exponential(size=(1 << 17, 1))
+    days = means(rng, skewed - skewed.mean(), runs, DAYS, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at_limit, t_test = failures(days.mean / days.error, days.units - 1, days.units, PRIOR_CLUSTERS)
+    yield f"{DAYS} looks: days as units, minus an exponential variable each", at_limit, "", t_test
+
+
+def one_look(runs: int) -> Iterator[tuple[str, float, float, str]]:
+    """Name each design, with how often gates fail at the limit and beyond it."""
     for at, (name, passes) in enumerate(designs()):
         failed = [
             sum(not passes(np.random.default_rng([at, worse, run]), bool(worse)) for run in range(runs)) / runs
             for worse in (0, 1)
         ]
-        rows.append((name, runs, *failed))
-        print(f"| {name} | {100 * failed[0]:.1f}% | {100 * failed[1]:.0f}% |", flush=True)
+        yield name, *failed, ""
+
+
+def main() -> None:
+    """Write results and print them; those of the other looks stay."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--looks", choices=["one", "many"], help="default: both")
+    asked = parser.parse_args()
+    with RESULTS.open(newline="") as file:
+        [_, *earlier] = csv.reader(file)
+    rows = {name: cells for name, *cells in earlier}
+    for looks, simulated in {"one": one_look, "many": many_looks}.items():
+        for name, *shares in simulated(asked.runs) if asked.looks in (None, looks) else ():
+            rows[name] = [asked.runs, *shares]
+            print(f"| {name} | {' | '.join(f'{100 * each:.1f}%' for each in shares if each != '')} |", flush=True)
     with RESULTS.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("design", "runs", "failed_at_limit", "failed_beyond"), *rows])
+        csv.writer(file, lineterminator="\n").writerows([HEAD, *([name, *cells] for name, cells in rows.items())])
 
 
 if __name__ == "__main__":

@@ -64,12 +64,25 @@ def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):
     assert "paired by id (1,500 rows)" in " ".join(capsys.readouterr().out.split())
 
 
+def test_at_many_looks_it_takes_more_to_fail(files, capsys):
+    paired = ["check", "worse.csv", *READ, "--baseline", "good.csv", "--on", "id"]
+    assert main([*paired, "--require", "change.log_loss < 0.006"]) == 1
+    capsys.readouterr()
+    assert main([*paired, "--require", "change.log_loss < 0.006", "--looks", "many"]) == 0
+    assert " of 20  pass" in capsys.readouterr().out
+    assert main([*paired, "--looks", "many", "--json", "-"]) == 1
+    flat = json.loads(capsys.readouterr().out)
+    assert flat["change.log_loss.log_evidence"] > np.log(20)
+    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv", "--looks", "many"]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--require", "change.log_loss < 0"], "name their file with --baseline"),
         (["--on", "id", "--require", "log_loss < 1"], "name its file with --baseline"),
         ([], "nothing is required"),
+        (["--require", "log_loss < 1", "--looks", "many"], "test limits and calibration at every look with"),
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
     ],
 )

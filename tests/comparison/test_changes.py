@@ -24,6 +24,19 @@ def test_the_change_between_two_samples_has_the_interval_of_welch():
     assert tuple(change.interval) == pytest.approx(tuple(welch), rel=1e-9)
 
 
+def test_two_samples_are_as_precise_as_so_many_rows_and_pairs_as_their_clusters():
+    """Two samples alike: 1/N is 1/n + 1/m. Clusters: their number, all of a size."""
+    now, before = (assess(np.tile(Y, k), np.tile(P, k), resamples=0) for k in (3, 5))
+    spread = changes_of_samples(now, before)["change.brier_score"].spread
+    assert (spread.units, spread.prior_units) == (pytest.approx(1 / (1 / 240 + 1 / 400), rel=0.01), 1000)
+    forecasts = {"now": P, "before": P[::-1]}
+    for groups, expected in ((None, (79, 80, 1000)), (np.arange(80) // 4, (19, 20, 20))):
+        change = changes_of_pairs(compare(forecasts, Y, groups=groups), "now")["change.log_loss"]
+        assert change.spread[1:] == expected
+    same = changes_of_pairs(compare({"now": P, "before": P}, Y), "now")["change.log_loss"]
+    assert same.spread is None
+
+
 def test_changes_are_of_the_same_classes():
     now, other = assess([0, 1], [0.2, 0.7], resamples=0), assess(["a", "b"], [0.2, 0.7], labels=["a", "b"], resamples=0)
     with pytest.raises(InputError, match="forecasts of the same classes"):

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from unperplexed import InputError, Tally, assess
-from unperplexed.comparison import changes_of_samples
+from unperplexed import InputError, Tally, assess, compare
+from unperplexed.comparison import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring import check, figures
 
 
@@ -188,3 +188,83 @@ def test_text_markdown_and_junit_say_the_same(overconfident):
     assert "fails in about 5% of samples" in markdown
     assert "The verdict is that of the diagnosis" in markdown
     assert "as they are" not in markdown
+
+
+@pytest.fixture(scope="module")
+def worse():
+    """An assessment at 90% and its paired changes from calibrated forecasts, with the differences in log loss."""
+    y, p = forecasts(3000, slope=1.2, bias=0.3, seed=3)
+    best = forecasts(3000, seed=3)[1]
+    changes = changes_of_pairs(compare({"now": p, "before": best}, y), "now")
+    d = np.log(np.where(y, best, 1 - best)) - np.log(np.where(y, p, 1 - p))
+    return assess(y, p, confidence=0.9, resamples=0), changes, d
+
+
+@pytest.mark.parametrize(("operator", "sign"), [("<=", 1), (">=", -1)])
+def test_many_looks_bet_on_the_sum_beyond_the_limit(worse, operator, sign):
+    """The formula of section "Gates"; of 3,000 rows Student's t is as good as normal."""
+    now, changes, d = worse
+    found = check(now, f"change.log_loss {operator} 0.001", looks="many", changes=changes).outcomes[0]
+    x, n, prior = sign * (d - 0.001).sum() / d.std(ddof=1), d.size, 1000
+    u = x / math.sqrt(n + prior)
+    log_evidence = math.log(2) - math.log1p(n / prior) / 2 + u * u / 2 + norm.logcdf(u)
+    assert found.log_evidence == pytest.approx(log_evidence, abs=0.03)
+    assert found.passed is (sign < 0)
+
+
+def test_at_many_looks_a_change_fails_where_its_evidence_reaches_20(worse):
+    now, changes, _ = worse
+    one = check(now, "change.log_loss <= 0", changes=changes)
+    low, high = check(now, "change.log_loss <= 0", looks="many", changes=changes).outcomes[0].interval
+    assert low < one.outcomes[0].interval.low < one.outcomes[0].interval.high < high
+    for limit, passed in ((low - 1e-9, False), (low + 1e-9, True)):
+        found = check(now, f"change.log_loss <= {limit!r}", looks="many", changes=changes)
+        assert bool(found) is passed
+        assert (found.outcomes[0].log_evidence < math.log(20)) is passed
+
+
+def test_many_looks_are_in_all_outputs(worse):
+    now, changes, _ = worse
+    wanted = ["change.log_loss <= -0.01", "change.log_loss <= 9", "change.brier_score.upper < 1", "rows >= 10"]
+    found = check(now, wanted, looks="many", changes=changes)
+    assert [each.judged for each in found.outcomes] == ["evidence", "evidence", "value", "value"]
+    strongest = found.outcomes[0].log_evidence
+    assert found.to_flat()["change.log_loss.log_evidence"] == strongest > math.log(20)
+    assert json.loads(found.to_json())["outcomes"][0]["log_evidence"] == strongest
+    evidence = f"{math.exp(strongest):,.0f} of 20" if strongest < math.log(1e6) else "> 1,000,000 of 20"
+    failure = ElementTree.fromstring(found.to_junit()).find(".//failure").get("message")
+    assert f"(evidence {evidence})" in failure
+    assert f"| {evidence} | FAIL |" in found.to_markdown()
+    assert "90% confidence sequence | evidence | result |" in found.to_markdown()
+    assert "looked at once" not in found.to_markdown()
+    assert "however often you look" in " ".join(str(found).split())
+
+
+def test_forecasts_that_score_the_same_are_within_a_limit_of_0_at_each_look():
+    y, p = forecasts(200)
+    changes = changes_of_pairs(compare({"now": p, "before": p}, y), "now")
+    found = check(assess(y, p, confidence=0.9, resamples=0), "change.log_loss <= 0", looks="many", changes=changes)
+    assert found
+    assert found.outcomes[0].interval == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "says"),
+    [
+        ("log_loss < 0.4", {}, "'log_loss < 0.4': with looks='many' .* only changes .* monitor --require"),
+        ("verdict in (none)", {}, "only changes of mean scores"),
+        ("change.log_loss <= 0", {"point": True}, r"point=True \(--point\) leaves chance out"),
+        ("change.log_loss <= 0", {"looks": "some"}, "looks: expected one of 'one', 'many'"),
+    ],
+)
+def test_what_cannot_be_tested_at_many_looks_is_refused(worse, text, settings, says):
+    now, changes, _ = worse
+    with pytest.raises(InputError, match=says):
+        check(now, text, **{"looks": "many", "changes": changes, **settings})
+
+
+def test_one_cluster_is_too_few_to_look_at():
+    y, p = forecasts(50)
+    changes = changes_of_pairs(compare({"now": p, "before": p[::-1]}, y, groups=np.zeros(50)), "now")
+    with pytest.raises(InputError, match="has no confidence interval .* Or wait for more rows or clusters"):
+        check(assess(y, p, resamples=0), "change.log_loss <= 0", looks="many", changes=changes)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..calibration.diagnosis.result import Diagnosis, ErrorName
 from ..statistics.intervals import Interval
+from ..statistics.many_looks import Spread
 from .result import Assessment
 
 NOWHERE = Interval(math.nan, math.nan)
@@ -35,6 +36,8 @@ class Figure(NamedTuple):
     value: float
     interval: Interval = NOWHERE
     counted: bool = False
+    spread: Spread | None = None
+    """Of the change of a mean score: what a test at many looks needs."""
 
 
 def figures(assessment: Assessment, changes: Mapping[str, Figure] | None = None) -> dict[str, float | None]:

@@ -39,6 +39,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
         **many,  # type: ignore[arg-type]
     )
     add("--point", action="store_true", help="compare the figures as they are, without regard to chance")
+    text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
+    add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one)")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = (
@@ -86,7 +88,7 @@ def check(arguments: argparse.Namespace) -> int:
     changes, against = _changes(a, assessed) if a.baseline else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    found = checked(assessed, wanted, point=a.point, changes=changes, against=against)
+    found = checked(assessed, wanted, point=a.point, looks=a.looks, changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""

@@ -8,9 +8,10 @@ from .._lib.errors import InputError
 from ..assessment.flat import Figure
 from ..assessment.result import Assessment
 from ..statistics.intervals import Interval
+from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread
 from ..statistics.means import t_quantile
 from ..tally.tags import refuse_as_baseline
-from .result import Comparison
+from .result import Comparison, Difference
 
 PREFIX = "change."
 """Begins the names of changes: "change.log_loss" is that of the log loss, now minus before."""
@@ -58,8 +59,11 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
             found[f"{PREFIX}{name}"] = Figure(value)
             continue
         freedom = variance**2 / math.fsum(error**4 / freedom for error, freedom in parts)
-        half = math.sqrt(variance) * float(t_quantile(confidence, freedom))
-        found[f"{PREFIX}{name}"] = Figure(value, Interval(value - half, value + half))
+        error = math.sqrt(variance)
+        half = error * float(t_quantile(confidence, freedom))
+        rows = now.effective_rows * parts[0][0] ** 2 / variance  # so many as precise as the change
+        spread = Spread(error, freedom, rows, PRIOR_ROWS)
+        found[f"{PREFIX}{name}"] = Figure(value, Interval(value - half, value + half), spread=spread)
     return {name: found[name] for name in sorted(found)}
 
 
@@ -97,4 +101,11 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
         raise InputError(f"compared: expected two forecasters, one of them {now!r}, got {', '.join(names)}.")
     [pair] = compared.pairs
     pair = pair if pair.first == now else pair.mirrored()
-    return {f"{PREFIX}{name}": Figure(each.difference, each.interval) for name, each in pair.differences.items()}
+    units, prior = compared.independent_rows, PRIOR_ROWS if compared.n_groups is None else PRIOR_CLUSTERS
+
+    def figure(each: Difference) -> Figure:
+        judged = each.standard_error > 0 and not math.isnan(each.interval.low)
+        spread = Spread(each.standard_error, units - 1, units, prior) if judged else None
+        return Figure(each.difference, each.interval, spread=spread)
+
+    return {f"{PREFIX}{name}": figure(each) for name, each in pair.differences.items()}

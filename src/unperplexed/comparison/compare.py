@@ -306,6 +306,7 @@ def _comparison(
         n_classes=len(first.labels),
         labels=first.labels,
         weighted=first.tally.weighted,
+        independent_rows=dependence.independent(sample.weights),
         n_groups=None if dependence.groups is None else dependence.sizes(at.size)[0],
         n_crossed=dependence.sizes(at.size)[1] if dependence.two_way else None,
         lag=settings.lag,

@@ -174,6 +174,9 @@ class Comparison(JsonResult):
     n_classes: int
     labels: tuple[Label | None, ...]
     weighted: bool
+    independent_rows: float
+    """Effective sample size, of rows that depend on one another the effective number of clusters; the degrees of
+    freedom of intervals are one fewer."""
     n_groups: int | None
     """Number of groups of dependent rows; None without groups."""
     n_crossed: int | None

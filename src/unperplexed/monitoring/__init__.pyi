@@ -1,5 +1,6 @@
 from ..assessment.flat import Figure as Figure
 from ..assessment.flat import figures as figures
+from ..statistics.many_looks import Spread as Spread
 from .drift import drift as drift
 from .drifted import Drift as Drift
 from .drifted import Shift as Shift

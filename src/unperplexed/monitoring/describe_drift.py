@@ -9,12 +9,11 @@ import numpy as np
 from .._lib.formatting import number_of, p_value_text, percent
 from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
-from ..report.numbers import MINUS, between, count, number, share
+from ..report.numbers import MINUS, between, count, evidence_text, number, share
 from ..report.result import Naming
 from .describe_over_time import (
     chart_over_time,
     evidence_chart,
-    evidence_text,
     groups_tables,
     groups_text,
     limit_text,

@@ -13,15 +13,12 @@ from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Column, Table
-from ..report.numbers import number
+from ..report.numbers import MOST_EVIDENCE, evidence_text, number
 from .drifted import Drift, Shift
 from .monitored import Alarm, Monitored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_MOST_EVIDENCE = 6
-"""Powers of ten beyond which evidence is no longer told apart in words and charts."""
 
 _TICKS = 5
 _INCHES = (6.8, 2.5)
@@ -30,14 +27,6 @@ _INCHES = (6.8, 2.5)
 
 Began = Alarm | Shift
 Watched = Monitored | Drift
-
-
-def evidence_text(log_evidence: float) -> str:
-    """Give evidence as a number: "0.31", "41", "> 1,000,000"."""
-    if log_evidence > _MOST_EVIDENCE * math.log(10):
-        return f"> {10**_MOST_EVIDENCE:,}"
-    value = math.exp(log_evidence)
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
 def limit_text(m: Watched) -> str:
@@ -94,9 +83,9 @@ def groups_tables(m: Watched, broke: str) -> list[Table]:
 
 def evidence_chart(m: Watched, title: str, headline: str) -> Chart:
     """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
-    tens = np.clip(m.log_evidence / math.log(10), -1.0, _MOST_EVIDENCE)
+    tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
     limit = m.log_limit / math.log(10)
-    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, _MOST_EVIDENCE)), limit + 0.5)
+    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, MOST_EVIDENCE)), limit + 0.5)
     ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
     x = np.arange(len(m.periods), dtype=np.float64)
     began = "" if m.alarm is None else "; upright, where it most probably began"

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from xml.etree import ElementTree
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
 from ..assessment.flat import Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
 from ..report.document import Action, Column, Document, Section, Table
-from ..report.numbers import between, count, number
+from ..report.numbers import between, count, evidence_text, number
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 from .requirements import VERDICT, Requirement
+
+Looks = Literal["one", "many"]
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,13 @@ class Outcome:
     """The figure, or the end of its interval that the requirement names; NaN for the verdict."""
     interval: Interval
     """Confidence interval of the figure; NaN where it was not used."""
-    judged: Literal["interval", "value", "verdict"]
-    """By what it was decided: by the interval, by the value as it is, or by the diagnosis."""
+    judged: Literal["interval", "value", "verdict", "evidence"]
+    """By what it was decided: by the interval, by the value as it is, by the diagnosis, or by evidence that stays valid
+    at many looks."""
     words: str = ""
     """The verdict, or a count."""
+    log_evidence: float = math.nan
+    """Natural logarithm of the evidence that the requirement is not met, at many looks; larger is stronger."""
 
     @property
     def shown(self) -> str:
@@ -59,6 +64,8 @@ class Check(JsonResult):
     """Confidence level of the intervals; a figure fails if its interval lies beyond the limit altogether."""
     against: str = ""
     """How the change was measured against earlier forecasts; "" without any."""
+    looks: Looks = "one"
+    """How often the gate is looked at while forecasts are added: "one" time, or "many"."""
     version: str = __version__
     _flat: Callable[[], dict[str, float | None]] = field(default=dict, repr=False, compare=False)
 
@@ -73,7 +80,10 @@ class Check(JsonResult):
 
     def to_flat(self) -> dict[str, float | None]:
         """Give all figures and whether the gate passed, one level deep: numbers or None by name."""
-        return {"passed": float(bool(self)), "failed_requirements": float(len(self.failed)), **self._flat()}
+        judged = sorted(self._by_evidence, key=lambda each: each.log_evidence)  # the largest of a figure stays
+        evidence = {f"{Requirement.parse(each.requirement).name}.log_evidence": each.log_evidence for each in judged}
+        passed = {"passed": float(bool(self)), "failed_requirements": float(len(self.failed))}
+        return {**passed, **evidence, **self._flat()}
 
     def to_dict(self) -> dict[str, Any]:
         """Give the requirements with what became of them, and all figures, as plain Python values."""
@@ -83,15 +93,11 @@ class Check(JsonResult):
 
     def to_markdown(self) -> str:
         """Give the table of requirements as Markdown, for the summary of a job."""
-        lines = [
-            f"**{self._headline()}**",
-            "",
-            f"| requirement | value | {self._level} | result |",
-            "|---|---|---|---|",
-        ]
-        for each in self.outcomes:
-            cells = (f"`{each.requirement}`", each.shown, between(*each.interval), _result(each))
-            lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+        columns = self._columns()
+        lines = [f"**{self._headline()}**", "", f"| {' | '.join(columns)} |", f"{'|---' * len(columns)}|"]
+        for requirement, *cells in zip(*columns.values(), strict=True):
+            row = (cell.replace("|", "&#124;") for cell in (f"`{requirement}`", *cells))
+            lines.append(f"| {' | '.join(row)} |")
         return "\n".join([*lines, "", self._how(), ""])
 
     def to_junit(self) -> str:
@@ -107,16 +113,42 @@ class Check(JsonResult):
         return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 
     @property
+    def _by_evidence(self) -> tuple[Outcome, ...]:
+        return tuple(each for each in self.outcomes if each.judged == "evidence")
+
+    @property
     def _level(self) -> str:
+        if self.looks == "many":
+            return f"{100 * self.confidence:.10g}% confidence sequence"
         return confidence_interval(self.confidence)
+
+    @property
+    def _limit(self) -> str:
+        """Evidence at which a requirement fails."""
+        return f"{2 / (1 - self.confidence):.3g}"
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Give the table of requirements."""
+        shown = {
+            "requirement": [each.requirement for each in self.outcomes],
+            "value": [each.shown for each in self.outcomes],
+            self._level: [between(*each.interval) for each in self.outcomes],
+        }
+        if self.looks == "many":
+            shown["evidence"] = [self._evidence(each) for each in self.outcomes]
+        return {**shown, "result": ["pass" if each.passed else "FAIL" for each in self.outcomes]}
+
+    def _evidence(self, each: Outcome) -> str:
+        return f"{evidence_text(each.log_evidence)} of {self._limit}" if each.judged == "evidence" else ""
 
     def _headline(self) -> str:
         failed, all_of = len(self.failed), number_of(len(self.outcomes), "requirement")
         return f"Passed: {all_of}" if not failed else f"Failed: {failed} of {all_of}"
 
     def _failure(self, each: Outcome) -> str:
-        ci = between(*each.interval)
-        return f"{each.requirement}: {each.shown}" + (f" ({self._level} {ci})" if ci else "")
+        ci, evidence = between(*each.interval), self._evidence(each)
+        why = f"evidence {evidence}" if evidence else f"{self._level} {ci}" if ci else ""
+        return f"{each.requirement}: {each.shown}" + (f" ({why})" if why else "")
 
     def _how(self) -> str:
         said = []
@@ -125,6 +157,12 @@ class Check(JsonResult):
             said.append(
                 f"A metric fails if its whole {self._level} lies beyond the limit: one exactly at its limit fails in"
                 f" about {risk} of samples, if it is looked at once. A metric that passes need not be within its limit."
+            )
+        if self._by_evidence:
+            said.append(
+                f"A change fails at evidence of {self._limit}, where its whole {self._level} lies beyond the limit. One"
+                f" exactly at its limit ever fails with a probability of about {risk} at most, however often you look,"
+                " if each look takes all forecasts so far. A change that passes need not be within its limit."
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
@@ -136,19 +174,8 @@ class Check(JsonResult):
         return " ".join(said)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
-        table = Table(
-            "",
-            [
-                Column("requirement", [each.requirement for each in self.outcomes]),
-                Column(
-                    "value",
-                    [each.shown for each in self.outcomes],
-                    words=any(math.isnan(o.value) for o in self.outcomes),
-                ),
-                Column(self._level, [between(*each.interval) for each in self.outcomes]),
-                Column("result", [_result(each) for each in self.outcomes], words=True),
-            ],
-        )
+        in_words = {"result"} | ({"value"} if any(math.isnan(each.value) for each in self.outcomes) else set())
+        table = Table("", [Column(name, cells, words=name in in_words) for name, cells in self._columns().items()])
         named = f"{naming.name}: " if naming.name else ""
         return Document(
             title="Gate",
@@ -163,15 +190,12 @@ class Check(JsonResult):
         )
 
 
-def _result(each: Outcome) -> str:
-    return "pass" if each.passed else "FAIL"
-
-
 def check(
     assessment: Assessment,
     requirements: str | Sequence[str],
     *,
     point: bool = False,
+    looks: Looks = "one",
     changes: Mapping[str, Figure] | None = None,
     against: str = "",
 ) -> Check:
@@ -188,8 +212,11 @@ def check(
         interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks against it.
     point : bool, default False
         Compare the figures themselves with the limits, without regard to chance.
+    looks : {"one", "many"}, default "one"
+        "many" keeps the test of changes valid however often one looks while forecasts are added: one exactly at its
+        limit ever fails with a probability of 5% at most. Only changes of mean scores, and counts, are tested then.
     changes : mapping from name to Figure, optional
-        Further figures by name, such as differences from earlier forecasts.
+        Further figures by name: differences from earlier forecasts, by `changes_of_pairs` or `changes_of_samples`.
     against : str, optional
         Words for what they are differences from.
 
@@ -201,11 +228,17 @@ def check(
     Raises
     ------
     InputError
-        For text that is no requirement, a figure that there is not, or one without a confidence interval.
+        For text that is no requirement, a figure that there is not, or one without a confidence interval; for one that
+        cannot be tested at many looks.
 
     Notes
     -----
-    The test is valid for one look. Forecasts that are tested again and again, until a figure fails, fail more often.
+    With ``looks="one"``, forecasts that are tested again and again, until a figure fails, fail more often. At many
+    looks the evidence against a limit is e = 2 (1 + N/n0)^(-1/2) exp(X^2 / (2 (N + n0))) Phi(X / sqrt(N + n0)), where X
+    is the sum of what exceeds the limit over N rows, or clusters of paired rows, divided by its standard deviation,
+    and n0 is 1,000 rows or 20 clusters. For two samples, N is the number of rows whose mean is as precise as the
+    change. A requirement fails at evidence of 2 / (1 - confidence). This is a one-sided normal mixture (Robbins 1970)
+    with estimated standard deviations; each look takes all forecasts so far.
 
     Examples
     --------
@@ -219,16 +252,39 @@ def check(
     wanted = [Requirement.parse(text) for text in texts]
     if not wanted:
         raise InputError("requirements: none; name at least one, such as 'log_loss < 0.4'.")
+    check_choice("looks", looks, get_args(Looks))
+    confidence = assessment.source.sampling.confidence
+    if looks == "many":
+        changes = {name: _at_many_looks(each, confidence) for name, each in (changes or {}).items()}
+        _refuse_at_many_looks(wanted, changes, point)
     known = NamedFigures(assessment, changes or {})
     outcomes = tuple(
-        _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point) for each in wanted
+        _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
     )
-    confidence = assessment.source.sampling.confidence
     flat = partial(figures, assessment, changes)
-    return Check(outcomes, point, assessment.n_rows, confidence, against, _flat=flat)
+    return Check(outcomes, point, assessment.n_rows, confidence, against, looks, _flat=flat)
 
 
-def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool) -> Outcome:
+def _at_many_looks(change: Figure, confidence: float) -> Figure:
+    """Give a change the interval that stays valid."""
+    if change.spread is None:
+        return change
+    return change._replace(interval=change.spread.interval(change.value, confidence))
+
+
+def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str], point: bool) -> None:
+    if point:
+        raise InputError("looks='many' (--looks many): point=True (--point) leaves chance out; leave out one of them.")
+    for each in wanted:
+        if each.name not in {*changes, "rows", "effective_rows"}:
+            raise InputError(
+                f"requirements (--require): {each.text!r}: with looks='many' (--looks many) only changes of mean scores"
+                " from earlier forecasts, such as 'change.log_loss <= 0', and counts of rows are tested; test limits"
+                " and calibration at every look with `unperplexed monitor --require`."
+            )
+
+
+def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks: Looks) -> Outcome:
     if each.name not in known:
         raise InputError(
             f"requirements (--require): {each.text!r}: there is no figure {each.name!r} here;"
@@ -247,7 +303,18 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool) -> Out
     if math.isnan(low) or math.isnan(high):
         if math.isinf(found.value):  # an outcome that was assigned probability 0: no chance makes it finite
             return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
-        raise InputError(f"{_unknown(each, 'confidence interval')} point=True (--point) compares the figure itself.")
+        remedy = (
+            "Or wait for more rows or clusters."
+            if looks == "many"
+            else "point=True (--point) compares the figure itself."
+        )
+        raise InputError(f"{_unknown(each, 'confidence interval')} {remedy}")
+    if looks == "many":
+        if found.spread is None:  # the same scores in every row: no estimate
+            return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
+        beyond = each.limit - found.value if each.upward else found.value - each.limit
+        passed, evidence = not each.refuted_by(low, high), found.spread.log_evidence(beyond)
+        return Outcome(each.text, passed, found.value, found.interval, "evidence", log_evidence=evidence)
     return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval, "interval")
 
 

@@ -7,6 +7,9 @@ import math
 MINUS = "\u2212"
 MISSING = "\u2013"
 
+MOST_EVIDENCE = 6
+"""Powers of ten beyond which evidence is no longer told apart in words and charts."""
+
 
 def figure(value: float, decimals: int = 3) -> str:
     """Give a figure to three decimals, or as asked for, with more where they would all be zeros."""
@@ -107,3 +110,11 @@ def count(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else f"{value:,.4g}"
+
+
+def evidence_text(log_evidence: float) -> str:
+    """Give evidence, of which this is the natural logarithm, as a number: "0.31", "41", "> 1,000,000"."""
+    if log_evidence > MOST_EVIDENCE * math.log(10):
+        return f"> {10**MOST_EVIDENCE:,}"
+    value = math.exp(log_evidence)
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
