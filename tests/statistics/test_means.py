@@ -232,7 +232,7 @@ def test_log_std_factor_at_the_ends():
 
 
 def test_suggested_floor():
-    assert suggested_floor(1) == 0.5
+    assert [suggested_floor(n) for n in (1, 4, 1000)] == [0.5, 0.125, 0.0005]
     with pytest.raises(InputError):
         suggested_floor(0)
 
