@@ -90,8 +90,8 @@ def _refuse_observed(a: argparse.Namespace) -> None:
 
 
 def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
-    from ..monitoring.drift import drift
     from ..monitoring.watch import monitor as watched
+    from ..monitoring.watch_predictions import drift
 
     if a.drift:
         return drift(history, level=a.level, since=a.since)

@@ -1,6 +1,5 @@
 from ..assessment.flat import Figure as Figure
 from ..assessment.flat import figures as figures
-from .drift import drift as drift
 from .drifted import Drift as Drift
 from .drifted import Shift as Shift
 from .gate import Check as Check
@@ -13,3 +12,4 @@ from .monitored import Monitored as Monitored
 from .predictions import Predictions as Predictions
 from .requirements import Requirement as Requirement
 from .watch import monitor as monitor
+from .watch_predictions import drift as drift

@@ -74,7 +74,7 @@ def drift(
     ...     return 1 / (1 + np.exp(-rng.normal(mean, 2, 500)))
     >>> found = drift({f"day {day}": Predictions.of(p(0.5 * (day > 40))) for day in range(1, 51)})
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
-    ('day 45', 'day 41', 'mean')
+    ('day 44', 'day 41', 'mean')
     """
     if not 0 < level < 1:
         raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
