@@ -107,7 +107,7 @@ def drift(
 class _Weighed(NamedTuple):
     log_evidence: Floats
     log_worth: Floats
-    """Of shape (events, measures, periods): of the bets that began in each period."""
+    """Worth of the bets that began in each period, of shape (events, measures, periods)."""
     values: Floats
     """What was measured, of the same shape."""
 
