@@ -191,6 +191,49 @@ def of_two_classes(n: int) -> Iterator[Figure]:
         yield Figure(name, "counted, of scikit-learn's log_loss", ours / peer, "", 1 / 150)
 
 
+def of_few_classes() -> Iterator[Figure]:
+    """Processor time of ten classes and of one column, which others on the machine disturb less."""
+    y, p = multiclass(1_000_000, 10)
+    name, passing = "1,000,000 x 10", spent(p.sum)
+    ours = spent(lambda: assess(y, p, labels=range(10), resamples=0))
+    yield Figure(name, "whole assessment", ours * 1e3, "ns a row", 60)
+    yield Figure(name, "whole assessment", ours / passing, "passes", 35)
+    for peer, run in peers(y, p):
+        if peer == "torchmetrics' calibration error":
+            yield Figure(name, f"whole assessment, of {peer}", ours / spent(run), "", 1)
+    y, p = binary(10_000_000)
+    for outcomes, reported, target in ((y, p, 6), (y.astype(np.int8), p.astype(np.float32), 4)):
+        found = spent(lambda y=outcomes, p=reported: assess(y, p, resamples=0)) * 100
+        yield Figure("10,000,000 binary rows", f"whole assessment, {reported.dtype}", found, "ns a row", target)
+    for n, classes in ((32_000, 2), (20_000, 3)):
+        y, p = binary(n) if classes == 2 else multiclass(n, classes)
+        by_value, cells = (
+            spent(lambda y=y, p=p, k=classes, limit=limit: Tally.of(y, p, labels=range(k), exact_limit=limit))
+            for limit in (65_536, 0)
+        )
+        yield Figure(f"{n:,} rows of {classes} classes", "counted by value, of cells", by_value / cells, "", 1)
+
+
+def of_text() -> Iterator[Figure]:
+    """Processor time of intervals and text, from a tally of 50,000 rows, and of 1000 replicates alone."""
+    for classes in (2, 10, 1000):
+        y, p = binary(50_000) if classes == 2 else multiclass(50_000, classes)
+        tally, name = Tally.of(y, p, labels=range(classes)), f"50,000 rows of {classes:,} classes"
+        yield Figure(name, "intervals and text", spent(lambda tally=tally: str(assess(tally))), "seconds", 0.15)
+        drawing = spent(lambda tally=tally: assess(tally, resamples=1000).intervals)
+        yield Figure(name, "intervals from 1000 replicates", drawing, "seconds", 0.05)
+
+
+def spent(run: Callable[[], object], times: int = 3) -> float:
+    """Shortest processor time of several, after one that loads what is needed."""
+    found = []
+    for _ in range(times + 1):
+        start = time.process_time()
+        run()
+        found.append(time.process_time() - start)
+    return min(found[1:])
+
+
 def of_files(n: int) -> Iterator[Figure]:
     """Rows of Parquet, from the shell and in a process that has loaded everything."""
     import polars as pl
@@ -350,6 +393,8 @@ GROUPS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "classes": lambda _: of_many_classes(50_000, "50,000 x 1000"),
     "large": lambda _: of_many_classes(600_000, "600,000 x 1000"),
     "columns": lambda _: of_two_classes(10_000_000),
+    "few": lambda _: of_few_classes(),
+    "text": lambda _: of_text(),
     "files": lambda large: of_files(100_000_000 if large else 10_000_000),
     "memory": lambda _: of_memory(),
     "growth": of_growth,

@@ -3,6 +3,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_every_name_has_one_home():
     assert len(unperplexed.__all__) - len(SUBJECTS) <= 32
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", [*PACKAGES, import_module("unperplexed.monitoring")])
 def test_no_module_hides_a_name(package):
     """A module that anything imports becomes an attribute of its package, in place of a function of its name."""
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}

@@ -25,7 +25,7 @@ def ahead(items: Iterable[T]) -> Generator[T]:
 def in_turn(streams: Iterable[Callable[[], Iterable[T]]], at_once: int, most: int) -> Generator[T]:
     """Yield the items of streams, one stream after the other, while threads make the next ones of so many streams.
 
-    Of each stream at most so many items are made ahead. The threads end with the loop, however that ends; an error in
+    At most so many items of each stream are made ahead. The threads end with the loop, however that ends; an error in
     one is raised where its item would have come.
     """
     coming, left = deque[_Stream[T]](), iter(streams)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def add_explain(command: argparse.ArgumentParser) -> None:
     """Add the terms."""
-    text = "metrics or findings, such as overconfident, log-loss or slope; without any, all terms are listed"
+    text = "metrics or findings, such as overconfident, log-loss or slope (default: list all terms)"
     command.add_argument("terms", nargs="*", metavar="TERM", help=text)
 
 

@@ -39,7 +39,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_groups(command)
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
     add = command.add_argument_group("monitoring").add_argument
-    text = "test whether the predictions alone changed, such as before outcomes are known: says nothing of calibration"
+    text = "test whether the predictions changed, without outcomes; this does not assess calibration"
     add("--drift", action="store_true", help=text)
     text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
     add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
@@ -86,14 +86,12 @@ def _refuse_observed(a: argparse.Namespace) -> None:
     given = [name for name, default in _OBSERVED.items() if getattr(a, name) != default]
     if given:
         option = given[0].replace("_", "-")
-        raise InputError(
-            f"--{option}: not for --drift, which counts predictions alone, period by period; leave it out."
-        )
+        raise InputError(f"--{option}: not for --drift, which counts predictions without outcomes; leave it out.")
 
 
 def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
-    from ..monitoring.drift import drift
     from ..monitoring.watch import monitor as watched
+    from ..monitoring.watch_predictions import drift
 
     if a.drift:
         return drift(history, level=a.level, since=a.since)

@@ -30,7 +30,7 @@ COUNTED_ELEMENTS = 1 << 22
 
 _AT_ONCE = 1 << 17
 """Probabilities that NumPy takes at once, with one array for what is made of them: malloc would map new ones each time,
-which takes as long as all else. Of half as many the calls cost."""
+which takes as long as all else. With half as many, the calls themselves cost."""
 
 LOGIT_ELEMENTS = 1 << 20
 """And of logits that are: all their probabilities are made at once where parts of a tally need them."""

@@ -1,7 +1,6 @@
 from ..assessment.flat import Figure as Figure
 from ..assessment.flat import figures as figures
 from ..statistics.many_looks import Spread as Spread
-from .drift import drift as drift
 from .drifted import Drift as Drift
 from .drifted import Shift as Shift
 from .gate import Check as Check
@@ -14,3 +13,4 @@ from .monitored import Monitored as Monitored
 from .predictions import Predictions as Predictions
 from .requirements import Requirement as Requirement
 from .watch import monitor as monitor
+from .watch_predictions import drift as drift

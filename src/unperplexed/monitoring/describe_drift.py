@@ -32,7 +32,7 @@ _OTHER_SIZE = 2.0
 _LAST = 12
 """Rows of the table over time that text shows."""
 
-_WEAKER = "This says nothing about calibration: outcomes decide"
+_WEAKER = "This says nothing about calibration, which needs outcomes"
 
 
 def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
@@ -111,15 +111,15 @@ def _actions(m: Drift) -> Iterator[Action]:
     yield Action("What changed", f"{where} {then} before, {now} since, up to {a.until}.", "Change")
     yield Action(
         "Evidence",
-        f"{evidence_text(a.log_evidence)} to 1 against one distribution; the alarm is at {limit_text(m)} to 1. If"
-        f" periods are exchangeable, the probability of ever a false alarm is at most {percent(m.level)}, however often"
-        " you look.",
+        f"{evidence_text(a.log_evidence)} to 1 against an unchanged distribution; the alarm is at {limit_text(m)} to 1."
+        f" If periods are exchangeable, the probability of ever a false alarm is at most {percent(m.level)}, however"
+        " often you look.",
         "Rule",
     )
     yield Action(
         "What to do",
         f"Look for what changed in {a.began}: the cases, a season, or the model's inputs. Monitor calibration once"
-        " outcomes are known. If the change is to stay, begin anew with its first period (--since).",
+        " outcomes are known. If the change is intended, begin a new watch with its first period (--since).",
         "Next",
     )
 
@@ -136,8 +136,8 @@ def _warnings(m: Drift) -> Iterator[str]:
         if many > _OTHER_SIZE * few:
             then, now = map(count, np.round(m.alarm.rows_a_period))
             yield (
-                f"the number of predictions a period changed too ({then} before, {now} since), so that the alarm may be"
-                " false. Compare periods of similar size."
+                f"the number of predictions per period changed too ({then} before, {now} since), so that the alarm may"
+                " be false. Compare periods of similar size."
             )
 
 

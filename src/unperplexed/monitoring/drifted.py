@@ -1,4 +1,4 @@
-"""What became of the predictions alone: `Drift`, made by `drift`."""
+"""The result of `drift`: whether, when and how the predictions changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DriftPoint(NamedTuple):
-    """The predictions of one period; of the most probable class with more than two classes."""
+    """Predictions of one period; with more than two classes, of the most probable class."""
 
     period: str
     rows: int
@@ -33,14 +33,14 @@ class DriftPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Shift:
-    """The predictions changed."""
+    """A change of the predictions: when it began, and what changed. Made by `drift`, as ``Drift.alarm``."""
 
     period: str
     """The period after which the evidence reached its limit."""
     began: str
-    """The period in which it most probably began."""
+    """The period in which the change most probably began."""
     probable: tuple[str, ...]
-    """The smallest set of periods in which it began with a posterior probability of 95%."""
+    """The smallest set of periods that contains its beginning with a posterior probability of 95%."""
     until: str
     """The period after which the evidence was strongest."""
     log_evidence: float
@@ -48,9 +48,9 @@ class Shift:
     groups: tuple[str, ...]
     """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
     event: str
-    """With more than two classes, that whose predictions changed: "most probable class", or a class."""
+    """With more than two classes, the one whose predictions changed: a class, or "most probable class"."""
     measure: str
-    """By what it was seen most clearly: the "mean" or the "spread" of the log-odds, or the "shares" in bins."""
+    """What changed most clearly: the "mean" or the "spread" of the log-odds, or the "shares" in bins."""
     before: PredictionSummary
     since: PredictionSummary
     """Mean and spread over the periods before ``began``, and from it to ``until``."""

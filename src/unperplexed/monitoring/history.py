@@ -280,7 +280,9 @@ class History:
 _TWINS = 50
 """Two periods of so many forecasts that are all the same are one that was counted twice."""
 
-_MIXED = "some periods have outcomes and others have none. Keep a history of each; drift reads both, monitor the first."
+_MIXED = (
+    "some periods have outcomes, others have none. Keep two histories: drift reads both, monitor the one with outcomes."
+)
 
 _UNKNOWN = ("positive", "certain_and_wrong")
 """Counts that need outcomes."""

@@ -56,7 +56,7 @@ def summed(steps: NDArray[Any], start: Any) -> NDArray[np.int64]:
 
 
 _PIECE, _EVERY = 1 << 10, 1 << 13
-"""Of a long section, pieces this long at these intervals show whether it is worth compressing."""
+"""Pieces this long, at these intervals of a long section, show whether it is worth compressing."""
 
 
 def packed(body: bytes) -> bytes:

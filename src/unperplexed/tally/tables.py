@@ -23,7 +23,7 @@ from ..kernels.rows import (
 )
 
 _KEPT = {"low": 1, "high": 2}
-"""Of the values of these columns the least and the greatest are kept; others are added up."""
+"""These columns keep the least and the greatest value; others are added up."""
 
 
 class Pairs(NamedTuple):

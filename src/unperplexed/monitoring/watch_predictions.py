@@ -32,19 +32,19 @@ _AS_CLEAR = 3.0
 def drift(
     history: History | Mapping[Any, Tally | Predictions], *, level: float = 0.05, since: str | None = None
 ) -> Drift:
-    """Test whether the predictions changed, without their outcomes: a weaker statement than that of `monitor`.
+    """Test whether the distribution of the predictions changed, before outcomes are known.
 
-    Predictions may change while calibration stays, and calibration may break while they stay. The result may be looked
-    at after every period: the probability of ever a false alarm is at most ``level``.
+    This says less than `monitor`: predictions may change while calibration stays, and calibration may break while they
+    stay. You may look after every period: the probability of ever a false alarm is at most ``level``.
 
     Parameters
     ----------
     history : History, or mapping from period to Predictions or Tally
         The predictions of successive periods, such as days, in the order of time; outcomes are not used.
     level : float, default 0.05
-        Largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of 1/level.
+        Largest probability of ever a false alarm, in (0, 1). There is an alarm if the evidence reaches 1/level.
     since : str, optional
-        Name of the period at which to begin, such as the first after a change that is to stay.
+        Name of the period at which to begin, such as the first after an intended change.
 
     Returns
     -------
@@ -59,11 +59,11 @@ def drift(
 
     Notes
     -----
-    Periods are the units: they may vary as much as they like, but must be exchangeable, as independent periods of one
+    Periods are the units: they may vary by any amount, but must be exchangeable, as independent periods of one
     distribution are. Then the rank of a period's number among the earlier ones is uniform (Vovk, Gammerman & Shafer
     2005). The numbers are the mean and the standard deviation of the log-odds, and the distance of their shares in bins
     from those of the first 7 periods. With more than two classes half of the bet is on the most probable class, half on
-    all classes. Seasons, and days that resemble the day before, are no exchangeable periods.
+    all classes. Periods are not exchangeable if there are seasons, or if days resemble the day before.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def drift(
     ...     return 1 / (1 + np.exp(-rng.normal(mean, 2, 500)))
     >>> found = drift({f"day {day}": Predictions.of(p(0.5 * (day > 40))) for day in range(1, 51)})
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
-    ('day 45', 'day 41', 'mean')
+    ('day 44', 'day 41', 'mean')
     """
     if not 0 < level < 1:
         raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
@@ -107,7 +107,7 @@ def drift(
 class _Weighed(NamedTuple):
     log_evidence: Floats
     log_worth: Floats
-    """Of shape (events, measures, periods): of the bets that began in each period."""
+    """Worth of the bets that began in each period, of shape (events, measures, periods)."""
     values: Floats
     """What was measured, of the same shape."""
 
