@@ -128,6 +128,13 @@ SAME = {
     ("statistics/means.py", "1  ->  2", "_MATRIX = 1 << 15"): "how much is looked at in one go",
     ("statistics/means.py", "15  ->  16", "_MATRIX = 1 << 15"): "how much is looked at in one go",
     ("kernels/curves.py", "1.0  ->  2.0", "weight, 1.0"): "these weights are divided by their sum",
+    ("kernels/curves.py", "0.0  ->  1.0", "/ determinant, 0.0"): "the slope over places that are all 0",
+    (
+        "calibration/diagnosis/class_tests.py",
+        "s.cells[used] > 0  ->  s.cells[used] >= 0",
+        "",
+    ): "cells without rows add 0",
+    ("calibration/diagnosis/class_scores.py", "2  ->  3", "size /= 2"): "how fast a step shrinks, not where steps end",
     (
         "kernels/curves.py",
         "gained <= 1e-13 * loss  ->  gained < 1e-13 * loss",

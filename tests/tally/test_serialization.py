@@ -460,3 +460,15 @@ def test_the_classes_of_version_1_are_refused():
 
     with pytest.raises(InputError, match="version 1 of the format, whose part 'classes' .* Count it anew"):
         Tally.from_bytes(rewritten(zlib.decompress(base64.b64decode(VERSION_1)), change))
+
+
+def test_counts_of_the_most_probable_class_are_held_against_one_another(rng):
+    p = rng.dirichlet(np.full(3, 9.0), 200)
+    tally = Tally.of(rng.integers(0, 3, 200), p)
+    for ties, table in tally.top_tables.items():
+        total = table.total.copy()
+        total[1] += total[0]
+        total[0] = 0
+        tops = {**tally.top_tables, ties: replace(table, total=total)}
+        with pytest.raises(InputError, match=f"'top/{ties}': an entry counts nothing"):
+            Tally.from_bytes(replace(tally, top_tables=tops).to_bytes())
