@@ -166,3 +166,21 @@ def test_the_chart_has_its_three_parts_and_the_frame_all_periods():
     assert found.frame().height == 50
     assert "Mean log-odds" in found.to_html()
     assert drift(days(12, lambda s: s + 1), since="d40").periods[0] == "d40"
+
+
+def test_days_that_happen_to_be_alike_are_no_twins():
+    """Predictions of three values: among so many days some have the same counts."""
+    rng = np.random.default_rng(3)
+    found = drift({f"d{at}": Predictions.of(rng.choice([0.2, 0.5, 0.9], 60)) for at in range(60)})
+    assert len(found.periods) == 60
+    assert found.alarm is None
+
+
+def test_a_history_of_periods_without_rows_is_refused(tmp_path):
+    history = History.of({"d0": Predictions.of([0.2, 0.4])}).to_dict()
+    for events in history["periods"][0]["groups"].values():
+        events[0].update(p=[], total=[])
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps(history))
+    with pytest.raises(InputError, match="counts cannot be right"):
+        History.load(path)

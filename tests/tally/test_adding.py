@@ -67,3 +67,13 @@ def test_large_ones_are_added_up_fewer_at_a_time(monkeypatch, rng):
     assert [len(some) for some in adding.batches(tallies)] == [3, 3, 1]
     monkeypatch.setattr(adding, "_ENTRIES", 7)
     assert [len(some) for some in adding.batches(tallies)] == [2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("p", "q"), [([0.60001, 0.2], [0.60002, 0.2]), ([1.0, 0.0], [1.0, 0.0])])
+def test_tallies_from_files_add_up_as_those_that_were_counted(p, q):
+    """Also where each cell has one value, whose least and greatest a file keeps once."""
+    counted = [Tally.of([1, 0], each, exact_limit=0) for each in (p, q)]
+    read = [Tally.from_bytes(each.to_bytes()) for each in counted]
+    both = Tally.merged(read).to_bytes()
+    assert both == Tally.merged(counted).to_bytes()
+    assert Tally.from_bytes(both).to_bytes() == both

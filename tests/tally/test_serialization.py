@@ -74,6 +74,7 @@ WRONG = {
     "repeats itself": (with_section("pairs/total", same="pairs/total"), "do not fit together"),
     "repeats another type": (with_section("pairs/total", same="pairs/key"), "do not fit together"),
     "repeats a longer one": (with_section("top/1/total", same="pairs/total"), "do not fit together"),
+    "repeats another table": (with_section("top/1/total", same="pairs/total"), "'top/1/total' repeats another"),
     "huge section": (with_section("pairs/total", length=1 << 60), "do not fit together"),
     "short section": (with_section("pairs/total", length=8), "do not fit together"),
     "section past the end": (with_section("pairs/total", stored=1 << 40), "do not fit together"),
@@ -446,6 +447,25 @@ def test_keys_are_written_as_steps(rng):
     for start in (-1, 1.0, True, None, "1", 2**62):
         with pytest.raises(InputError, match="do not fit together"):
             Tally.from_bytes(rewritten(tally.to_bytes(), with_section("pairs/key", **{"from": start})))
+
+
+def test_packed_steps_are_not_unpacked():
+    """Each is of a key, and all columns are as long as the keys: steps of 1 would be packed by a thousand."""
+    p = 2.0 ** -np.arange(1, 100)
+    content = Tally.of(np.ones(p.size, dtype=int), p, exact_limit=0, labels=[0, 1]).to_bytes()
+
+    def pack(header, body, version):
+        at = 0
+        for section in header["sections"]:
+            if section["name"] == "pairs/key":
+                steps = zlib.compress(body[at : at + section["stored"]])
+                body = body[:at] + steps + body[at + section["stored"] :]
+                section["stored"] = len(steps)
+            at += section["stored"]
+        return header, body, version
+
+    with pytest.raises(InputError, match="'pairs/key' has no steps"):
+        Tally.from_bytes(rewritten(content, pack))
 
 
 @pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))

@@ -53,3 +53,15 @@ def test_equal_columns_stay_one():
     assert both.happened is both.squared
     assert both.squared.tolist() == [1, 2, 2, 1]
     assert both.total.tolist() == [2, 4, 4, 2]
+
+
+@pytest.mark.parametrize("kernel", [tables._kernel, None])
+def test_equal_columns_are_kept_each_in_its_own_way(monkeypatch, kernel):
+    """As files give them: of cells with one value each the least and the greatest are one array, and may be counts."""
+    monkeypatch.setattr(tables, "_kernel", kernel)
+    key, none = np.array([5]), np.zeros(1)
+    a, b = (Cells(key, *[np.ones(1)] * 3, *[none] * 3, x, x) for x in (np.array([0.25]), np.array([0.75])))
+    assert [float(x[0]) for x in ((a + b).total, (a + b).low, (a + b).high)] == [2, 0.25, 0.75]
+    one = np.ones(1)
+    same = Cells(key, *[one] * 3, *[none] * 3, one, one)
+    assert [float(x[0]) for x in ((same + same).total, (same + same).low, (same + same).high)] == [2, 1, 1]

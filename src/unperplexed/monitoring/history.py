@@ -51,6 +51,11 @@ class Period:
         """Number of forecasts."""
         return sum(events[0].rows for events in self.groups.values())
 
+    @property
+    def tells(self) -> bool:
+        """Whether no other period has the same counts by chance: where predictions have few values, many days have."""
+        return self.rows >= _TWINS and sum(events[0].p.size for events in self.groups.values()) >= _VALUES
+
     def same(self, other: Period) -> bool:
         """Whether both counted the same."""
         return self.groups.keys() == other.groups.keys() and all(
@@ -190,7 +195,7 @@ class History:
         if at is not None:
             return self._again(at, period)
         _check_order(self.names[-1:], name)
-        twin = next((each for each in self.periods if period.rows >= _TWINS and each.same(period)), None)
+        twin = next((each for each in self.periods if period.tells and each.same(period)), None)
         if twin is not None:
             raise InputError(f"{name}: the same forecasts as those of {twin.name}. Each has its own.")
         if self.periods and (WHOLE in period.groups) != (WHOLE in self.periods[0].groups):
@@ -277,8 +282,8 @@ class History:
         return made_of_file(path, "history", _history_of)
 
 
-_TWINS = 50
-"""Two periods of so many forecasts that are all the same are one that was counted twice."""
+_TWINS, _VALUES = 50, 12
+"""Two periods of so many forecasts in so many cells that are all the same are one that was counted twice."""
 
 _MIXED = (
     "some periods have outcomes, others have none. Keep two histories: drift reads both, monitor the one with outcomes."
@@ -380,7 +385,7 @@ def _counts_of(data: Any, outcomes: bool) -> EventCounts:
     _need(p.shape == total.shape == positive.shape, "counts")
     _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
     certain, wrong = (_number(data[name]) for name in ("certain", "certain_and_wrong"))
-    _need(wrong <= certain, "counts")
+    _need(wrong <= certain and bool(p.size or certain), "counts")
     return EventCounts(p, total, positive, certain, wrong)
 
 

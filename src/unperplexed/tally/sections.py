@@ -123,7 +123,9 @@ class Sections:
         section = self.places[name][1]
         if "same" in section:
             same = self.places[section["same"]][1]
-            require("same" not in same and same["type"] == section["type"], f"section {name!r} repeats another")
+            of_table = section["same"].rpartition("/")[0] == name.rpartition("/")[0]
+            like = "same" not in same and same["type"] == section["type"]
+            require(of_table and like, f"section {name!r} repeats another")
             name = section["same"]
         if name not in self._columns:
             self._columns[name] = self._read_column(name, room)
@@ -136,7 +138,8 @@ class Sections:
         stored = STORED[section.get("as", section["type"])]
         values = np.frombuffer(self.read(name, stored.itemsize * room), dtype=stored)
         if "from" in section:
-            require(kind == np.int64, f"section {name!r} has no steps")
+            # Steps of 1 would be packed by a thousand, and all other columns have as many numbers as a table has keys.
+            require(kind == np.int64 and section["stored"] == section["length"], f"section {name!r} has no steps")
             return summed(values, section["from"])
         found = values.astype(kind)
         if stored.kind == "u":

@@ -108,11 +108,12 @@ class Keyed:
         names = [f.name for f in fields(some[0])]
         if _kernel is None:
             return type(some[0])(*(np.concatenate([getattr(each, name) for each in some]) for name in names)).merged()
-        # Columns that are one array in each table, as the weights of rows that all weigh 1, are one in the sum.
-        same = {name: tuple(id(getattr(each, name)) for each in some) for name in names[1:]}
+        # Columns that are one array in each table, as the weights of rows that all weigh 1, are one in the sum. The
+        # least and the greatest values of cells of one value each are too, but not what is kept of them.
+        same = {name: (_KEPT.get(name, 0), *(id(getattr(each, name)) for each in some)) for name in names[1:]}
         once = {found: name for name, found in reversed(same.items())}
         columns = [[getattr(each, name) for name in once.values()] for each in some]
-        kept = [_KEPT.get(name, 0) for name in once.values()]
+        kept = [how for how, *_ in once]
         key, *sums = _kernel.added_tables([each.key for each in some], columns, kept)
         sum_of = dict(zip(once, sums, strict=True))
         return type(some[0])(key, *(sum_of[same[name]] for name in names[1:]))
