@@ -22,21 +22,27 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from adversarial import EDGES, adversarial, counted, edge_values, layouts
 from unperplexed import Tally
+from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
+from unperplexed.kernels import softmax as _softmax
 from unperplexed.tally import columns as _columns
 
 SEED = 20_261_122
+
+_MODULES = (_kernels, _softmax, _exact_sum, _columns)
 
 
 @contextmanager
 def numpy_alone() -> Iterator[None]:
     """Leave the compiled kernel out."""
     kernel = _kernels._kernel
-    _kernels._kernel = _columns._kernel = None
+    for module in _MODULES:
+        module._kernel = None
     try:
         yield
     finally:
-        _kernels._kernel = _columns._kernel = kernel
+        for module in _MODULES:
+            module._kernel = kernel
 
 
 def matrix(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]]]:
@@ -78,7 +84,7 @@ def logits(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]
     x[odd] = rng.choice([-np.inf, np.inf, np.nan, 3e38, -3e38, 0, -0.0, 90, 1e-40], int(odd.sum()))
     given = layouts(x.astype(np.float32), rng)[rng.integers(5)]
     truth, bits = rng.integers(0, classes, len(x)), int(rng.choice([3, 4, 5], p=[0.4, 0.3, 0.3]))
-    return x.size, lambda: counted(_kernels.logit_rows(given), truth, None, bits)
+    return x.size, lambda: counted(_softmax.logit_rows(given), truth, None, bits)
 
 
 def coarse(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]]]:

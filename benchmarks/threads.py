@@ -20,7 +20,7 @@ import numpy as np
 from speed import binary, multiclass
 from unperplexed import Forecasts, Tally
 
-MODULES = ("kernels.rows", "tally.columns", "tally.class_sums")
+MODULES = ("kernels.rows", "kernels.softmax", "kernels.exact_sum", "tally.columns", "tally.class_sums")
 """Modules of the package that call the kernel."""
 
 

@@ -8,27 +8,28 @@ import pytest
 
 from adversarial import EDGES, adversarial, counted, layouts
 from unperplexed import Tally
+from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
-from unperplexed.kernels.exact_sum import exact_sum, exact_sums_of_powers
+from unperplexed.kernels import softmax as _softmax
+from unperplexed.kernels.exact_sum import exact_sum, exact_sums_of_powers, limb_sums
 from unperplexed.kernels.rows import (
     COARSE,
     CellTotals,
     DistinctValues,
     Grid,
     crowded,
-    limb_sums,
-    logit_rows,
     row_hashes,
     row_primitives,
-    softmax,
 )
+from unperplexed.kernels.softmax import logit_rows, softmax
 
 
 def both(monkeypatch, compute):
     """What the kernel gives, and what NumPy does."""
     compiled = compute()
     with monkeypatch.context() as without:
-        without.setattr(_kernels, "_kernel", None)
+        for module in (_kernels, _softmax, _exact_sum):
+            without.setattr(module, "_kernel", None)
         return compiled, compute()
 
 

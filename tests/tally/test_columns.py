@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from unperplexed import Forecasts, InputError, Tally
+from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
 from unperplexed.scores.registry import SCORES
 from unperplexed.tally import columns as _columns
@@ -36,8 +37,8 @@ def rows(rng, dtype, n=5000):
 
 def without_kernel(monkeypatch, compute):
     with monkeypatch.context() as without:
-        without.setattr(_kernels, "_kernel", None)
-        without.setattr(_columns, "_kernel", None)
+        for module in (_kernels, _columns, _exact_sum):
+            without.setattr(module, "_kernel", None)
         return compute()
 
 

@@ -33,10 +33,9 @@ from ..kernels.rows import (
     COUNTED_ELEMENTS,
     LOGIT_ELEMENTS,
     CellTotals,
-    LogitRows,
     Rows,
-    logit_rows,
 )
+from ..kernels.softmax import LogitRows, logit_rows
 from ..statistics.means import checked_weights
 from .labels import Label
 from .outcomes import (

@@ -22,10 +22,10 @@ from ..kernels.devices import (
 from ..kernels.rows import (
     SUM_TOLERANCE,
     CellTotals,
-    LogitRows,
     Rows,
     row_primitives,
 )
+from ..kernels.softmax import LogitRows
 
 ROUNDING = 1e-6
 """Row sums closer to 1 than this are the rounding of float32, not worth a word."""

@@ -8,10 +8,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.typing import Floats
-from .rows import LIMB_BITS, LIMB_ROWS, limb_sums, limb_sums_of_powers
+from .compiled import kernel as _kernel
 
 UNIT_BITS = 124
 """Sums are whole multiples of 2**-124."""
+
+
+LIMB_BITS = 36
+LIMB_ROWS = 1 << 17
+"""Sums of so many whole numbers of a limb's bits are exact in float64."""
+
+
+def limb_sums(x: Floats, bits: int, limbs: int) -> list[int]:
+    """Cut values below 2**bits into limbs and sum these, the highest first; of `LIMB_ROWS` values at most.
+
+    Limbs are whole numbers, the last one rounded, so that their sums are exact in any order.
+    """
+    if _kernel is not None:
+        return list(_kernel.limb_sums(np.ascontiguousarray(x), bits, limbs))
+    left, found = x * 2.0 ** (LIMB_BITS - bits), []
+    for _ in range(limbs):
+        limb = np.rint(left)
+        found.append(int(limb.sum()))
+        left = (left - limb) * 2.0**LIMB_BITS
+    return found
+
+
+def limb_sums_of_powers(x: Floats) -> list[list[int]]:
+    """Cut values and their squares as `limb_sums` does, below 2**10 and 2**20, into 3 and 4 limbs.
+
+    Nothing where a value is not below, or where there is no compiled kernel: who asks does it step by step then.
+    """
+    return [] if _kernel is None else [list(sums) for sums in _kernel.limb_sums_of_powers(np.ascontiguousarray(x))]
 
 
 @dataclass(frozen=True, slots=True)

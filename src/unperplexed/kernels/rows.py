@@ -8,11 +8,9 @@ larger ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._lib.typing import (
     AnyFloats,
@@ -21,6 +19,7 @@ from .._lib.typing import (
     Ints,
 )
 from .compiled import kernel as _kernel
+from .softmax import FEW_CLASSES, LogitRows, row_sums
 
 BLOCK_ELEMENTS = 1 << 18
 """Probabilities in a block: two megabytes of float64."""
@@ -40,8 +39,6 @@ BLOCK_ROWS = 1 << 16
 
 SUM_TOLERANCE = 1e-3
 """How far a row's probabilities may sum from 1."""
-
-_FEW_CLASSES = 32
 
 
 def sums_to_one(total: Any) -> Any:
@@ -94,38 +91,6 @@ class CellTotals:
     total: Floats
 
 
-class LogitRows:
-    """Rows of logits, of which the compiled kernel makes probabilities as it counts them: `logit_rows` makes it.
-
-    NumPy gets the probabilities with np.asarray.
-    """
-
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits = logits
-        self.shape: tuple[int, int] = logits.shape
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self.logits)
-
-    def __getitem__(self, keep: slice | Ints | Bools) -> LogitRows:
-        """Select rows."""
-        return LogitRows(self.logits[keep])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Probabilities."""
-        return self._probabilities if dtype is None else self._probabilities.astype(dtype)
-
-    @cached_property
-    def _probabilities(self) -> Floats:
-        return softmax(self.logits)
-
-
-def logit_rows(x: AnyFloats) -> Floats | LogitRows:
-    """Probabilities of rows of logits: of single precision, if the kernel was built, when they are counted."""
-    return softmax(x) if _kernel is None or x.dtype != np.float32 else LogitRows(x)
-
-
 def row_primitives(
     p: AnyFloats | LogitRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
 ) -> Rows:
@@ -154,7 +119,7 @@ def _numpy_primitives(p: AnyFloats, truth: Ints, weights: Floats | None, into: C
         some: AnyFloats = p[part]
         space = room[: len(some)]
         # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
-        laid = np.ascontiguousarray(some.T).T if p.shape[1] < _FEW_CLASSES else some
+        laid = np.ascontiguousarray(some.T).T if p.shape[1] < FEW_CLASSES else some
         _fill_shape(laid, highest[part], lowest[part], ties[part])
         _fill_sums(laid, space, total[part], squares[part])
         if into is not None:
@@ -192,22 +157,9 @@ def _fill_shape(p: AnyFloats, highest: AnyFloats, lowest: Floats, ties: Ints) ->
     ties[:] = np.count_nonzero(same, axis=1)
 
 
-def row_sums(p: AnyFloats) -> Floats:
-    """Sum rows in float64, in an order that depends on neither the block's size nor its layout in memory.
-
-    Rows are divided by such sums, and the same row must give the same values in whatever part of the data it comes.
-    """
-    if p.shape[1] < _FEW_CLASSES:
-        total = p[:, 0].astype(np.float64)
-        for column in range(1, p.shape[1]):
-            total += p[:, column]
-        return total
-    return np.asarray(np.ascontiguousarray(p, dtype=np.float64).sum(axis=1))
-
-
 def _fill_sums(p: AnyFloats, room: Floats, total: Floats, squares: Floats) -> None:
     """Fill in sums of rows and of their squares, in an order of their own as `row_sums`."""
-    if p.shape[1] < _FEW_CLASSES:
+    if p.shape[1] < FEW_CLASSES:
         total[:], squares[:] = row_sums(p), 0.0
         for column in range(p.shape[1]):
             x = p[:, column].astype(np.float64)
@@ -216,72 +168,6 @@ def _fill_sums(p: AnyFloats, room: Floats, total: Floats, squares: Floats) -> No
     room[...] = p
     room.sum(axis=1, out=total)
     np.multiply(room, room, out=room).sum(axis=1, out=squares)
-
-
-def softmax(x: AnyFloats) -> Floats:
-    """Probabilities of rows of logits; infinity in rows of which one is infinite, to be refused as what it is.
-
-    -inf is a probability of 0.
-    """
-    p = np.empty(x.shape)
-    if _kernel is not None and x.dtype == np.float32:
-        _kernel.softmax(x, p)
-        return p
-    step = max(1, (1 << 15) // x.shape[1])  # what lies in between stays in the fastest cache
-    for start in range(0, len(x), step):
-        some = x[start : start + step]
-        highest = some.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore", over="ignore"):
-            e = (_exponentials if x.dtype == np.float32 else np.exp)(some - highest)
-            p[start : start + step] = e / row_sums(e)[:, None]
-        p[start : start + step][np.isposinf(highest[:, 0])] = np.inf
-    return p
-
-
-def _exponentials(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Exponentials of numbers up to 0 in single precision, by the steps that the kernel takes."""
-    x = np.maximum(x, np.float32(-110))  # exp(-104) is 0
-    rounder = np.float32(1.5 * 2.0**23)  # added and taken away again it leaves the nearest whole number
-    shifted = x * np.float32(1.44269504088896341) + rounder
-    powers = shifted - rounder
-    r = (x - powers * np.float32(0.693359375)) - powers * np.float32(-2.12194440e-4)
-    y = np.full_like(r, 1.9875691500e-4)
-    for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
-        y = y * r + np.float32(coefficient)
-    y = (y * (r * r) + r) + np.float32(1)
-    # In two steps, of which the second alone rounds, where what comes out is subnormal.
-    power = shifted.view(np.int32) - rounder.view(np.int32)
-    for some in (power >> 1, power - (power >> 1)):
-        y = y * (some + np.int32(127) << np.int32(23)).view(np.float32)
-    return np.asarray(y)
-
-
-LIMB_BITS = 36
-LIMB_ROWS = 1 << 17
-"""Sums of so many whole numbers of a limb's bits are exact in float64."""
-
-
-def limb_sums(x: Floats, bits: int, limbs: int) -> list[int]:
-    """Cut values below 2**bits into limbs and sum these, the highest first; of `LIMB_ROWS` values at most.
-
-    Limbs are whole numbers, the last one rounded, so that their sums are exact in any order.
-    """
-    if _kernel is not None:
-        return list(_kernel.limb_sums(np.ascontiguousarray(x), bits, limbs))
-    left, found = x * 2.0 ** (LIMB_BITS - bits), []
-    for _ in range(limbs):
-        limb = np.rint(left)
-        found.append(int(limb.sum()))
-        left = (left - limb) * 2.0**LIMB_BITS
-    return found
-
-
-def limb_sums_of_powers(x: Floats) -> list[list[int]]:
-    """Cut values and their squares as `limb_sums` does, below 2**10 and 2**20, into 3 and 4 limbs.
-
-    Nothing where a value is not below, or where there is no compiled kernel: who asks does it step by step then.
-    """
-    return [] if _kernel is None else [list(sums) for sums in _kernel.limb_sums_of_powers(np.ascontiguousarray(x))]
 
 
 def row_hashes(rows: Rows, most: int) -> tuple[Ints, Ints]:

@@ -18,7 +18,8 @@ import numpy as np
 
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.forecasts import Block
-from ..kernels.rows import Rows, row_sums
+from ..kernels.rows import Rows
+from ..kernels.softmax import row_sums
 from ..theory.coupled import expm1_ratio
 
 KERAS_EPSILON = 1e-7

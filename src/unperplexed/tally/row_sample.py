@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.devices import DeviceRows
-from ..kernels.rows import COARSE, LogitRows, Rows, row_hashes
+from ..kernels.rows import COARSE, Rows, row_hashes
+from ..kernels.softmax import LogitRows
 
 ROOM = 1 << 16
 """So many probabilities are kept, of whole rows."""
