@@ -139,4 +139,64 @@ def test_drift_of_several_classes_reads_tallies_too(tmp_path, capsys):
         p = rng.dirichlet([1, 2, 3], 50)
         Tally.of(rng.integers(0, 3, 50), p).save(tmp_path / f"day{at:02}.tally")
     assert main(["monitor", str(tmp_path / "*.tally"), "--drift"]) == 0
-    assert "No change of the predictions in 12 periods" in capsys.readouterr().out
+    assert "Too few periods to tell: 12" in capsys.readouterr().out
+
+
+def written(path, days, predictions):
+    lines = [f"2026-03-{at + 1:02},,{p}" for at in range(days) for p in predictions(at)]
+    path.write_text("\n".join(["date,rain,p", *lines]))
+    return ["monitor", str(path), "--prob", "p", "--time", "date", "--drift"]
+
+
+def test_days_of_a_file_with_equal_predictions_are_no_twins(tmp_path, capsys):
+    """A climatology says the same every day; so may outcomes, and predictions of 0 and 1 in other numbers."""
+    call = written(tmp_path / "p.csv", 20, lambda _: [0.3] * 60)
+    assert main(call) == 0
+    assert "No change of the predictions in 20 periods" in capsys.readouterr().out
+    (tmp_path / "y.csv").write_text((tmp_path / "p.csv").read_text().replace(",,", ",0,"))
+    assert main(["monitor", str(tmp_path / "y.csv"), "--truth", "rain", *call[2:-1]]) in (0, 1)
+    assert main(written(tmp_path / "q.csv", 3, lambda at: [1] * (10 + at) + [0] * (50 - at))) == 0
+    assert "a change from one to the other is not seen" in " ".join(capsys.readouterr().out.split())
+
+
+def test_too_few_periods_are_told_and_the_number_that_suffices_holds(tmp_path, capsys):
+    rng = np.random.default_rng(6)
+    for days, code in ((1, 0), (14, 0), (17, 1)):
+        start = days // 2 if days > 1 else 9
+        call = written(tmp_path / "p.csv", days, lambda at, s=start: expit(rng.normal(3 * (at >= s), 1, 40)).round(4))
+        assert main([*call, "--json", "-"]) == code
+        found = json.loads(capsys.readouterr().out)
+        assert (found["too_few"], found["enough_periods"]) == (not code, 17)
+        main(call)
+        assert ("seen only from 17 periods on" in " ".join(capsys.readouterr().out.split())) is not code
+
+
+def test_drift_reads_a_history_with_outcomes_and_leaves_it_as_it_is(rain, tmp_path, capsys):
+    kept, later = tmp_path / "h.json", ["--where", "date >= '2026-02-01'"]
+    monitored(rain, "--history", str(kept), "--where", "date < '2026-02-01'", "-q")
+    before, call = kept.read_bytes(), ["monitor", str(rain), "--prob", "p", "--time", "date", "--drift"]
+    capsys.readouterr()
+    main([*call, *later, "--history", str(kept), "--json", "-"])
+    said = capsys.readouterr()
+    assert "is read and not written" in said.err
+    assert kept.read_bytes() == before
+    main([*call, "--json", "-"])
+    assert json.loads(said.out) == json.loads(capsys.readouterr().out)
+    main([*call, "--where", "date < '2026-01-20'", "--history", str(tmp_path / "p.json"), "-q"])
+    assert monitored(rain, "--where", "date >= '2026-01-20'", "--history", str(tmp_path / "p.json")) == 2
+    assert "take drift (--drift)" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["monitor", "--history", str(kept), "--drift"])
+    assert "name the file of its last period again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("jobs", "code", "said"), [("1", 0, ""), ("2", 2, "leave out --jobs"), ("0", 2, "--jobs")])
+def test_threads_of_periods(predicted, capsys, jobs, code, said):
+    call = ["monitor", str(predicted), "--prob", "p", "--time", "date", "--drift", "--where", "date < '2026-01-09'"]
+    assert main([*call, "--jobs", jobs]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_outcomes_that_are_empty_name_drift(predicted, capsys):
+    assert monitored(predicted) == 2
+    assert "--drift" in capsys.readouterr().err

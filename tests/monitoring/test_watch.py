@@ -1,11 +1,15 @@
 """Monitoring: what broke is found, dated, named and kept, and what has not broken is left alone."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import binom
 
 from unperplexed import InputError, Tallies, Tally
 from unperplexed.monitoring import History, monitor
+from unperplexed.monitoring.event_counts import EventCounts
 
 
 def day(rng, rows=300, bias=0.0, slope=1.0, shock=0.0):
@@ -203,8 +207,21 @@ def test_periods_out_of_order_and_counted_twice_are_refused():
         history.after("2026-03-01", day(rng, 100))
     with pytest.raises(InputError, match="the order of such dates is not known"):
         History.of({"01.03.2026": day(rng, 100)})
-    with pytest.raises(InputError, match="b: the same forecasts as those of a"):
-        History.of(dict.fromkeys("ab", day(rng, 100)))
+    twice = day(rng, 100)
+    with pytest.raises(InputError, match="b: the same forecasts and outcomes as those of a"):
+        History.of(dict.fromkeys("ab", twice))
+    with pytest.raises(InputError, match="b: the same forecasts and outcomes as those of a"):
+        History.of({"a": twice}).then(History.of({"b": twice}))
+    alike = Tally.of([1] * 30 + [0] * 70, [0.3] * 100)  # a climatology, by chance with as many events
+    assert History.of(dict.fromkeys("ab", alike)).names == ("a", "b")
+    assert History.of({"a": twice}).without_outcomes().then(History.of({"b": twice}).without_outcomes()).n_rows == 200
+
+
+def test_the_chance_of_equal_outcomes_is_bounded():
+    for n, p in ((1, 0.5), (1, 0.01), (20, 0.3), (1000, 0.001), (1000, 0.4)):
+        cell = EventCounts(np.array([p]), np.array([float(n)]), np.zeros(1))
+        same = (binom.pmf(np.arange(n + 1), n, p) ** 2).sum()
+        assert math.log(same) < cell.log_chance_of_same() < math.log(same) / 3
 
 
 def test_weights_other_classes_and_nothing_are_refused():

@@ -58,6 +58,15 @@ def test_the_change_is_measured_in_log_odds():
     assert alarm.rows_a_period == (300, 300)
 
 
+def test_what_to_do_names_the_whole_range_of_the_beginning():
+    found = drift(days(3, lambda s: s + 0.3))
+    low, *_, high = found.alarm.probable
+    assert low != high
+    assert f"Look for what changed between {low} and {high}, most probably in {found.alarm.began}" in " ".join(
+        str(found).split()
+    )
+
+
 def test_outcomes_do_not_count():
     """Broken calibration is not seen, and tallies give what their predictions alone give."""
     rng = np.random.default_rng(4)

@@ -55,7 +55,9 @@ def test_rows_that_are_known():
     """Literally, since the tables are made from what they are held against."""
     assert "| `-q`, `--quiet` | all commands: print nothing but errors, and JSON if asked for |" in PAGE
     assert "| `--cost-fp COST` | cost of a false positive, in any unit |" in PAGE
-    assert "| `--jobs N` | number of threads that count; -1: one for each processor (default: 1) |" in PAGE
+    assert (
+        "| `--jobs N` | number of threads that count; -1: one for each processor, -2: one less (default: 1) |" in PAGE
+    )
     assert "| `--folds K` | number of cross-validation folds (default: 5) |" in PAGE
     assert "For `pool`." in PAGE
     assert "For all commands but `lm`, `merge`, `show`, `explain`, `demo`" in PAGE

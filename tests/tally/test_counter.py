@@ -56,7 +56,7 @@ def test_errors_name_all_rows(rng):
             Tally.of(y, p, labels=range(200), n_jobs=n_jobs)
         messages.append(str(refused.value))
     assert messages[0] == messages[1]
-    with pytest.raises(InputError, match="n_jobs: expected how many threads"):
+    with pytest.raises(InputError, match="n_jobs .--jobs.: expected how many threads"):
         Tally.of(y, p, n_jobs=0)
     with pytest.raises(InputError, match="n_jobs"):
         assess(Tally.of([1], [0.5]), n_jobs=2)

@@ -24,6 +24,7 @@ from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
+from ..tally.counter import jobs_of
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
@@ -354,7 +355,7 @@ def assess_by(
     1.0
     """
     refuse_unknown("assess_by", options, signature(assess).parameters)
-    if options.pop("n_jobs", None) is not None:
+    if jobs_of(options.pop("n_jobs", None)) != 1:
         raise InputError("n_jobs: groups are counted by one thread; leave it out.")
     check_choice("sort", sort, get_args(Sort))
     reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}

@@ -13,6 +13,7 @@ from ..forecasts.forecasts import Forecasts
 from ..sources.map_reduce import as_tallies
 from ..sources.readers.formats import matching
 from ..tally.class_sums import MOST_CLASSES
+from ..tally.counter import jobs_of
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Tally
 from .advice import remedy_command
@@ -129,8 +130,8 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
             f"{tallies[0]}: --by needs rows, and those of a tally are counted without groups; give the file that they"
             " came from."
         )
-    if arguments.jobs is not None:
-        raise InputError("--jobs: groups are counted by one thread; leave it out, or leave out --by.")
+    if jobs_of(arguments.jobs) != 1:
+        raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
     counting = counting | {"most_groups": arguments.most_groups}
     change = recalibration_of(arguments, names) if hasattr(arguments, "recalibration") else None
     try:

@@ -70,10 +70,10 @@ def monitor(arguments: argparse.Namespace) -> int:
     check_outputs(a)
     if a.drift:
         _refuse_observed(a)
-    history = _history(a)
+    history, kept = _history(a)
     found = _watched(a, history)
     outputs = figure_bytes(a.plot, found.plot, found.plot_size) | report_bytes(a, found)
-    if a.history is not None:
+    if kept:
         outputs[a.history] = history.to_bytes()
     write_outputs(a, found.to_json, text_of(a, found), outputs)
     return 0 if found else ALARM
@@ -98,15 +98,24 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
     return watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
 
 
-def _history(a: argparse.Namespace) -> History:
+def _history(a: argparse.Namespace) -> tuple[History, bool]:
+    """Read all periods; also say whether the history's file is written: it never loses outcomes."""
     from ..monitoring.history import History
     from ..sources.readers.formats import matching
     from .counting import tally_names
+    from .outputs import sayer
 
     known = History.load(a.history) if a.history is not None and a.history.exists() else History()
     names = matching(a.files)
     tallies = tally_names(names, a)
-    return known.then(_of_tallies(a, names, tallies) if tallies else _of_rows(a))
+    new = _of_tallies(a, names, tallies) if tallies else _of_rows(a)
+    if a.drift and known.periods and known.outcomes != new.outcomes:
+        if known.outcomes:
+            sayer(a)(
+                f"{a.history} holds outcomes, so it is read and not written: add the new periods once they have theirs"
+            )
+        return known.without_outcomes().then(new.without_outcomes()), not known.outcomes
+    return known.then(new), a.history is not None
 
 
 def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> History:
@@ -136,16 +145,18 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
 
 def _of_rows(a: argparse.Namespace) -> History:
     from .._lib.errors import InputError
-    from ..forecasts.group_keys import in_order
     from ..monitoring.history import History
-    from ..monitoring.predictions import Predictions
     from .assessing import tallies_of
 
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
     timed = f"{a.time}:{EVERY[a.every]}" if a.every else a.time
     again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": _MOST_GROUPS})
-    if not a.drift:
+    if a.drift:
+        return History.of(tallies_of(again, {"parts": ["classes"], "diagnosed": 0})).without_outcomes()
+    try:
         return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
-    tallies = tallies_of(again, {"parts": ["classes"], "diagnosed": 0})
-    return History.of({key: Predictions(tallies[key]) for key in in_order(list(tallies))})
+    except InputError as error:
+        if ": no label in " not in str(error):
+            raise
+        raise InputError(f"{error} Predictions without outcomes are tested by --drift.") from None

@@ -130,7 +130,12 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         default="local",
         help="count in this process (local), or on the workers of an engine (default: %(default)s)",
     )
-    add("--jobs", type=int, metavar="N", help="number of threads that count; -1: one for each processor (default: 1)")
+    add(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads that count; -1: one for each processor, -2: one less (default: 1)",
+    )
     add(
         "--scheduler",
         metavar="ADDRESS",

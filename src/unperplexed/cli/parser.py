@@ -277,6 +277,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if "FILE" in message:
             message += " (FILE comes first: --truth, --prob and --pair take all the words that follow them)"
+            if "--history" in self._option_string_actions:
+                message += "; to see a history as it is, name the file of its last period again"
         self.exit(2, f"{self.prog}: {printable(message)}\nusage: see {self.prog} --help\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import MINUS, between, count, evidence_text, number, share
 from ..report.result import Naming
 from .describe_over_time import (
+    began_text,
     chart_over_time,
     evidence_chart,
     groups_tables,
@@ -63,6 +65,8 @@ def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
 
 
 def _headline(m: Drift) -> str:
+    if m.too_few:
+        return f"Too few periods to tell: {count(len(m.periods))}"
     if m.alarm is None:
         return f"No change of the predictions in {number_of(len(m.periods), 'period')}"
     return f"The predictions changed: most probably in {m.alarm.began}{range_text(m.alarm)}"
@@ -71,7 +75,8 @@ def _headline(m: Drift) -> str:
 def _lead(m: Drift) -> str:
     if m.alarm is None:
         now = evidence_text(float(m.log_evidence[-1]))
-        return f"Evidence of a change: {now} to 1; the alarm is at {limit_text(m)} to 1. {_WEAKER}."
+        few = f"Even a clear change halfway is seen only from {m.enough_periods} periods on. " if m.too_few else ""
+        return f"{few}Evidence of a change: {now} to 1; the alarm is at {limit_text(m)} to 1. {_WEAKER}."
     what, groups = _what(m.alarm), groups_text(m.alarm)
     return f"{groups}: {what[:1].lower()}{what[1:]}. {_WEAKER}." if groups else f"{what}. {_WEAKER}."
 
@@ -118,13 +123,18 @@ def _actions(m: Drift) -> Iterator[Action]:
     )
     yield Action(
         "What to do",
-        f"Look for what changed in {a.began}: the cases, a season, or the model's inputs. Monitor calibration once"
+        f"Look for what changed {began_text(a)}: the cases, a season, or the model's inputs. Monitor calibration once"
         " outcomes are known. If the change is intended, begin a new watch with its first period (--since).",
         "Next",
     )
 
 
 def _warnings(m: Drift) -> Iterator[str]:
+    if all(math.isnan(each.mean) for each in m.points):
+        yield (
+            "all predictions are exactly 0 or 1. How many there are is tested, but not how many of them are 1: a change"
+            " from one to the other is not seen."
+        )
     correlation, p = m.resemblance
     if correlation > _RESEMBLING[0] and p < _RESEMBLING[1]:
         yield (

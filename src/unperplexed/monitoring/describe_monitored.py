@@ -15,6 +15,7 @@ from ..report.numbers import between, count, evidence_text, number, share
 from ..report.result import Naming
 from ..statistics.intervals import Interval
 from .describe_over_time import (
+    began_text,
     chart_over_time,
     evidence_chart,
     groups_tables,
@@ -159,7 +160,7 @@ def _next(m: Monitored, a: Alarm) -> str:
             "Repeat this with periods as the units (--units periods): rows of a period may share a shock, such as the"
             " weather of a day."
         )
-    change = f"Look for what changed in the model or its inputs in {a.began}. "
+    change = f"Look for what changed in the model or its inputs {began_text(a)}. "
     these = "these forecasts" if a.began == m.periods[0] else f"the forecasts since {a.began}"
     return (
         f"{'' if a.began == m.periods[0] else change}Recalibrate the model on {these} or fit it anew, and begin a new"

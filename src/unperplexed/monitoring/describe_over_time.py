@@ -41,6 +41,13 @@ def range_text(a: Began) -> str:
     return f" (95% range {a.probable[0]} to {a.probable[-1]})"
 
 
+def began_text(a: Began) -> str:
+    """Say where to look for what changed."""
+    if len(a.probable) == 1:
+        return f"in {a.began}"
+    return f"between {a.probable[0]} and {a.probable[-1]}, most probably in {a.began}"
+
+
 def when_text(a: Began) -> str:
     """Say when the alarm came, and when it began."""
     many = len(a.probable)

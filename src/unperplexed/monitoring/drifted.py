@@ -80,6 +80,10 @@ class Drift(ReadOnlyArrays, JsonResult):
     resemblance: tuple[float, float]
     """Rank correlation of the mean log-odds of successive periods, without the change itself, and its p-value; if it is
     clearly above 0, periods are not exchangeable and alarms may be false."""
+    enough_periods: int
+    """From so many periods on a clear change halfway is seen."""
+    too_few: bool
+    """Whether there are fewer periods and no alarm: then that there is none says nothing."""
     n_rows: int
     labels: tuple[Label | None, ...]
     version: str = __version__

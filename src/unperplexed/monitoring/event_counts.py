@@ -70,6 +70,15 @@ class EventCounts(NamedTuple):
         """The same predictions, without outcomes."""
         return self._replace(positive=np.full_like(self.positive, np.nan), certain_and_wrong=0.0)
 
+    def log_chance_of_same(self) -> float:
+        """Bound the logarithm of the probability that outcomes of the same predictions are counted the same again.
+
+        For binomial counts of variance v it is at most 1 / sqrt(1 + 4 v) in a cell; 0 for unknown outcomes.
+        """
+        if np.isnan(self.positive).any():
+            return 0.0
+        return -0.5 * float(np.log1p(4 * self.total * self.p * (1 - self.p)).sum())
+
     def same(self, other: EventCounts) -> bool:
         """Whether both counted the same."""
         return self.p.size == other.p.size and all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -51,11 +52,6 @@ class Period:
         """Number of forecasts."""
         return sum(events[0].rows for events in self.groups.values())
 
-    @property
-    def tells(self) -> bool:
-        """Whether no other period has the same counts by chance: where predictions have few values, many days have."""
-        return self.rows >= _TWINS and sum(events[0].p.size for events in self.groups.values()) >= _VALUES
-
     def same(self, other: Period) -> bool:
         """Whether both counted the same."""
         return self.groups.keys() == other.groups.keys() and all(
@@ -67,6 +63,13 @@ class Period:
     def events(self) -> Events:
         """Count all groups together; cells stay apart."""
         return tuple(EventCounts.together(parts) for parts in zip(*self.groups.values(), strict=True))
+
+    def twin_of(self, other: Period) -> bool:
+        """Whether both are surely the same rows: outcomes that are known and would hardly coincide.
+
+        Predictions may well be the same again, such as those of a climatology.
+        """
+        return self.events()[0].log_chance_of_same() < math.log(_CHANCE) and self.same(other)
 
 
 @dataclass(frozen=True)
@@ -126,9 +129,9 @@ class History:
             if named in groups:
                 raise InputError(f"by (--by): two groups have the same name, {named!r}. Rename one of them.")
             groups[named] = tallies[key]
-        found = cls()
+        found, of_rows = cls(), isinstance(tallies, Tallies)  # rows that were read once are not counted twice
         for name, groups in by_period.items():
-            found = found.after(name, groups)
+            found = found._after(name, groups, () if of_rows else found.periods)
         return found
 
     @property
@@ -168,6 +171,15 @@ class History:
             For a period that is there already and was counted differently or has days of another one, for weighted
             rows, and for other classes, data or models.
         """
+        return self._after(name, tally, self.periods)
+
+    def _after(
+        self,
+        name: str,
+        tally: Tally | Predictions | Mapping[str, Tally | Predictions],
+        apart: tuple[Period, ...],
+    ) -> History:
+        """Add the next period, which was counted apart from some of those before."""
         given = dict(tally) if isinstance(tally, Mapping) else {WHOLE: tally}
         kept = {group: each for group, each in given.items() if each.n_rows}
         if not kept:
@@ -186,18 +198,21 @@ class History:
         if len({len(events) for events in period.groups.values()}) > 1:
             raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
         return replace(self, labels=labels, tags=tags, outcomes=outcomes)._with(
-            period, any(each.grouped for each in groups.values())
+            period, any(each.grouped for each in groups.values()), apart
         )
 
-    def _with(self, period: Period, clustered: bool) -> History:
+    def _with(self, period: Period, clustered: bool, apart: tuple[Period, ...]) -> History:
         name = period.name
         at = self._place(name)
         if at is not None:
             return self._again(at, period)
         _check_order(self.names[-1:], name)
-        twin = next((each for each in self.periods if period.tells and each.same(period)), None)
+        twin = next((each for each in apart if period.twin_of(each)), None)
         if twin is not None:
-            raise InputError(f"{name}: the same forecasts as those of {twin.name}. Each has its own.")
+            raise InputError(
+                f"{name}: the same forecasts and outcomes as those of {twin.name}. Leave out the one that was counted"
+                " under a wrong name."
+            )
         if self.periods and (WHOLE in period.groups) != (WHOLE in self.periods[0].groups):
             raise InputError(f"{name}: some periods have groups and others have none. Count all of them alike.")
         if self.periods and len(self.periods[0].events()) != len(period.events()):
@@ -229,8 +244,16 @@ class History:
         tags = _common_tags(other.names[0], self.tags, other.tags)
         found = replace(self, labels=common_labels(self.labels, other.labels), tags=tags)
         for period in other.periods:
-            found = found._with(period, other.clustered)
+            found = found._with(period, other.clustered, self.periods)
         return found
+
+    def without_outcomes(self) -> History:
+        """Keep the predictions alone, which `drift` reads."""
+        periods = (
+            replace(each, groups={name: tuple(e.unobserved() for e in of) for name, of in each.groups.items()})
+            for each in self.periods
+        )
+        return replace(self, periods=tuple(periods), outcomes=False)
 
     def since(self, name: str) -> History:
         """Leave out the periods before one of them: a new watch begins there."""
@@ -282,11 +305,12 @@ class History:
         return made_of_file(path, "history", _history_of)
 
 
-_TWINS, _VALUES = 50, 12
-"""Two periods of so many forecasts in so many cells that are all the same are one that was counted twice."""
+_CHANCE = 1e-6
+"""Probability of equal outcomes, given the predictions, below which two periods are one that was counted twice."""
 
 _MIXED = (
-    "some periods have outcomes, others have none. Keep two histories: drift reads both, monitor the one with outcomes."
+    "some periods have outcomes, others have none, and monitor needs them. To test the predictions of all of them, take"
+    " drift (--drift) and leave the outcomes out (without_outcomes() in Python)."
 )
 
 _UNKNOWN = ("positive", "certain_and_wrong")

@@ -19,7 +19,7 @@ MEASURES = ("mean", "spread", "shares")
 MEASURE_WEIGHTS: Floats = np.array([0.4, 0.3, 0.3])
 """Shares of the bet on them."""
 
-_FIRST = 7
+FIRST = 7
 """Periods whose shares are the usual ones: a week of days."""
 
 _MOST_BINS = 12
@@ -136,7 +136,7 @@ def _counted(edges: Floats, counts: EventCounts) -> Floats:
 
 def usual_shares(series: Sequence[EventCounts | None]) -> tuple[Shares, int]:
     """Make bins of the first periods that have predictions; also say how many periods are over by then."""
-    there = [at for at, each in enumerate(series) if each is not None and each.rows][:_FIRST]
+    there = [at for at, each in enumerate(series) if each is not None and each.rows][:FIRST]
     return Shares.of([each for at in there if (each := series[at]) is not None]), there[-1] + 1
 
 

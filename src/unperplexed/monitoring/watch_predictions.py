@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,10 +23,11 @@ from .alarms import entered, last_episode, named_groups, of_groups_together, tog
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
 from .history import Events, History
-from .measures import MEASURE_WEIGHTS, MEASURES, measured, summaries, summary_of, usual_shares
+from .measures import FIRST, MEASURE_WEIGHTS, MEASURES, measured, summaries, summary_of, usual_shares
 from .naming import event_name
 from .predictions import Predictions
 
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _AS_CLEAR = 3.0
 """Logarithms of evidence by which changes differ that are equally clear."""
 
@@ -50,7 +53,8 @@ def drift(
     -------
     Drift
         ``alarm`` (None, or the last one with ``period``, ``began``, ``probable``, ``measure``, ``groups``),
-        ``log_evidence`` after each period, ``points`` (mean and spread over time), ``plot()``, ``report()``.
+        ``too_few`` (no alarm says nothing: a change is seen from ``enough_periods`` on), ``log_evidence`` after each
+        period, ``points`` (mean and spread over time), ``plot()``, ``report()``.
 
     Raises
     ------
@@ -91,6 +95,7 @@ def drift(
     alarm = _alarm(watched, evidence, of_groups, whole, limit)
     breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
     points = summaries(first)
+    enough = enough_periods(level, by_mean=any(not math.isnan(each.mean) for each in points))
     return Drift(
         periods=watched.names,
         log_evidence=evidence,
@@ -99,9 +104,33 @@ def drift(
         points=tuple(DriftPoint(name, *each) for name, each in zip(watched.names, points, strict=True)),
         groups={name: float(each.max()) for name, each in of_groups.items()},
         resemblance=_resemblance(np.array([each.log_odds for each in points]), breaks),
+        enough_periods=enough,
+        too_few=alarm is None and len(watched.periods) < enough,
         n_rows=watched.n_rows,
         labels=watched.labels,
     )
+
+
+@cache
+def enough_periods(level: float, *, by_mean: bool = True) -> int:
+    """Count the periods after which a clear change halfway raises an alarm.
+
+    The change is one of the mean alone (else of the shares in bins alone): all numbers since are above all before.
+    """
+    measure = 0 if by_mean else -1
+
+    def evidence(periods: int) -> float:
+        at = np.arange(float(periods))
+        values = at * _GOLDEN % 1 + (at >= periods // 2)  # in no order, before and since
+        if not by_mean:
+            values[:FIRST] = np.nan
+        found = rank_evidence(values[None], upward_only=not by_mean).log_evidence[0, -1]
+        return float(found) + math.log(MEASURE_WEIGHTS[measure])
+
+    limit, most = -math.log(level), 16
+    while evidence(most) < limit:
+        most *= 2
+    return bisect_left(range(most), limit, lo=1, key=evidence)
 
 
 class _Weighed(NamedTuple):

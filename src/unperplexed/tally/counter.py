@@ -274,7 +274,7 @@ def jobs_of(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise InputError(f"n_jobs: expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
+        raise InputError(f"n_jobs (--jobs): expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
     if n_jobs > 0:
         return int(n_jobs)
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

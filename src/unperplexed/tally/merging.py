@@ -40,11 +40,11 @@ def common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> t
     """Labels of both parts, each of which may not know all of them."""
     if len(a) != len(b):
         raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")
-    for x, y in zip(a, b, strict=True):
+    for column, (x, y) in enumerate(zip(a, b, strict=True), 1):
         if x is not None and y is not None and x != y:
             raise InputError(
-                f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column. Count both"
-                " anew with the same labels (--labels)."
+                f"tallies of different classes do not add up: {x!r} and {y!r} both name class {column}."
+                " Count both anew with the same labels in the same order (--labels)."
             )
     # True is 1, but prints otherwise: of the two the number stands, whichever part comes first.
     return tuple(y if x is None or (isinstance(x, bool) and y is not None) else x for x, y in zip(a, b, strict=True))
