@@ -10,7 +10,6 @@ from functools import cached_property
 from .._lib.formatting import confidence_interval, p_value_text, short_name
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
-from ..calibration.diagnosis.words import term
 from ..pairing.describe_skill import skill_blocks
 from ..report.commands import lookup
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
@@ -55,6 +54,7 @@ from .describe_words import (
     remarks,
     rows_text,
     settings_text,
+    terms_of,
     wrong_predictions,
 )
 from .familiar import FamiliarMetrics
@@ -118,7 +118,7 @@ class Described:
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
-            further=lookup(map(term, a.diagnosis.findings)),
+            further=lookup(terms_of(a)),
             metrics=[
                 *key_metrics(self.event, self.familiar),
                 *further_scores(a),
@@ -332,7 +332,7 @@ class Described:
             blocks += [Prose(line, quiet=True) for line in others if line]
             from ..report.explanations import folded
 
-            blocks += folded(map(term, d.findings))
+            blocks += folded(terms_of(self.a))
             return Section("findings", "Findings, costliest first", blocks, "Findings")
         tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
         table = detectable_table(d, bias_in_points(self.event))
