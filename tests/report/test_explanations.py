@@ -108,6 +108,23 @@ def test_groups_whose_errors_cancel_are_explained():
     assert re.search("^More    unperplexed explain .*groups$", str(found), re.MULTILINE)
 
 
+def test_where_only_groups_are_miscalibrated_nothing_says_to_leave_the_probabilities_alone():
+    rng = np.random.default_rng(0)
+    half, odds = np.arange(4000) % 2, rng.normal(0, 0.5, 4000)
+    y = rng.random(4000) < 1 / (1 + np.exp(-odds))
+    p = 1 / (1 + np.exp(-(odds * 0.5 + np.where(half, 0.25, -0.25))))
+    found = assess_by(y, p, by={"region": np.where(half, "north", "south")}, resamples=0)
+    assert not found.whole.diagnosis.findings
+    shown, page = " ".join(str(found).split()), found.to_html()
+    assert "over all rows, but 2 of 2 groups by region are miscalibrated" in shown.partition("Next")[0]
+    assert "Next Fit a map for each group" in shown
+    assert "no reason to change" not in shown + page
+    assert page.count("<summary>Groups with errors of their own:") == 1
+    calibrated = assess_by(y, 1 / (1 + np.exp(-odds)), by={"region": half}, resamples=0)
+    assert "no reason to change" in str(calibrated)
+    assert "Groups with errors of their own" not in calibrated.to_html()
+
+
 def test_texts_are_plain_sentences():
     assert len(EXPLAINED) > 20
     for each in EXPLAINED:
