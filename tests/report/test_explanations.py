@@ -96,6 +96,7 @@ def test_predictions_without_information_are_not_only_overconfident(signal):
     assert found.diagnosis.errors == ("confidence",)
     more = "overconfident" if signal else "overconfident uninformative"
     assert f"\nMore    unperplexed explain {more}\n" in str(found)
+    assert ("Look at the predictors first" in " ".join(str(found).split())) == (not signal)
     assert ("<summary>Uninformative predictions:" in found.to_html()) == (not signal)
 
 

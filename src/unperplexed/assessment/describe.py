@@ -10,6 +10,7 @@ from functools import cached_property
 from .._lib.formatting import confidence_interval, p_value_text, short_name
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
+from ..calibration.diagnosis.words import terms
 from ..pairing.describe_skill import skill_blocks
 from ..report.commands import lookup
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
@@ -321,6 +322,8 @@ class Described:
             return remedies_text(self.parts.remedies)
         gain, *rest = (line for line in remedy.lines() if not line.startswith(" "))
         advice = [gain, HELD_OUT] if remedy.significant else [remedies_text(self.parts.remedies), gain]
+        if remedy.significant and "uninformative" in terms(self.a.diagnosis):
+            rest.append("Look at the predictors first: a calibration slope of 0 is possible, that is, no information.")
         return " ".join([*advice, *rest])
 
     def _remedy_command(self, recalibrate: str) -> Code | None:

@@ -75,10 +75,9 @@ def explain(term: str) -> Explanation:
     inverse) above 1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
-    Try     Recalibrate with the assessment's command (for this error alone:
-            --method temperature); stop training earlier. Slope about 0: the
-            predictions carry no information; do not recalibrate, look at the
-            predictors.
+    Try     Recalibrate with the printed command (for this error alone: --method
+            temperature); stop training earlier. Slope about 0: the predictions
+            carry no information; do not recalibrate, look at the predictors.
     Check   Slope near 1.
     More    unperplexed explain recalibration-map uninformative-predictions
     """
