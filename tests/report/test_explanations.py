@@ -11,7 +11,7 @@ from unperplexed import InputError, assess, assess_by, explain
 from unperplexed.calibration import Finding
 from unperplexed.cli.parser import main
 from unperplexed.recalibration.fitting import METHODS
-from unperplexed.report.explanations import _groups, terms_document
+from unperplexed.report.explanations import _SYNONYMS, _groups, terms_document
 from unperplexed.report.terminal import text
 
 EXPLAINED = [each for group in _groups().values() for each in group.values()]
@@ -77,6 +77,29 @@ def test_several_findings_are_named_in_one_command():
     assert [explain(term) for term in line.split()] == [each.explanation for each in found.diagnosis.findings]
 
 
+def test_what_the_named_errors_leave_is_explained():
+    y, p = binary(1.0, n=20000)
+    found = assess(y, np.where((p > 0.2) & (p < 0.3), p + 0.3, 0.9 * p), resamples=0)
+    assert found.diagnosis.findings
+    assert found.diagnosis.rest_p_value < 0.01
+    assert re.search(r"^More    unperplexed explain .*\bmiscalibrated\b", str(found), re.MULTILINE)
+    assert re.search(r"^More    unperplexed explain .*\bmiscalibrated\b", found.diagnosis.to_text(), re.MULTILINE)
+    assert "<summary>Miscalibrated in a way that has no name:" in found.to_html()
+
+
+@pytest.mark.parametrize("signal", [0, 1])
+def test_predictions_without_information_are_not_only_overconfident(signal):
+    rng = np.random.default_rng(2)
+    odds = rng.normal(0, 2, 2000)
+    y = rng.random(2000) < 1 / (1 + np.exp(-0.5 * signal * odds))
+    found = assess(y, 1 / (1 + np.exp(-odds)), resamples=0)
+    assert found.diagnosis.errors == ("confidence",)
+    more = "overconfident" if signal else "overconfident uninformative"
+    assert f"\nMore    unperplexed explain {more}\n" in str(found)
+    assert ("Look at the predictors first" in " ".join(str(found).split())) == (not signal)
+    assert ("<summary>Uninformative predictions:" in found.to_html()) == (not signal)
+
+
 def test_groups_whose_errors_cancel_are_explained():
     half = np.arange(2000) % 2
     y = np.random.default_rng(0).permutation(half)
@@ -84,6 +107,23 @@ def test_groups_whose_errors_cancel_are_explained():
     found = assess_by(y, p, by={"region": np.where(half, "north", "south")}, resamples=0)
     assert str(found).count("\nMore    unperplexed explain ") == 1
     assert re.search("^More    unperplexed explain .*groups$", str(found), re.MULTILINE)
+
+
+def test_where_only_groups_are_miscalibrated_nothing_says_to_leave_the_probabilities_alone():
+    rng = np.random.default_rng(0)
+    half, odds = np.arange(4000) % 2, rng.normal(0, 0.5, 4000)
+    y = rng.random(4000) < 1 / (1 + np.exp(-odds))
+    p = 1 / (1 + np.exp(-(odds * 0.5 + np.where(half, 0.25, -0.25))))
+    found = assess_by(y, p, by={"region": np.where(half, "north", "south")}, resamples=0)
+    assert not found.whole.diagnosis.findings
+    shown, page = " ".join(str(found).split()), found.to_html()
+    assert "over all rows, but 2 of 2 groups by region are miscalibrated" in shown.partition("Next")[0]
+    assert "Next Fit a map for each group" in shown
+    assert "no reason to change" not in shown + page
+    assert page.count("<summary>Groups with errors of their own:") == 1
+    calibrated = assess_by(y, 1 / (1 + np.exp(-odds)), by={"region": half}, resamples=0)
+    assert "no reason to change" in str(calibrated)
+    assert "Groups with errors of their own" not in calibrated.to_html()
 
 
 def test_texts_are_plain_sentences():
@@ -112,11 +152,35 @@ def test_a_term_is_found_by_its_name_or_by_a_word_that_no_other_has():
 
 
 @pytest.mark.parametrize(
+    ("word", "term"),
+    [
+        ("group", "Groups with errors of their own"),
+        ("extreme", "Extremes overstated or understated"),
+        ("overconfidence", "Overconfident"),
+        ("asymmetry", "Asymmetric"),
+        ("skills", "Skill"),
+        ("remedy", "Recalibration map"),
+        ("temperature", "Calibration slope"),
+        ("certainty", "Certain and wrong"),
+    ],
+)
+def test_a_term_is_found_by_another_form_of_it_and_by_a_synonym(word, term):
+    assert explain(word).term == term
+
+
+def test_synonyms_mean_terms_and_are_none_themselves():
+    names = {each.term for each in EXPLAINED}
+    for word, meant in _SYNONYMS.items():
+        assert {*meant} <= names
+        assert word not in {name.casefold() for name in names}
+
+
+@pytest.mark.parametrize(
     ("term", "message"),
     [
         ("overconfidnt", "unknown term 'overconfidnt'; did you mean 'overconfident'"),
-        ("bias", "'biased between classes'"),
-        ("temperature", "unknown term 'temperature'; did you mean 'overconfident', 'underconfident'"),
+        ("bias", "ambiguous term 'bias'; did you mean 'overpredicts or underpredicts', 'biased between classes'"),
+        ("confidence", "ambiguous term 'confidence'; did you mean 'overconfident' or 'underconfident'"),
         ("calibration", "ambiguous term 'calibration'; did you mean 'calibration error (ECE)', 'calibration slope'"),
         ("xyzzy", "unknown term 'xyzzy'. unperplexed explain, without a term, lists all."),
         ("", "unknown term ''"),
@@ -138,7 +202,7 @@ def test_the_command_line_explains_terms_and_lists_them(capsys):
     assert all(each.term.casefold() in listed.casefold() for each in EXPLAINED)
 
 
-@pytest.mark.parametrize("words", [["slop"], ["slope", "nonsense"], [""]])
+@pytest.mark.parametrize("words", [["slopp"], ["slope", "nonsense"], [""]])
 def test_the_command_line_refuses_other_terms_in_one_line(capsys, words):
     assert main(["explain", *words]) == 2
     out, err = capsys.readouterr()

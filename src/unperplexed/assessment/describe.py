@@ -10,7 +10,7 @@ from functools import cached_property
 from .._lib.formatting import confidence_interval, p_value_text, short_name
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
-from ..calibration.diagnosis.words import term
+from ..calibration.diagnosis.words import terms
 from ..pairing.describe_skill import skill_blocks
 from ..report.commands import lookup
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
@@ -55,6 +55,7 @@ from .describe_words import (
     remarks,
     rows_text,
     settings_text,
+    terms_of,
     wrong_predictions,
 )
 from .familiar import FamiliarMetrics
@@ -73,17 +74,21 @@ _LONG_VERDICT = 160
 """Characters of a verdict that the first lines have no room for."""
 
 
-def assessment_document(a: Assessment, naming: Naming, *, brief: bool) -> Document:
-    """Describe an assessment, in full or in brief."""
-    return Described(a).summary(naming) if brief else Described(a).document(naming)
+def assessment_document(
+    a: Assessment, naming: Naming, *, brief: bool, groups: str = "", group_map: str = ""
+) -> Document:
+    """Describe an assessment, in full or in brief; that of all rows with its miscalibrated groups, and their remedy."""
+    described = Described(a, groups, group_map)
+    return described.summary(naming) if brief else described.document(naming)
 
 
 class Described:
     """Makes the document of an assessment."""
 
-    def __init__(self, assessment: Assessment) -> None:
-        """Take the assessment that is described."""
+    def __init__(self, assessment: Assessment, groups: str = "", group_map: str = "") -> None:
+        """Take the assessment, and words for groups of its rows that are miscalibrated and for what mends them."""
         self.a = assessment
+        self.groups, self.group_map = groups, group_map
         self.event = Event(assessment)
         self.parts = diagnosis_parts(assessment.diagnosis, assessment.scores.get("log_loss", math.nan))
 
@@ -97,7 +102,7 @@ class Described:
             facts=" · ".join(filter(None, [name, *self._facts()])),
             headline=self.headline,
             lead=self._lead(),
-            calm=not a.diagnosis.findings,
+            calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
             figure=reliability_chart(self.event),
@@ -115,10 +120,10 @@ class Described:
             facts=": ".join(filter(None, [name, ", ".join(self._facts())])),
             headline=self._verdict() if a.diagnosis.made and self._short else self.headline,
             lead=self._evidence(),
-            calm=not a.diagnosis.findings,
+            calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
-            further=lookup(map(term, a.diagnosis.findings)),
+            further=lookup(terms_of(a)),
             metrics=[
                 *key_metrics(self.event, self.familiar),
                 *further_scores(a),
@@ -174,8 +179,15 @@ class Described:
         a = self.a
         if not a.diagnosis.made:
             return f"Geometric accuracy {number(a.reported.geometric_accuracy)}"
+        if self._in_groups:
+            return f"{a.diagnosis.headline} over all rows, but in groups"
         few = f", but only {a.n_rows:,} rows" if self._few else ""
         return f"{a.diagnosis.headline}{few}"
+
+    @property
+    def _in_groups(self) -> bool:
+        """Whether nothing was found over all rows, but in groups of them."""
+        return bool(self.groups) and self.a.diagnosis.made and not self.a.diagnosis.findings
 
     @property
     def _few(self) -> bool:
@@ -184,6 +196,8 @@ class Described:
 
     def _verdict(self) -> str:
         """Give the verdict, which on few rows is no approval."""
+        if self._in_groups:
+            return f"{self.parts.verdict.removesuffix('.')} over all rows, but {self.groups} miscalibrated."
         return (
             f"{self.parts.verdict.removesuffix('.')}, but so few rows can show only large errors."
             if self._few
@@ -253,8 +267,16 @@ class Described:
         elif d.made:
             against = against_reference(self.event, self.familiar.reference_log_loss)
             shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
-            cost = " ".join(filter(None, ["No cost was detected.", self._alone(), *shown, against]))
+            none = "No cost was detected."
+            if self._in_groups:
+                none = (
+                    f"No cost was detected over all rows, but {self.groups} miscalibrated: errors of groups may cancel."
+                )
+            cost = " ".join(filter(None, [none, self._alone(), *shown, against]))
             yield Action("What it costs", cost, "Cost")
+            if self._in_groups:
+                yield Action("What to do", f"{self.group_map} {HELD_OUT}", "Next")
+                return
             smaller = " and ".join(rows_needed(self.event))
             more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
             yield Action(
@@ -300,6 +322,8 @@ class Described:
             return remedies_text(self.parts.remedies)
         gain, *rest = (line for line in remedy.lines() if not line.startswith(" "))
         advice = [gain, HELD_OUT] if remedy.significant else [remedies_text(self.parts.remedies), gain]
+        if remedy.significant and "uninformative" in terms(self.a.diagnosis):
+            rest.append("Look at the predictors first: a calibration slope of 0 is possible, that is, no information.")
         return " ".join([*advice, *rest])
 
     def _remedy_command(self, recalibrate: str) -> Code | None:
@@ -332,7 +356,7 @@ class Described:
             blocks += [Prose(line, quiet=True) for line in others if line]
             from ..report.explanations import folded
 
-            blocks += folded(map(term, d.findings))
+            blocks += folded(terms_of(self.a))
             return Section("findings", "Findings, costliest first", blocks, "Findings")
         tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
         table = detectable_table(d, bias_in_points(self.event))

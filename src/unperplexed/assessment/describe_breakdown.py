@@ -12,7 +12,6 @@ import numpy as np
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
-from ..calibration.diagnosis.words import term
 from ..forecasts.group_keys import ALL_ROWS, key_text
 from ..pairing.describe_skill import skill_blocks
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
@@ -23,10 +22,10 @@ from ..report.result import Naming
 from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
 from .breakdown import Breakdown, PlotKind
-from .cost_shares import LEVEL
 from .describe import assessment_document
 from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .describe_metrics import KEY_SCORES
+from .describe_words import terms_of
 from .findings_chart import MOST_DRAWN, findings_chart
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import remedy_blocks
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
 
 def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document:
     """Describe all rows, and their groups."""
-    whole = assessment_document(b.whole, naming, brief=brief)
+    groups, one_map = _miscalibrated(b), _map_of_groups(b)
+    whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
     if brief:
         blocks: list[Block] = [
             groups_table(b),
@@ -55,12 +55,15 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
             metrics=(),
             summary=blocks,
             settings="",
-            further=lookup([*map(term, b.whole.diagnosis.findings), *_found_in_groups(b)]),
+            further=lookup([*terms_of(b.whole), *_to_look_up(groups)]),
             more=f"{naming.report or _MORE}: {_SHOWN}",
             warnings=warnings,
         )
+    from ..report.explanations import folded
+
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    sections = [Section("by", title, [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b)], "Groups")]
+    shown = [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b), *folded(_to_look_up(groups))]
+    sections = [Section("by", title, shown, "Groups")]
     if b.skill is not None:
         sections.append(Section("by-skill", f"Skill against {b.skill.baseline}, by group", _skill(b), "Skill"))
     grid = two_way(b)
@@ -187,9 +190,21 @@ def _between_groups(b: Breakdown) -> list[Block]:
     return [Prose(f"{words} The groups differ by no more than chance.")]
 
 
-def _found_in_groups(b: Breakdown) -> list[str]:
-    """Name what to look up where a group is miscalibrated, corrected for the number of groups."""
-    return ["groups"] * any(each.adjusted_p_value < LEVEL for each in b.cost_shares.values())
+def _miscalibrated(b: Breakdown) -> str:
+    """Count the groups that are miscalibrated, corrected for the number of groups, with a verb; "" for none."""
+    found = sum(each.significant for each in b.cost_shares.values())
+    by = ", ".join(map(printable, b.by))
+    return f"{found:,} of {number_of(len(b), 'group')} by {by} {'is' if found == 1 else 'are'}" if found else ""
+
+
+def _map_of_groups(b: Breakdown) -> str:
+    """Say how the errors of groups are mended."""
+    how = " (recalibrate --by; GroupRecalibrator in Python)" if b.whole.source.commands.of_groups(b.by) else ""
+    return f"Fit a map for each group{how}: one map for all rows would fit noise."
+
+
+def _to_look_up(groups: str) -> list[str]:
+    return ["groups"] if groups else []
 
 
 def _drivers(b: Breakdown) -> list[Block]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .._lib.formatting import number_of, printable, short_name
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.result import ROWS
+from ..calibration.diagnosis.words import terms
 from ..report.numbers import between, estimate, figure, number, share
 from ..statistics.intervals import wilson
 from ..statistics.means import t_quantile
@@ -223,6 +224,13 @@ def rows_text(a: Assessment) -> Iterator[str]:
 
 
 _MOST_LISTED = 8
+
+
+def terms_of(a: Assessment) -> list[str]:
+    """Name what to look up about the findings, also where these predictions may carry no information."""
+    found, auc = terms(a.diagnosis), a.metrics.auc if a.diagnosis.findings else None
+    chance = auc is not None and auc.interval.low <= 0.5 <= auc.interval.high
+    return [*found, *(["uninformative"] if chance and "uninformative" not in found else [])]
 
 
 def slope_note(a: Assessment) -> str:

@@ -56,7 +56,7 @@ def explain(term: str) -> Explanation:
     ----------
     term : str
         A metric or finding as an assessment names it, such as "log loss" or "overconfident". A word of the name is
-        enough where no other name has it, such as "slope".
+        enough where no other name has it, such as "slope"; so are other forms of it ("overconfidence") and synonyms.
 
     Returns
     -------
@@ -75,19 +75,54 @@ def explain(term: str) -> Explanation:
     inverse) above 1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
-    Try     Recalibrate with --method temperature; stop training earlier.
+    Try     Recalibrate with the printed command (for this error alone: --method
+            temperature); stop training earlier. Slope about 0: the predictions
+            carry no information; do not recalibrate, look at the predictors.
     Check   Slope near 1.
-    More    unperplexed explain recalibration-map
+    More    unperplexed explain recalibration-map uninformative-predictions
     """
     known = {name: each for group in _groups().values() for name, each in group.items()}
     words = _words(str(term))
     same = [name for name in known if _words(name) == words]
     found = same or [name for name in known if words and {*words} <= {*_words(name)}]
+    found = found or list(_SYNONYMS.get(" ".join(words), ()))
+    found = found or [name for name in known if words and {*map(_stem, words)} <= {*map(_stem, _words(name))}]
     if len(found) != 1:
         near = found or _nearest(words, known)
         also = f"; did you mean {_either([repr(inside(name)) for name in near])}?" if near else "."
         raise InputError(f"{'ambiguous' if found else 'unknown'} term {term!r}{also} {_ALL}")
     return known[found[0]]
+
+
+_EXTREMES, _UNNAMED = "Extremes overstated or understated", "Miscalibrated in a way that has no name"
+_BIASED = ("Overpredicts or underpredicts", "Biased between classes")
+_SYNONYMS = {
+    "remedy": ("Recalibration map",),
+    "temperature": ("Calibration slope",),
+    "cross entropy": ("Log loss",),
+    "logloss": ("Log loss",),
+    "roc": ("AUC",),
+    "discrimination": ("AUC",),
+    "bias": (*_BIASED, "Calibration intercept"),
+    "confidence": ("Overconfident", "Underconfident"),
+    "tail": (_EXTREMES,),
+    "noise": (_EXTREMES,),
+    "lapse": (_EXTREMES,),
+    "certainty": ("Certain and wrong",),
+    "rows": ("A few surprising outcomes",),
+    "shape": (_UNNAMED,),
+    "other error": (_UNNAMED,),
+    "reversed": ("Pointing away from the outcomes",),
+    "swapped": ("Pointing away from the outcomes",),
+    "no skill": ("Uninformative predictions",),
+}
+"""Terms that other words mean, such as the names of errors in a diagnosis; several are ambiguous."""
+_ENDING = re.compile("(ness|ence|ent|ations?|ated?|ions?|ing|ics?|ed|y|s)$")
+
+
+def _stem(word: str) -> str:
+    """Leave out the ending of a word: those of "overconfidence" and "overconfident", of "group" and "groups"."""
+    return _ENDING.sub("", word) or word
 
 
 _ALL = "unperplexed explain, without a term, lists all."

@@ -12,7 +12,7 @@ from ...report.document import Action, Document
 from ...report.numbers import number
 from .class_words import FLEXIBLE, HELD_OUT
 from .result import COUNTS, NOTABLE_BIAS, Diagnosis
-from .words import REST_LEVEL, short, term
+from .words import REST_LEVEL, short, terms
 
 
 def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
@@ -197,6 +197,6 @@ def diagnosis_document(d: Diagnosis) -> Document:
         lead="",
         calm=not d.findings,
         actions=actions,
-        further=lookup(map(term, d.findings)),
+        further=lookup(terms(d)),
         remarks=parts.others,
     )

@@ -146,6 +146,15 @@ def term(finding: Finding) -> str:
     return _TERMS_OF.get(finding.error) or short(finding).split()[0]
 
 
+def terms(d: Diagnosis) -> list[str]:
+    """Name what to look up about all findings, and about what they leave or about a slope of 0."""
+    found = [term(finding) for finding in d.findings]
+    if found and d.rest_p_value < REST_LEVEL:
+        found.append("miscalibrated")
+    slopes = [each.interval for each in d.findings if each.error == "confidence" and {*d.errors} <= {*_PLAIN}]
+    return found + ["uninformative"] * any(1 + low <= 0 <= 1 + high for low, high in slopes)
+
+
 def headline(findings: Sequence[Finding], mostly_rest: bool = False) -> str:
     """Return the verdict in a few words, such as "Overconfident, overpredicts 'rain'"."""
     words = ["miscalibrated"] * mostly_rest + [short(finding) for finding in findings]
