@@ -17,7 +17,7 @@ from ..pairing.describe_skill import skill_blocks
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.commands import lookup
 from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
-from ..report.numbers import between, count, number, share
+from ..report.numbers import MINUS, between, count, number, share
 from ..report.result import Naming
 from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
@@ -155,6 +155,9 @@ _ROUNDING = 1e-9
 
 
 def _small(value: float) -> str:
+    """Give a number that may be small, without an exponent from a millionth on."""
+    if 0.9e-6 <= abs(value) < 1e-4:
+        return f"{MINUS if value < 0 else ''}{abs(value):.6f}"
     return number(0.0 if abs(value) < _ROUNDING else value)
 
 
