@@ -25,7 +25,7 @@ def binary(factor, n=2000, seed=1):
 
 def test_the_documentation_shows_the_text_that_the_package_has():
     packaged = files("unperplexed.report") / "assets" / "if_it_is_bad.md"
-    assert text_of("if-it-is-bad") == packaged.read_text("utf-8")
+    assert text_of("if-it-is-bad") == packaged.read_text("utf-8"), "copy docs/reference/if-it-is-bad.md there"
 
 
 @pytest.mark.parametrize(
