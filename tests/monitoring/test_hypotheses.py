@@ -35,6 +35,11 @@ def test_the_mean_factor_over_all_outcomes_is_one(p):
     assert mean == pytest.approx(np.ones(64), abs=1e-9)
 
 
+@pytest.mark.parametrize("p", [1e-320, 1e-300, 1 - 1e-16])
+def test_predictions_next_to_0_and_1_have_factors(p):
+    assert np.isfinite(row_factors(counts([p, 0.5], [1, 1], [1, 0]))).all()
+
+
 def test_in_a_cell_of_several_predictions_it_is_at_most_one():
     predicted = np.array([0.1, 0.35, 0.6])
     mean = np.zeros(64)

@@ -56,7 +56,8 @@ def row_factors(counts: EventCounts) -> Floats:
     negative = counts.total - counts.positive
     gained = np.zeros(len(_MAPS))
     for side, observed in ((1, counts.positive), (-1, negative)):
-        mapped = np.where(lapse > 0, np.log((1 - lapse) * expit(side * t) + lapse / 2), log_expit(side * t))
+        with np.errstate(divide="ignore"):  # of maps without a lapse, for which the other formula is
+            mapped = np.where(lapse > 0, np.log((1 - lapse) * expit(side * t) + lapse / 2), log_expit(side * t))
         gained += (mapped - log_expit(side * s)) @ observed
     return gained
 
