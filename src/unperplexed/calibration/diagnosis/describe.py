@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._lib.formatting import number_of, p_value_text
 from ...report.commands import lookup
 from ...report.document import Action, Document
 from ...report.numbers import number
 from .class_words import FLEXIBLE, HELD_OUT
-from .result import COUNTS, NOTABLE_BIAS, Diagnosis
-from .words import REST_LEVEL, short, terms
+from .result import COUNTS, NOTABLE_BIAS, Diagnosis, Finding
+from .words import REST_LEVEL, short, term, terms
+
+if TYPE_CHECKING:
+    from ...report.explanations import Explanation
 
 
 def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
@@ -182,6 +185,13 @@ def remedies_text(remedies: Sequence[str]) -> str:
     once = [each.replace(f" {HELD_OUT}", "") for each in found]
     last = [HELD_OUT] if once != found else []
     return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."
+
+
+def explanation(finding: Finding) -> Explanation:
+    """Explain what such a finding means."""
+    from ...report.explanations import explain
+
+    return explain(term(finding))
 
 
 def diagnosis_document(d: Diagnosis) -> Document:

@@ -47,10 +47,9 @@ class Finding:
     @property
     def explanation(self) -> Explanation:
         """What such a finding means, why it occurs, what to try and how to check; `print` shows it."""
-        from ...report.explanations import explain
-        from .words import term
+        from .describe import explanation
 
-        return explain(term(self))
+        return explanation(self)
 
 
 @dataclass(frozen=True)
