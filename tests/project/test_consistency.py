@@ -60,8 +60,10 @@ WORDS = {
 
 
 def plain(page):
-    """The words of an HTML page, without scripts and styles."""
+    """The words of an HTML page, without scripts, styles and what explains a finding in general."""
     body = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)
+    general = r"<details><summary>[^<]*: why, what to try and how to check</summary>.*?</details>"
+    body = re.sub(general, " ", body, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
