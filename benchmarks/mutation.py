@@ -100,7 +100,7 @@ SAME = {
     ("forecasts/labels.py", "20  ->  21", "CHUNK = 1 << 20"): "how many outcomes are looked at in one go",
     (
         "forecasts/labels.py",
-        "int(array.max()) - int(array.min()) < _CLOSE  ->  int(array.max()) - int(array.min()) <= _CLOSE",
+        "highest - lowest < _CLOSE  ->  highest - lowest <= _CLOSE",
         "",
     ): "how wide a range has a table, not what is looked up",
     ("forecasts/labels.py", "highest <= 1  ->  highest < 1", ""): "a table of 0 and 1 finds the same",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,9 +24,6 @@ from .describe_over_time import (
     when_text,
 )
 from .monitored import Alarm, Monitored
-
-if TYPE_CHECKING:
-    pass
 
 _DISPERSED = 1.5, 0.001
 """Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
