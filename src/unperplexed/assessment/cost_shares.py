@@ -15,7 +15,7 @@ from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
 from ..statistics.standard_errors import holm
 
-LEVEL = 0.05
+_LEVEL = 0.05
 
 
 class Assessed(Protocol):
@@ -81,7 +81,7 @@ class CostShare:
     @property
     def significant(self) -> bool:
         """Whether the group is miscalibrated beyond what the best of so many calibrated groups may seem to be."""
-        return self.adjusted_p_value < LEVEL
+        return self.adjusted_p_value < _LEVEL
 
 
 def cost_shares(groups: Sequence[Group]) -> dict[Key, CostShare]:

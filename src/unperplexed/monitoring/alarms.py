@@ -1,16 +1,59 @@
-"""Alarms from the evidence of all rows and of groups: how it is put together, when there is one, and whose it is."""
+"""What `monitor` and `drift` share: the periods, and alarms from the evidence of all rows and of groups."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..tally.tally import Tally
 from .event_counts import EventCounts
-from .history import Events
+from .history import Events, History
+from .predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Began:
+    """An alarm: when it came, when that of which it warns most probably began, and whose it is."""
+
+    period: str
+    """The period after which the evidence reached its limit."""
+    began: str
+    """The period in which it most probably began."""
+    probable: tuple[str, ...]
+    """The smallest set of periods in which it began with a posterior probability of 95%."""
+    until: str
+    """The period after which the evidence was strongest."""
+    log_evidence: float
+    """Natural logarithm of the evidence after that period."""
+    groups: tuple[str, ...]
+    """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
+    event: str
+    """With more than two classes, the one that it is about: a class, or "most probable class"."""
+
+
+def watched_periods(history: History | Mapping[Any, Tally | Predictions], level: float, since: str | None) -> History:
+    """Give the periods that are watched; refuses none of them, and a level that is no probability."""
+    if not 0 < level < 1:
+        raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
+    watched = history if isinstance(history, History) else History.of(history)
+    if since is not None:
+        watched = watched.since(since)
+    if not watched.periods:
+        raise InputError("there are no periods to monitor.")
+    return watched
+
+
+def event_shares(series: Sequence[Events | None]) -> Floats:
+    """Give the share of the bet on each event: half for the most probable class, half for all classes."""
+    n = max(len(events) for events in series if events is not None)
+    return np.array([1.0]) if n == 1 else np.array([0.5, *[0.5 / (n - 1)] * (n - 1)])
 
 
 def entered(series: Iterable[Sequence[Events | None]]) -> list[int]:

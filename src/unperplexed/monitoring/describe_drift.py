@@ -13,6 +13,7 @@ from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import MINUS, between, count, evidence_text, number, share
 from ..report.result import Naming
 from .describe_over_time import (
+    LAST,
     began_text,
     chart_over_time,
     evidence_chart,
@@ -30,9 +31,6 @@ _RESEMBLING = 0.2, 0.001
 
 _OTHER_SIZE = 2.0
 """Periods of so many times as many predictions are not exchangeable."""
-
-_LAST = 12
-"""Rows of the table over time that text shows."""
 
 _WEAKER = "This says nothing about calibration, which needs outcomes"
 
@@ -153,7 +151,7 @@ def _warnings(m: Drift) -> Iterator[str]:
 
 def _table(m: Drift, brief: bool) -> Table:
     evidence = m.log_evidence.tolist()
-    shown = list(zip(m.points, evidence, strict=True))[-_LAST if brief else 0 :]
+    shown = list(zip(m.points, evidence, strict=True))[-LAST if brief else 0 :]
     earlier = len(m.points) - len(shown)
     points = [each for each, _ in shown]
     return Table(

@@ -14,6 +14,7 @@ from ..report.numbers import between, count, evidence_text, number, share
 from ..report.result import Naming
 from ..statistics.intervals import Interval
 from .describe_over_time import (
+    LAST,
     began_text,
     chart_over_time,
     evidence_chart,
@@ -27,9 +28,6 @@ from .monitored import Alarm, Monitored
 
 _DISPERSED = 1.5, 0.001
 """Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
-
-_LAST = 12
-"""Rows of the table over time that text shows."""
 
 
 def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
@@ -200,7 +198,7 @@ def _dispersed(m: Monitored) -> bool:
 
 def _table(m: Monitored, brief: bool) -> Table:
     after = dict(zip(m.periods, m.log_evidence.tolist(), strict=True))
-    points = m.control[-_LAST:] if brief else m.control
+    points = m.control[-LAST:] if brief else m.control
     earlier = len(m.control) - len(points)
     shown = [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)

@@ -14,18 +14,21 @@ from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Column, Table
 from ..report.numbers import MOST_EVIDENCE, evidence_text, number
-from .drifted import Drift, Shift
-from .monitored import Alarm, Monitored
+from .alarms import Began
+from .drifted import Drift
+from .monitored import Monitored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+LAST = 12
+"""Rows of the table over time that text shows."""
 
 _TICKS = 5
 _INCHES = (6.8, 2.5)
 """Width of a chart over time, and height of each of its parts."""
 
 
-Began = Alarm | Shift
 Watched = Monitored | Drift
 
 

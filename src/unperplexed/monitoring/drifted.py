@@ -11,6 +11,7 @@ from .._version import __version__
 from ..forecasts.labels import Label
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
+from .alarms import Began
 from .measures import BinShare, PredictionSummary
 
 if TYPE_CHECKING:
@@ -32,23 +33,9 @@ class DriftPoint(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shift:
+class Shift(Began):
     """A change of the predictions: when it began, and what changed. Made by `drift`, as ``Drift.alarm``."""
 
-    period: str
-    """The period after which the evidence reached its limit."""
-    began: str
-    """The period in which the change most probably began."""
-    probable: tuple[str, ...]
-    """The smallest set of periods that contains its beginning with a posterior probability of 95%."""
-    until: str
-    """The period after which the evidence was strongest."""
-    log_evidence: float
-    """Natural logarithm of the evidence after that period."""
-    groups: tuple[str, ...]
-    """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
-    event: str
-    """With more than two classes, the one whose predictions changed: a class, or "most probable class"."""
     measure: str
     """What changed most clearly: the "mean" or the "spread" of the log-odds, or the "shares" in bins."""
     before: PredictionSummary

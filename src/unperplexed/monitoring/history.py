@@ -64,12 +64,13 @@ class Period:
         """Count all groups together; cells stay apart."""
         return tuple(EventCounts.together(parts) for parts in zip(*self.groups.values(), strict=True))
 
-    def twin_of(self, other: Period) -> bool:
-        """Whether both are surely the same rows: outcomes that are known and would hardly coincide.
+    @property
+    def tells(self) -> bool:
+        """Whether another period with the same counts has surely the same rows: outcomes would hardly coincide.
 
         Predictions may well be the same again, such as those of a climatology.
         """
-        return self.events()[0].log_chance_of_same() < math.log(_CHANCE) and self.same(other)
+        return self.events()[0].log_chance_of_same() < math.log(_CHANCE)
 
 
 @dataclass(frozen=True)
@@ -207,8 +208,8 @@ class History:
         if at is not None:
             return self._again(at, period)
         _check_order(self.names[-1:], name)
-        twin = next((each for each in apart if period.twin_of(each)), None)
-        if twin is not None:
+        twin = next((each for each in apart if period.same(each)), None)
+        if twin is not None and period.tells:
             raise InputError(
                 f"{name}: the same forecasts and outcomes as those of {twin.name}. Leave out the one that was counted"
                 " under a wrong name."

@@ -13,6 +13,7 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
+from .alarms import Began
 from .control import ControlPoint
 from .event_counts import EventCounts
 from .limits import Kept
@@ -47,23 +48,9 @@ class Impossible(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Alarm:
+class Alarm(Began):
     """Calibration broke."""
 
-    period: str
-    """The period after which the evidence reached its limit."""
-    began: str
-    """The period in which it most probably began."""
-    probable: tuple[str, ...]
-    """The smallest set of periods in which it began with a posterior probability of 95%."""
-    until: str
-    """The period after which the evidence was strongest."""
-    log_evidence: float
-    """Natural logarithm of the evidence after that period."""
-    groups: tuple[str, ...]
-    """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
-    event: str
-    """The event that broke, with more than two classes: "most probable class", or a class."""
     diagnosis: Diagnosis | None
     """What is wrong with the forecasts from ``began`` to ``until``; None where all predictions are exactly 0 or 1."""
     before: Means

@@ -13,7 +13,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..statistics.evidence_of_change import beginning, log_evidence
 from ..tally.tally import Tally
-from .alarms import entered, last_episode, named_groups, of_groups_together, together
+from .alarms import entered, event_shares, last_episode, named_groups, of_groups_together, together, watched_periods
 from .control import control_points, dispersion
 from .history import Events, History
 from .hypotheses import PERIOD_WEIGHTS, ROW_WEIGHTS, period_factors, row_factors
@@ -90,13 +90,7 @@ def monitor(
     ('day 22', 'day 21')
     """
     check_choice("units", units, UNITS)
-    if not 0 < level < 1:
-        raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
-    watched = history if isinstance(history, History) else History.of(history)
-    if since is not None:
-        watched = watched.since(since)
-    if not watched.periods:
-        raise InputError("there are no periods to monitor.")
+    watched = watched_periods(history, level, since)
     if not watched.outcomes:
         raise InputError("history: it has no outcomes. Test whether its predictions changed: drift (--drift).")
     shared = units == "periods" or (units == "auto" and watched.clustered)
@@ -131,7 +125,8 @@ def monitor(
 
 def _factors(series: Sequence[Events | None], shared: bool) -> tuple[Floats, Floats]:
     """Give the factors of all events' hypotheses, and their shares: half for the most probable class, half for all."""
-    n = max(len(events) for events in series if events is not None)
+    of_event = event_shares(series)
+    n = of_event.size
     weights = PERIOD_WEIGHTS if shared else ROW_WEIGHTS
     found = np.zeros((len(series), n, weights.size))
     for event in range(n):
@@ -139,7 +134,6 @@ def _factors(series: Sequence[Events | None], shared: bool) -> tuple[Floats, Flo
         counts = [series[at][event] for at in there]  # type: ignore[index]
         if there:
             found[there, event] = period_factors(counts) if shared else [row_factors(each) for each in counts]
-    of_event = np.array([1.0]) if n == 1 else np.array([0.5, *[0.5 / (n - 1)] * (n - 1)])
     return found.reshape(len(series), -1), np.outer(of_event, weights).ravel()
 
 

@@ -14,12 +14,11 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm, rankdata
 
-from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..statistics.evidence_of_change import beginning_of
 from ..statistics.rank_evidence import rank_evidence
 from ..tally.tally import Tally
-from .alarms import entered, last_episode, named_groups, of_groups_together, together
+from .alarms import entered, event_shares, last_episode, named_groups, of_groups_together, together, watched_periods
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
 from .history import Events, History
@@ -80,13 +79,7 @@ def drift(
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
     ('day 44', 'day 41', 'mean')
     """
-    if not 0 < level < 1:
-        raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
-    watched = history if isinstance(history, History) else History.of(history)
-    if since is not None:
-        watched = watched.since(since)
-    if not watched.periods:
-        raise InputError("there are no periods to monitor.")
+    watched = watched_periods(history, level, since)
     whole: list[Events | None] = [period.events() for period in watched.periods]
     series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
     of_groups = {name: _weighed(each).log_evidence for name, each in series.items()}
@@ -143,8 +136,8 @@ class _Weighed(NamedTuple):
 
 def _weighed(series: Sequence[Events | None]) -> _Weighed:
     """Weigh the evidence of all events and measures together: half for the most probable class, half for all."""
-    n = max(len(events) for events in series if events is not None)
-    of_event = np.array([1.0]) if n == 1 else np.array([0.5, *[0.5 / (n - 1)] * (n - 1)])
+    of_event = event_shares(series)
+    n = of_event.size
     shares = np.log(np.outer(of_event, MEASURE_WEIGHTS))[:, :, None]
     values = np.stack([measured([None if each is None else each[event] for each in series]) for event in range(n)])
     two_sided = rank_evidence(values[:, :-1].reshape(-1, len(series)))
