@@ -17,17 +17,30 @@ namespace {
 // The cells of CoarseGrid and the places in them.
 constexpr int LOWEST_EIGHTH = 0x37200000 >> 20;  // of 2**-17 * 5/4
 
+struct Coarse {
+    std::uint32_t code, place;
+};
+
+// The cell of a probability, and its place there, a whole number of at most 2^20.
+template <class T>
+INLINED Coarse coarse_cell(T p) {
+    constexpr float WHOLE = 0x1.8p23F;  // as ROUNDER, of single precision
+    const bool upper = p > T(0.5);
+    const T distance = upper ? T(1) - p : p;
+    const float u = static_cast<float>(distance);
+    const int eighth = static_cast<int>(std::bit_cast<std::uint32_t>(u) >> 20) - (LOWEST_EIGHTH - 1);
+    const std::uint32_t cell = distance == T(0) ? 0 : static_cast<std::uint32_t>(std::min(std::max(eighth, 1), 127));
+    const std::uint32_t exponent = 127 + 20 + 126 - ((cell + LOWEST_EIGHTH - 1) >> 3);
+    const float whole = u * std::bit_cast<float>(exponent << 23) + WHOLE;
+    return {upper ? 255 - cell : cell, std::bit_cast<std::uint32_t>(whole) - std::bit_cast<std::uint32_t>(WHOLE)};
+}
+
 template <class T>
 INLINED void coarse_of(const T* x, Index n, Index* code, double* place) {
     for (Index k = 0; k < n; ++k) {
-        const bool upper = x[k] > T(0.5);
-        const T distance = upper ? T(1) - x[k] : x[k];
-        const float u = static_cast<float>(distance);
-        const int eighth = static_cast<int>(std::bit_cast<std::uint32_t>(u) >> 20) - (LOWEST_EIGHTH - 1);
-        const int cell = distance == T(0) ? 0 : std::clamp(eighth, 1, 127);
-        const std::uint64_t exponent = 1023 + 20 + 126 - ((cell + LOWEST_EIGHTH - 1) >> 3);
-        place[k] = static_cast<double>(u) * std::bit_cast<double>(exponent << 52) + ROUNDER - ROUNDER;
-        code[k] = upper ? 255 - cell : cell;
+        const Coarse found = coarse_cell(x[k]);
+        code[k] = found.code;
+        place[k] = static_cast<std::int32_t>(found.place);
     }
 }
 
@@ -52,20 +65,13 @@ void coarse(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> valu
 
 constexpr Index MOST_PACKED = 1 << 21;  // so many places sum to less than 2^42
 
-// The same, each code times the number of groups, and the places as whole numbers.
+// The same, each code times the number of groups.
 template <class T>
 INLINED void coarse_at(const T* x, Index n, std::uint32_t groups, std::uint32_t* at, std::uint32_t* place) {
-    constexpr float WHOLE = 0x1.8p23F;  // as ROUNDER, of single precision
     for (Index k = 0; k < n; ++k) {
-        const bool upper = x[k] > T(0.5);
-        const T distance = upper ? T(1) - x[k] : x[k];
-        const float u = static_cast<float>(distance);
-        const int eighth = static_cast<int>(std::bit_cast<std::uint32_t>(u) >> 20) - (LOWEST_EIGHTH - 1);
-        const std::uint32_t cell = distance == T(0) ? 0 : static_cast<std::uint32_t>(std::min(std::max(eighth, 1), 127));
-        const std::uint32_t exponent = 127 + 20 + 126 - ((cell + LOWEST_EIGHTH - 1) >> 3);
-        const float whole = u * std::bit_cast<float>(exponent << 23) + WHOLE;
-        place[k] = std::bit_cast<std::uint32_t>(whole) - std::bit_cast<std::uint32_t>(WHOLE);
-        at[k] = (upper ? 255 - cell : cell) * groups;
+        const Coarse found = coarse_cell(x[k]);
+        at[k] = found.code * groups;
+        place[k] = found.place;
     }
 }
 
