@@ -27,6 +27,7 @@ from .counting import (
     tally_names,
     tally_of,
 )
+from .options import first_given
 from .outputs import sayer
 
 # What computes on SciPy is loaded when it is needed: counting needs none of it.
@@ -142,9 +143,9 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
 
 def refuse_without_groups(arguments: argparse.Namespace) -> None:
     """What is for groups alone would be ignored."""
-    for name, default in {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS}.items():
-        if getattr(arguments, name, default) != default:
-            raise InputError(f"--{name.replace('_', '-')} is for groups; name their column with --by.")
+    option = first_given(arguments, {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS})
+    if option:
+        raise InputError(f"{option} is for groups; name their column with --by.")
 
 
 def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:

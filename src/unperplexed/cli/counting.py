@@ -19,6 +19,7 @@ from ..sources.readers.formats import matching
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.tally import Tally
+from .options import first_given
 from .outputs import TALLY, sayer
 
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
@@ -78,10 +79,9 @@ def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str
 
 def refuse_reading(arguments: argparse.Namespace, name: str) -> None:
     """A tally's rows are counted: what says how to read or count them would be ignored."""
-    given = [name for name, default in READING.items() if getattr(arguments, name, default) != default]
-    if given:
-        option = given[0].replace("_", "-")
-        raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
+    option = first_given(arguments, READING)
+    if option:
+        raise InputError(f"{name}: {option} is for the reading of rows; those of a tally are already counted.")
 
 
 def merged_tallies(

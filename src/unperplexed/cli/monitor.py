@@ -83,10 +83,9 @@ def _refuse_observed(a: argparse.Namespace) -> None:
     """Refuse what is for forecasts with outcomes: it would be ignored."""
     from .._lib.errors import InputError
 
-    given = [name for name, default in _OBSERVED.items() if getattr(a, name) != default]
-    if given:
-        option = given[0].replace("_", "-")
-        raise InputError(f"--{option}: not for --drift, which counts predictions without outcomes; leave it out.")
+    option = options.first_given(a, _OBSERVED)
+    if option:
+        raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
 
 
 def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:

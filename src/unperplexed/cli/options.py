@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,12 @@ FLAGS = {
     "from-logits": "the columns hold logits",
     "from-log-probs": "the columns hold logarithms of probabilities",
 }
+
+
+def first_given(arguments: argparse.Namespace, defaults: Mapping[str, Any]) -> str:
+    """Name the first of some options that has another value than its default; "" for none."""
+    given = (name for name, default in defaults.items() if getattr(arguments, name, default) != default)
+    return next((f"--{name.replace('_', '-')}" for name in given), "")
 
 
 class _NamingHelp(str):

@@ -136,10 +136,10 @@ def _apply(a: argparse.Namespace) -> None:
     from .outputs import check_outputs, print_text, sayer, show_while_read
     from .pooled_rows import forecaster_files
 
-    for name, default in _FITTING.items():
-        if getattr(a, name) != default:
-            more = ": files need the same rows in the same order (--in-order)" if name == "on" else ""
-            raise InputError(f"--{name.replace('_', '-')} is for the fit of a pool; leave it out with --apply{more}.")
+    option = options.first_given(a, _FITTING)
+    if option:
+        more = ": files need the same rows in the same order (--in-order)" if option == "--on" else ""
+        raise InputError(f"{option} is for the fit of a pool; leave it out with --apply{more}.")
     files, rivals = named_files(a.files), rivals_of(a.forecast)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a, tuple(TABLES))
