@@ -7,7 +7,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from unperplexed.statistics import tails
 
@@ -88,3 +88,11 @@ def test_tails_of_poisson_counts():
     for count in (0, 1, 7, 400):
         for expected in (1e-6, 0.8, 12.0, 390.0, 600.0):
             assert tails.poisson_sf(count, expected) == pytest.approx(special.pdtrc(count, expected), rel=1e-11)
+
+
+@pytest.mark.parametrize("skewness", [-1.5, -0.3, 0.0, 1e-6, 0.4, 2.0])
+def test_skewed_tails_are_those_of_a_shifted_and_mirrored_gamma_distribution(skewness):
+    z = np.array([-1.0, 0.0, 0.5, 2.0, 4.0])
+    least = skewness if abs(skewness) >= 1e-4 else 1e-4  # where it is smaller, it is taken as this
+    found = tails.skewed_sf(z, np.full(z.size, skewness))
+    np.testing.assert_allclose(found, stats.pearson3.sf(z, least), rtol=1e-7, atol=1e-12)

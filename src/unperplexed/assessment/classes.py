@@ -14,7 +14,7 @@ from ..calibration.estimators import Estimate
 from ..forecasts.labels import Label
 from ..statistics.averages import Averages, divergence_probability, slope, spread
 from ..statistics.means import Limit, apply_limit, means_of_runs
-from ..statistics.tails import gamma_tails
+from ..statistics.tails import skewed_sf
 from ..tally.class_tables import ClassPairs
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
@@ -260,18 +260,8 @@ def _p_values(off: Floats, variance: Floats, third: Floats) -> Floats:
     """P-values, on both sides, of sums that are off by so much, given their second and third moments."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.maximum(np.abs(off) - 0.5, 0) / np.sqrt(variance)
-        tail = _gamma_tail(z, -np.sign(off) * third / variance**1.5)
+        tail = skewed_sf(z, -np.sign(off) * third / variance**1.5)
     return np.where(variance > 0, np.minimum(2 * tail, 1), np.where(np.abs(off) > 0.5, 0.0, 1.0))
-
-
-def _gamma_tail(z: Floats, skewness: Floats) -> Floats:
-    """How much of a gamma distribution, shifted to mean 0 and scaled to variance 1, lies above z."""
-    above, shape = ~(skewness < 0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
-    return gamma_tails(shape, np.maximum(shape + np.where(above, 1.0, -1.0) * z * np.sqrt(shape), 0), above)
-
-
-_NO_SKEWNESS = 1e-4
-"""Below, the gamma distribution is the normal one to four digits."""
 
 
 def _sums(each: ClassPairs, estimate: Estimate, n: int) -> Floats:

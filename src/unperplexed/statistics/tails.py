@@ -25,6 +25,9 @@ _SERIES, _TERMS = 0.05, 14
 _BY_THEMSELVES = 200
 """SciPy computes more tails than these sooner, the time to load it included."""
 
+_NO_SKEWNESS = 1e-4
+"""Below, a gamma distribution is the normal one to four digits."""
+
 _FEWEST, _MANY = 2.0, 2000.0
 """Degrees of freedom between which quantiles of Student's t are found by integration; above them by a series."""
 
@@ -52,6 +55,12 @@ def gamma_tails(shape: Floats, x: Floats, above: Bools) -> Floats:
         return np.asarray(np.where(above, gammaincc(shape, x), gammainc(shape, x)))
     each = zip(shape.tolist(), x.tolist(), above.tolist(), strict=True)
     return np.array([_gamma_tail(a, at, above=up) for a, at, up in each])
+
+
+def skewed_sf(z: Floats, skewness: Floats) -> Floats:
+    """Probabilities that gamma values, shifted to mean 0, scaled to variance 1 and so skewed, exceed z."""
+    above, shape = ~(skewness < 0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
+    return gamma_tails(shape, np.maximum(shape + np.where(above, 1.0, -1.0) * z * np.sqrt(shape), 0), above)
 
 
 def poisson_sf(count: float, expected: float) -> float:

@@ -112,9 +112,7 @@ class Sections:
         """Whether all values of a column are what it can have; none is not a number."""
         if column in ("low", "high"):
             return np.all((values >= 0) & (values <= 1) | np.isinf(values))
-        if (
-            kind is ShardScores and column != "key"
-        ):  # whose finer half has either sign, and whose values may be infinite
+        if kind is ShardScores and column != "key":  # of either sign, and infinite where a score is
             return not np.isnan(values).any()
         return id(values) in self._unsigned or np.all((values >= 0) & np.isfinite(values))
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..._lib.typing import Floats
-from ...statistics.tails import gamma_tails, normal_cdf, normal_quantile
+from ...statistics.tails import normal_cdf, normal_quantile, skewed_sf
 
 
 def upper_tail(count: Floats, n: Floats, p: Floats, step: float = 1.0) -> Floats:
@@ -98,11 +98,7 @@ def gamma_p_values(away: Floats, variance: Floats, third: Floats, step: float) -
     """Two-sided p-values of counts so far from their expectation, as of a gamma distribution with these moments."""
     sd = np.sqrt(np.maximum(variance, 1e-12))
     z = np.maximum(np.abs(away) - step / 2, 0) / sd
-    skewness = np.sign(away) * third / sd**3
-    shape = 4 / np.maximum(skewness**2, 1e-8)  # below 1e-4 the gamma distribution is the normal one to four digits
-    above = skewness >= 0
-    at = np.maximum(shape + np.where(above, 1.0, -1.0) * z * np.sqrt(shape), 0)
-    return np.minimum(2 * gamma_tails(shape, at, above), 1)
+    return np.minimum(2 * skewed_sf(z, np.sign(away) * third / sd**3), 1)
 
 
 def hall(z: Floats, skewness: Floats) -> Floats:
