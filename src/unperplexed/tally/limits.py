@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from .._lib.errors import InputError
+from .._lib.typing import Floats
 from ..kernels.rows import HALF_BITS, Grid
 from .tables import Cells, PairTable
 
@@ -56,8 +57,15 @@ def check_weights(state: Mapping[str, Any]) -> None:
     require(possible, "squared weights do not go with weights")
 
 
-def check_counts(name: str, table: PairTable, grid: Grid, weighted: bool) -> None:
-    """Hold the columns of a table, none of them negative, against one another."""
+def all_whole(column: Floats) -> bool:
+    """Whether all numbers of a column are whole."""
+    return bool((column == np.floor(column)).all())
+
+
+def check_counts(
+    name: str, table: PairTable, grid: Grid, weighted: bool, whole: Callable[[Floats], bool] = all_whole
+) -> None:
+    """Hold the columns of a table, none of them negative, against one another; what is ``whole`` may be known."""
     happened, squared, some = table.happened, table.squared, table.happened > 0
     require((table.total > 0).all(), f"{name!r}: an entry counts nothing")
     if weighted:
@@ -68,8 +76,7 @@ def check_counts(name: str, table: PairTable, grid: Grid, weighted: bool) -> Non
     else:
         same = squared is happened or (squared == happened).all()
         require(same, f"{name!r}: squared weights of rows that all weigh 1")
-        whole = (x == np.floor(x) for x in (happened, *([] if table.total is happened else [table.total])))
-        require(all(each.all() for each in whole), f"{name!r}: parts of rows")
+        require(whole(happened) and (table.total is happened or whole(table.total)), f"{name!r}: parts of rows")
     if isinstance(table, Cells):
         _check_cells(name, table, grid, some)
 
@@ -82,10 +89,10 @@ def _check_cells(name: str, table: Cells, grid: Grid, some: Any) -> None:
         require(empty.all(), f"{name!r}: a cell in which nothing happened has values")
         inside |= ~some
     require(inside.all(), f"{name!r}: values lie outside their cell")
-    moments = (w, first, table.second_high, table.second_low)
-    require(all(column.max(initial=0) < _MOST_WEIGHT for column in moments), f"{name!r}: places lie outside their cell")
-    # Where nothing happened, this says that the sums of places and of their squares are 0.
+    # Where nothing happened, this says that the sums of places and of their squares are 0. They are bounded by the
+    # weight, which is bounded.
     last = ((1 << grid.shift) - 1) * (1 + _LOOSE)
-    second = table.second_high * (1 << HALF_BITS) + table.second_low
-    possible = (first <= w * last) & (first * first <= w * second * (1 + _LOOSE)) & (second <= first * last)
+    with np.errstate(over="ignore", invalid="ignore"):
+        second = table.second_high * (1 << HALF_BITS) + table.second_low
+        possible = (first <= w * last) & (first * first <= w * second * (1 + _LOOSE)) & (second <= first * last)
     require(possible.all(), f"{name!r}: places lie outside their cell")

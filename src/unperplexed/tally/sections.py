@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.typing import Floats
 from ..kernels.rows import COARSE_CELLS
 from .class_tables import (
     ClassPairCells,
@@ -18,7 +19,7 @@ from .class_tables import (
     ClassPairTable,
     paired,
 )
-from .limits import require, require_close
+from .limits import all_whole, require, require_close
 from .packing import STORED, TYPES, summed
 from .shards import ShardScores
 from .tables import Keyed
@@ -39,7 +40,7 @@ class Sections:
     """Whether every section is compressed, as up to version 7 of the format."""
     _columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     """Those that were read."""
-    _unsigned: set[int] = field(default_factory=set)
+    _without_sign: set[int] = field(default_factory=set)
     """Which of them, by identity, are of whole numbers without a sign."""
 
     def __post_init__(self) -> None:
@@ -110,11 +111,18 @@ class Sections:
 
     def _possible(self, kind: type[Keyed], column: str, values: NDArray[Any]) -> bool | np.bool_:
         """Whether all values of a column are what it can have; none is not a number."""
-        if column in ("low", "high"):
-            return np.all((values >= 0) & (values <= 1) | np.isinf(values))
+        if column in ("low", "high"):  # which `check_counts` holds against the bounds of their cells
+            return True
         if kind is ShardScores and column != "key":  # of either sign, and infinite where a score is
             return not np.isnan(values).any()
-        return id(values) in self._unsigned or np.all((values >= 0) & np.isfinite(values))
+        return self._unsigned(values) or np.all((values >= 0) & np.isfinite(values))
+
+    def whole(self, values: Floats) -> bool:
+        """Whether all numbers of a column are whole, as the type in which they are written may say."""
+        return self._unsigned(values) or all_whole(values)
+
+    def _unsigned(self, values: NDArray[Any]) -> bool:
+        return id(values) in self._without_sign
 
     def column(self, name: str, room: int) -> NDArray[Any]:
         """Read a column of at most so many numbers; those that are the same are one array."""
@@ -139,7 +147,7 @@ class Sections:
             # Steps of 1 would be packed by a thousand, and all other columns have as many numbers as a table has keys.
             require(kind == np.int64 and section["stored"] == section["length"], f"section {name!r} has no steps")
             return summed(values, section["from"])
-        found = values.astype(kind)
+        found = values.astype(kind, copy=False)
         if stored.kind == "u":
-            self._unsigned.add(id(found))
+            self._without_sign.add(id(found))
         return found

@@ -338,7 +338,7 @@ def _state(sections: Sections) -> dict[str, Any]:
     }
     tables = [("pairs", pairs), *others.items(), *binary]
     for name, table in tables:
-        check_counts(name, table, grid_of(state["fraction_bits"]), state["weighted"])
+        check_counts(name, table, grid_of(state["fraction_bits"]), state["weighted"], sections.whole)
     hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
     sums = {"classes": (weight * n_classes, weight), "predictions": (weight, hits)}
     room = min(state["n_rows"] * n_classes, state["exact_limit"])
