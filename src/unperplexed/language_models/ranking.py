@@ -13,6 +13,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
+from ..calibration.diagnosis.words import terms
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
@@ -58,6 +59,8 @@ class Entry:
     risk_coverage: RiskCoverage
     finding: str
     """What is wrong with the confidences."""
+    terms: tuple[str, ...]
+    """What to look up about the finding, by `explain`."""
     remedy: str
     """Averaged map that the recalibrated log loss is of, or what to do instead where none helps; "" for fewer than 100
     answers."""
@@ -254,6 +257,7 @@ class _Model:
             limits,
             risk_coverage(y, p, cluster, level=self.level),
             found.diagnosis.headline,
+            tuple(terms(found.diagnosis)),
             "" if fit is None else fit.described(Naming()).headline,
         )
         return entry if entry.ranks else _ranks_nothing(entry)
@@ -296,6 +300,7 @@ def _ranks_nothing(entry: Entry) -> Entry:
         return replace(
             entry,
             finding="Right answers have lower confidences than wrong ones",
+            terms=("pointing-away",),
             remedy="Check that the column is a confidence and no uncertainty, and that its rows belong to the grades",
         )
     if entry.beats or math.isnan(entry.gain):
@@ -303,6 +308,7 @@ def _ranks_nothing(entry: Entry) -> Entry:
     return replace(
         entry,
         finding="No evidence that right answers have higher confidences than wrong ones",
+        terms=("uninformative",),
         remedy="No recalibration that keeps the order of the confidences can help. Forecast the share of right answers,"
         f" {share(entry.accuracy.value)}, or obtain another confidence",
     )
