@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .._version import __version__
@@ -34,7 +35,7 @@ _FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(ByValue):
     """One model's answers, with one kind of confidence in them."""
 
     model: str
@@ -77,7 +78,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class ConfidenceDifference:
+class ConfidenceDifference(ByValue):
     """Difference between two kinds of confidences in the same answers, the first minus the second."""
 
     model: str
@@ -211,7 +212,7 @@ def leaderboard(
     return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, remarks.sentences())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Model:
     """The answers of one model."""
 

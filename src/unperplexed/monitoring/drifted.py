@@ -47,7 +47,7 @@ class Shift(Began):
     """Mean number of predictions a period, before and since."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Drift(ReadOnlyArrays, JsonResult):
     """Whether the predictions changed. Made by `drift`; ``bool(found)`` is whether there is no alarm.
 
