@@ -107,6 +107,18 @@ def coarse(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]
 KINDS = {"matrices": matrix, "columns": column, "logits": logits, "coarse": coarse}
 
 
+def compared(kind: str, number: int, seed: int = SEED) -> tuple[int, bool]:
+    """Count a case in both ways: its values, and whether what they give is the same."""
+    size, compute = KINDS[kind](np.random.default_rng([seed, number]))
+    compiled = compute()
+    with numpy_alone():
+        plain = compute()
+    return size, all(
+        np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
+        for one, other in zip(compiled, plain, strict=True)
+    )
+
+
 def main() -> None:
     """Count cases in both ways until they differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,13 +131,9 @@ def main() -> None:
         sys.exit("fuzz: the kernel was not built; there is nothing to compare.")
     values = 0
     for number in tqdm(range(arguments.first, arguments.first + arguments.cases), mininterval=10):
-        size, compute = KINDS[arguments.kind](np.random.default_rng([arguments.seed, number]))
-        compiled = compute()
-        with numpy_alone():
-            plain = compute()
-        for one, other in zip(compiled, plain, strict=True):
-            if not np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f"):
-                sys.exit(f"fuzz: case {number} of the {arguments.kind} of seed {arguments.seed} differs.")
+        size, same = compared(arguments.kind, number, arguments.seed)
+        if not same:
+            sys.exit(f"fuzz: case {number} of the {arguments.kind} of seed {arguments.seed} differs.")
         values += size
     print(f"{arguments.cases:,} {arguments.kind} of {values:,} values: the same to the last digit.")
 

@@ -2,7 +2,7 @@
 
 Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay, shared,
 drift, late, classes, groups, dates, restarts, limits, prediction_delays, resembling, predictions,
-shaken_predictions.
+shaken_predictions, unequal_periods.
 """
 
 from __future__ import annotations
@@ -305,11 +305,11 @@ def normal_shares(mean: float = 0.0, sd: float = 2.0) -> np.ndarray:
     return share / share.sum()
 
 
-def drifting(rng: np.random.Generator, shares: np.ndarray, rows: int, shocks: np.ndarray) -> np.ndarray:
+def drifting(rng: np.random.Generator, shares: np.ndarray, rows: int | np.ndarray, shocks: np.ndarray) -> np.ndarray:
     """Draw predictions of periods whose log-odds share a shock each; give the first alarm of each run, or infinity.
 
-    Shares are of shape (periods, log-odds), shocks of shape (runs, periods). Evidence is that of `drift`, many runs at
-    once.
+    Shares are of shape (periods, log-odds), shocks of shape (runs, periods), rows are those of all periods or of each.
+    Evidence is that of `drift`, many runs at once.
     """
     found = []
     for some in np.array_split(shocks, -(-len(shocks) // 50)):
@@ -371,6 +371,30 @@ def _unchanged(rng: np.random.Generator, name: str, rows: int, shock: float, cou
     return "false alarms in 1,000 periods", name, "periods", np.isfinite(found).mean()
 
 
+def unequal_periods(rng: np.random.Generator) -> Iterator[tuple]:
+    """Drift of the predictions alone, with periods of 100 and of 1,000 rows: 300 runs of 300 periods, and delays.
+
+    The change comes with the 101st period, at which the number of rows changes too.
+    """
+    at, same = np.arange(300), np.tile(normal_shares(), (300, 1))
+    designs = {
+        "1,000 rows, then 100": np.where(at < 150, 1000, 100),
+        "100 rows, then 1,000": np.where(at < 150, 100, 1000),
+        "1,000 rows, 100 on 2 of 7 days": np.where(at % 7 < 5, 1000, 100),
+        "100 rows growing to 1,000": np.rint(100 * 10 ** (at / 299)).astype(int),
+    }
+    for name, rows in designs.items():
+        for shock in (0.0, 0.2, 0.5):
+            found = drifting(rng, same, rows, shock * rng.normal(size=(300, 300)))
+            yield "false alarms in 300 periods", f"{name}, shocks of sd {shock}", "periods", np.isfinite(found).mean()
+    shares = np.concatenate([same[:START], np.tile(normal_shares(0.5), (100, 1))])
+    for name, before, since in (("1,000 rows, then 100", 1000, 100), ("100 rows, then 1,000", 100, 1000)):
+        rows = np.where(np.arange(200) < START, before, since)
+        median, most = _delay(drifting(rng, shares, rows, np.zeros((100, 200))))
+        yield "delay, median", f"{name}, mean log-odds +0.5", "periods", median
+        yield "delay, 90%", f"{name}, mean log-odds +0.5", "periods", most
+
+
 PARTS = (
     false,
     delay,
@@ -386,6 +410,7 @@ PARTS = (
     resembling,
     predictions,
     shaken_predictions,
+    unequal_periods,
 )
 
 

@@ -32,7 +32,9 @@ from unperplexed.language_models import (
 )
 from unperplexed.monitoring import History, monitor
 from unperplexed.recalibration import Pool
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.tally.packing import packed
 from unperplexed.tally.sections import Sections
 from unperplexed.tally.serialization import _PREFIX, MAGIC

@@ -1,7 +1,9 @@
 """The compiled kernel gives what NumPy gives, to the last digit: random, tied and adversarial input of any layout."""
 
+import importlib.util
 import itertools
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,8 @@ from unperplexed.kernels.rows import (
     row_primitives,
 )
 from unperplexed.kernels.softmax import logit_rows, softmax
+
+ROOT = Path(__file__).parents[2]
 
 
 def both(monkeypatch, compute):
@@ -313,3 +317,17 @@ def test_lines_of_another_width(rng):
         other = [(at, fields) for at, fields in enumerate(counts) if fields != width]
         found = _kernels._kernel.line_of_other_width(text, ",", width)
         assert found == other[0] if other else found[0] == -1
+
+
+def fuzz_kernels():
+    spec = importlib.util.spec_from_file_location("fuzz_kernels", ROOT / "benchmarks" / "fuzz_kernels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["matrices", "columns", "logits", "coarse"])
+def test_a_short_run_of_the_fuzzer(kind):
+    fuzzer = fuzz_kernels()
+    assert set(fuzzer.KINDS) == {"matrices", "columns", "logits", "coarse"}
+    assert [number for number in range(40) if not fuzzer.compared(kind, number)[1]] == []

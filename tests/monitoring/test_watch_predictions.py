@@ -55,7 +55,6 @@ def test_the_change_is_measured_in_log_odds():
     assert alarm.since.log_odds - alarm.before.log_odds == pytest.approx(0.6, abs=0.1)
     assert alarm.before.spread == pytest.approx(2, abs=0.05)
     assert alarm.before.rows == 300 * int(alarm.began[1:])
-    assert alarm.rows_a_period == (300, 300)
 
 
 def test_what_to_do_names_the_whole_range_of_the_beginning():
@@ -127,15 +126,21 @@ def test_predictions_of_exactly_0_or_1_count_as_shares_of_their_own():
     assert drift(dict.fromkeys(["a"], Predictions.of([0.0, 1.0]))).log_evidence == [0.0]
 
 
-def test_days_that_resemble_the_day_before_and_other_numbers_of_rows_are_warned_of():
+def test_days_that_resemble_the_day_before_are_warned_of():
     rng, shock, periods = np.random.default_rng(9), 0.0, {}
     for at in range(120):
         shock = 0.8 * shock + rng.normal(0, 0.6)
         periods[f"d{at}"] = Predictions.of(expit(log_odds(rng, 100, mean=shock)))
     assert "--every 1w" in str(drift(periods))
+
+
+@pytest.mark.parametrize(("before", "since"), [(600, 60), (60, 600)])
+def test_a_change_is_found_where_the_number_of_rows_changes_too(before, since):
     rng = np.random.default_rng(10)
-    fewer = {f"d{at}": Predictions.of(expit(log_odds(rng, 90 if at >= 40 else 300, at >= 40))) for at in range(50)}
-    assert "Compare periods of similar size" in " ".join(str(drift(fewer)).split())
+    sizes = [before] * 40 + [since] * 20
+    found = drift({f"d{at}": Predictions.of(expit(log_odds(rng, n, at >= 40))) for at, n in enumerate(sizes)})
+    assert found.alarm.measure == "mean"
+    assert "d40" in found.alarm.probable
 
 
 def test_a_history_of_predictions_is_kept_and_not_monitored(tmp_path):

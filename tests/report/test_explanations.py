@@ -7,9 +7,11 @@ import pytest
 
 import unperplexed
 from pages import text_of
-from unperplexed import InputError, assess, assess_by, explain
+from unperplexed import InputError, Tally, assess, assess_by, compare, explain
 from unperplexed.calibration import Finding
 from unperplexed.cli.parser import main
+from unperplexed.language_models import GradedAnswers, leaderboard
+from unperplexed.monitoring import monitor
 from unperplexed.recalibration.fitting import METHODS
 from unperplexed.report.explanations import _SYNONYMS, _groups, terms_document
 from unperplexed.report.terminal import text
@@ -75,6 +77,39 @@ def test_several_findings_are_named_in_one_command():
     assert len(found.diagnosis.findings) > 1
     [line] = re.findall(r"^More    unperplexed explain (.+)$", str(found.diagnosis.to_text()), re.MULTILINE)
     assert [explain(term) for term in line.split()] == [each.explanation for each in found.diagnosis.findings]
+
+
+def compared():
+    y, sharp = binary(2.0)
+    return compare({"sharp": sharp, "biased": 1 / (1 + (1 - sharp) / sharp * 4)}, y, resamples=0)
+
+
+def monitored():
+    periods = {f"d{at}": Tally.of(*binary(0.5, 600, at)) for at in range(8)}
+    return monitor(periods | {"d8": Tally.of([1, 0], [0.0, 0.3])})
+
+
+def models():
+    y, p = binary(2.0)
+    question = np.arange(2 * y.size)
+    both = np.concatenate([p, np.random.default_rng(0).random(y.size)])
+    model = ["one"] * y.size + ["other"] * y.size
+    return leaderboard(GradedAnswers({"judge": np.tile(y, 2).astype(float)}, {"stated": both}, question, model))
+
+
+@pytest.mark.parametrize(
+    ("result", "terms"),
+    [
+        (compared, ["Overconfident", "Overpredicts or underpredicts"]),
+        (monitored, ["Underconfident", "Certain and wrong"]),
+        (models, ["Overconfident", "Uninformative predictions"]),
+    ],
+)
+def test_other_results_explain_what_they_find_by_the_same_line(result, terms):
+    found = result()
+    [line] = re.findall(r"^More    unperplexed explain (.+)$", str(found), re.MULTILINE)
+    assert sorted(explain(term).term for term in line.split()) == sorted(terms)
+    assert "<b>More:</b> unperplexed explain" in found._repr_html_()
 
 
 def test_what_the_named_errors_leave_is_explained():

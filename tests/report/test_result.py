@@ -1,6 +1,9 @@
 """Every result: text that fits, a card for notebooks and a page, all with the figures it has as attributes."""
 
+import copy
+import pickle
 import re
+from dataclasses import fields, is_dataclass
 from html import unescape
 
 import numpy as np
@@ -16,12 +19,28 @@ from unperplexed import (
     calibration_test,
     compare,
     compare_sequentially,
+    decide,
+    decision_curve,
     decompose,
     diagnose,
+    explain,
+    pool,
     risk_profile,
     skill,
 )
-from unperplexed.monitoring import Predictions, drift
+from unperplexed._lib.by_value import ByValue
+from unperplexed.language_models import (
+    GradedAnswers,
+    Question,
+    Text,
+    assess_questions,
+    assess_texts,
+    compare_questions,
+    compare_texts,
+    leaderboard,
+)
+from unperplexed.monitoring import Predictions, check, drift, monitor
+from unperplexed.report.result import Result
 
 HOSTILE = "<script>alert('\x1b[31m')</script>" * 3
 
@@ -101,3 +120,74 @@ def test_a_test_states_what_it_found(rows):
     right = calibration_test((np.random.default_rng(1).uniform(size=400) < p).astype(int), p)
     assert right.p_value > 0.05
     assert str(right).startswith(f"No evidence of miscalibration (p = {right.p_value:.3f}).")
+
+
+def texts(loss):
+    return [Text.of(each, each, [-loss * len(each)]) for each in ("Hello", "Good day", "How do you do")]
+
+
+def questions(*p):
+    return [Question(f"{at}", ("a", "b"), np.log([each, 1 - each]), (at % 2,)) for at, each in enumerate(p)]
+
+
+OTHERS = (
+    lambda y, p: monitor({each: Tally.of(y[at::2], p[at::2]) for at, each in enumerate("ab")}),
+    lambda y, p: check(assess(y, p, resamples=0), ["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
+    lambda y, p: decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None),
+    decision_curve,
+    lambda y, p: pool({"a": p, "b": p**2}),
+    lambda y, p: explain("slope"),
+    lambda y, p: assess_texts(texts(0.5)),
+    lambda y, p: compare_texts(texts(0.5), texts(0.6)),
+    lambda y, p: assess_questions(questions(0.6, 0.3, 0.7), resamples=0),
+    lambda y, p: compare_questions(questions(0.6, 0.3, 0.7, 0.2), questions(0.5, 0.3, 0.8, 0.1)),
+    lambda y, p: leaderboard(GradedAnswers({"judge": y * 1.0}, {"stated": p}, np.arange(90), ["m"] * 90)),
+)
+
+
+@pytest.fixture(scope="module")
+def results(rows):
+    y, p = (each[:90] for each in rows)  # too few for remedies, which would take seconds
+    return [make(y, p) for make in (*(make for make, _ in RESULTS.values()), *OTHERS)]
+
+
+def kinds(of):
+    for each in of.__subclasses__():
+        yield from kinds(each)
+        if is_dataclass(each) and each.__module__.startswith("unperplexed."):
+            yield each
+
+
+def with_parts(value):
+    if isinstance(value, Tally):
+        yield value
+    elif is_dataclass(value):
+        yield value
+        for each in (name for name in fields(value) if name.compare):
+            yield from with_parts(getattr(value, each.name))
+        for name in ("uncertainty", "metrics", "diagnosis"):
+            yield from with_parts(getattr(value, name, None))
+    elif isinstance(value, dict | tuple | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from with_parts(each)
+
+
+def test_copies_of_every_result_and_of_its_parts_equal_them(results):
+    assert set(kinds(Result)) == {*map(type, results)}  # one of each kind
+    by_kind = {}
+    for each in (part for result in results for part in with_parts(result)):
+        if isinstance(each, ByValue):
+            by_kind.setdefault(type(each), []).append(each)
+    assert len(by_kind) > 50
+    for each in (part for parts in by_kind.values() for part in parts[:2]):
+        for again in (pickle.loads(pickle.dumps(each)), copy.deepcopy(each)):
+            assert again == each, type(each)
+            assert hash(again) == hash(each)
+
+
+def test_other_values_are_not_equal(rows, results):
+    y, p = rows
+    assert all(a is b or a != b for a in results for b in results)
+    assert diagnose(y, p) == diagnose(y, p) != diagnose(y, p**2)
+    assert Tally.of(y, p) == Tally.of(y[::-1], p[::-1]) != Tally.of(y[1:], p[1:])
+    assert assess(y, p, seed=1) != assess(y, p, seed=2)

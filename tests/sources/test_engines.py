@@ -15,7 +15,9 @@ import pytest
 import unperplexed
 from unperplexed import InputError, Tallies, Tally, assess, tally_files, tally_files_by
 from unperplexed.cli.parser import main
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.map_reduce import as_tally, counted
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,9 @@ from unperplexed import InputError, Tally, assess
 from unperplexed._lib.output import check_output
 from unperplexed._lib.output_files import write_whole
 from unperplexed.forecasts.labels import plain
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -675,7 +677,9 @@ def test_progress_while_outcomes_are_settled(tmp_path, tiny, suffix, share):
 RESIDENT = """
 import re, sys
 from pathlib import Path
-from unperplexed.sources.files import ForecastFiles, FileReading, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), FileReading(options={'drop_invalid': True}))
 n = sum(len(block) for batch in files for block in batch.forecasts[0].blocks())  # which looks at every number
 print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from unperplexed import InputError, Tally
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.outcomes import Seen, Spelling
 from unperplexed.sources.readers import chunks
 from unperplexed.sources.readers.formats import matching

@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, Tally, assess, tally_files, tally_files_by
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.readers import chunks
 
 ROWS = 250

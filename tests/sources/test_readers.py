@@ -25,7 +25,9 @@ from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from unperplexed.forecasts.shards import shards_of_groups
 from unperplexed.sources import records as arrow_records
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.readers import Options, chunks, parquet
 from unperplexed.sources.readers.formats import File, formats, open_source
 

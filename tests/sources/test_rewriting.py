@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unperplexed import InputError, assess, tally_files
-from unperplexed.sources.files import FileReading
+from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.kinds import TextKinds
 from unperplexed.sources.rewriting import forecast_file
 

@@ -5,13 +5,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .by_value import ByValue
+
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 AnyFloats: TypeAlias = NDArray[np.floating[Any]]
 
 
-class ReadOnlyArrays:
+class ReadOnlyArrays(ByValue):
     """A frozen dataclass whose arrays cannot be written to either."""
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from ..recalibration.cross_fitted import CrossFitted
 from ..statistics.averages import averages
 from ..statistics.log_odds_maps import Counted, fit
@@ -18,7 +19,7 @@ from .probability_groups import probability_groups
 
 
 @dataclass(frozen=True)
-class AfterRemedy:
+class AfterRemedy(ByValue):
     """Metrics after recalibration (cross-fitted). Made as ``Assessment.remedy.after``.
 
     With more than two classes calibration slope and ECE are those of the most probable class.

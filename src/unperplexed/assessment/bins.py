@@ -23,7 +23,7 @@ _INTERVALS = 50
 """Intervals of a distribution."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class BinTable(ReadOnlyArrays):
     """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
 
@@ -64,7 +64,7 @@ class BinTable(ReadOnlyArrays):
         return f"<BinTable of {number_of(len(self), 'bin')}>"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Curve(ReadOnlyArrays):
     """Measured probability as estimated, for up to some 500 of the reported ones."""
 
@@ -81,7 +81,7 @@ class Curve(ReadOnlyArrays):
         return f"<Curve through {number_of(self.measured.size, 'point')}>"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Histogram(ReadOnlyArrays):
     """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
@@ -48,7 +49,7 @@ Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "gro
 
 
 @dataclass(frozen=True)
-class Shrinkage:
+class Shrinkage(ByValue):
     """How far the geometric accuracies of groups are shrunk towards each other, on the log scale."""
 
     centre: float
@@ -62,7 +63,7 @@ class Shrinkage:
 
 
 @dataclass(frozen=True)
-class ShrunkenAccuracy:
+class ShrunkenAccuracy(ByValue):
     """Geometric accuracy of a group, shrunk. Larger is better."""
 
     geometric_accuracy: float
@@ -74,7 +75,7 @@ class ShrunkenAccuracy:
 
 
 @dataclass(frozen=True)
-class GroupAssessment:
+class GroupAssessment(ByValue):
     """Rows with the same values in the columns that were grouped by."""
 
     key: Key
@@ -134,7 +135,7 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 """What is lowest for the group that comes first; what follows decides between equal ones."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Breakdown(JsonResult):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 

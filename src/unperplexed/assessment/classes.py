@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.labels import Label
@@ -23,7 +24,7 @@ Measure = Callable[[Pairs], Estimate]
 """An estimator with its settings."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ClassTable(ReadOnlyArrays):
     """Each class by itself, measured by its own curve: the most miscalibrated first.
 
@@ -80,7 +81,7 @@ class ClassTable(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
-class ClassAverage:
+class ClassAverage(ByValue):
     """Plain means over the classes that happened, each counting once however often it did."""
 
     n_classes: int
@@ -94,7 +95,7 @@ class ClassAverage:
     calibration_error: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PredictedTable(ReadOnlyArrays):
     """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
 
@@ -123,7 +124,7 @@ class PredictedTable(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
-class Bias:
+class Bias(ByValue):
     """Mean prediction of the second of two classes, the positive one, and its observed frequency."""
 
     label: Label | None

@@ -15,7 +15,7 @@ MOST_PAIRS = 100
 """Pairs that are kept, those of the largest loss."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ConfusionTable(ReadOnlyArrays):
     """Pairs of a predicted class and another one that was observed, the costliest first."""
 

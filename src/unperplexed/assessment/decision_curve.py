@@ -34,7 +34,7 @@ MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DecisionCurve(ReadOnlyArrays, JsonResult):
     """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
 

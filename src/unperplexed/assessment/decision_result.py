@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
@@ -20,7 +21,7 @@ from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NE
 
 
 @dataclass(frozen=True)
-class Costs:
+class Costs(ByValue):
     """What each kind of row costs, in units of the user's own; benefits are negative costs."""
 
     false_positive: float
@@ -44,7 +45,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class MeanCost:
+class MeanCost(ByValue):
     """A mean cost a row. Smaller is better."""
 
     value: float
@@ -53,7 +54,7 @@ class MeanCost:
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(ByValue):
     """A share of rows."""
 
     value: float
@@ -62,7 +63,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class Confusion(ByValue):
     """Rows by decision and outcome, as sums of their weights (numbers of rows where these have none)."""
 
     true_positives: float

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.elementary import expit, xlogy
 from .._lib.errors import InputError
 from .._lib.typing import Floats
@@ -38,7 +39,7 @@ class Metric(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FamiliarMetrics:
+class FamiliarMetrics(ByValue):
     """Metrics that every forecaster knows. Made by `familiar_metrics`."""
 
     auc: Metric | None

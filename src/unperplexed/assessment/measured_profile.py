@@ -19,7 +19,7 @@ from .intervals import Draws, draw
 from .risk_profile import MeasuredProfile
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DivergenceProfile(ReadOnlyArrays):
     """Logarithm of the reported over the measured generalized mean, v(r), for many orders. 0 is best.
 

@@ -16,7 +16,7 @@ from ..statistics.threshold_cells import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class NetBenefit(ReadOnlyArrays):
     """Net benefit of one rule for acting. Each array has one value a threshold."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from .._lib.by_value import ByValue
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(ByValue):
     """The event that the outcome is a class or a higher one."""
 
     label: Label | None
@@ -43,7 +44,7 @@ class Threshold:
     """Assessment of the probabilities of this event."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PitHistogram(ReadOnlyArrays):
     """Where outcomes fall in their forecasts: the verification rank or PIT histogram, flat for calibrated forecasts."""
 
@@ -56,7 +57,7 @@ class PitHistogram(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
-class PitMoment:
+class PitMoment(ByValue):
     """A mean of the probability integral transform (PIT), tested against its value for calibrated forecasts."""
 
     value: float

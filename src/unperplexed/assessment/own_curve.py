@@ -13,7 +13,7 @@ from ..kernels.rows import COARSE
 from ..tally.tables import Pairs
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class OwnCurve(ReadOnlyArrays):
     """Estimated frequency of the event at predicted probabilities, with a band; NaN limits where there is none."""
 

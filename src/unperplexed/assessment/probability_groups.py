@@ -11,7 +11,7 @@ from ..statistics.intervals import Interval, wilson
 from ..tally.tables import Pairs
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ProbabilityGroups(ReadOnlyArrays):
     """Groups in increasing order of predicted probability; one array entry a group."""
 

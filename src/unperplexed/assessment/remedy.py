@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, shell_word
 from .._lib.serialize import plain_values
@@ -103,7 +104,7 @@ def _argument(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Remedy:
+class Remedy(ByValue):
     """Recalibration of miscalibrated forecasts, with the gain it is expected to bring. Made as ``Assessment.remedy``.
 
     Examples
@@ -184,7 +185,7 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class UntriedRemedy:
+class UntriedRemedy(ByValue):
     """Recalibration that mends what was found, and takes too long to be tried unasked.
 
     Made as ``Assessment.untried_remedy``.

@@ -48,7 +48,7 @@ AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Assessment(JsonResult):
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 

@@ -50,7 +50,7 @@ _FEW_LOST = 1e-3
 """An r x of this size loses three digits of sixteen to exp(r x) - 1; standard errors need six."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class MeasuredProfile(ReadOnlyArrays):
     """Generalized mean of the measured probabilities of the observed classes, for many orders.
 
@@ -69,7 +69,7 @@ class MeasuredProfile(ReadOnlyArrays):
         return f"<MeasuredProfile at {number_of(self.orders.size, 'order')}>"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RiskProfile(ReadOnlyArrays, Result):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 

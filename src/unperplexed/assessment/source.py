@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
@@ -21,7 +22,7 @@ from .uncertainty import Uncertainty, uncertainty
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(ByValue):
     """The counts, the settings, and how to read the rows again."""
 
     tally: Tally
@@ -30,19 +31,19 @@ class Source:
     """Orders of the risk profile."""
     estimator: Estimator
     sampling: Sampling
-    diagnose: Callable[[], Diagnosis] | None = None
+    diagnose: Callable[[], Diagnosis] | None = field(default=None, compare=False)
     """Diagnoses the rows, where the counts do not suffice."""
-    chunks: Chunks | None = None
+    chunks: Chunks | None = field(default=None, compare=False)
     """Reads all rows, each time from the first; None where they are not at hand."""
-    commands: Commands | PythonLine = field(default_factory=PythonLine)
+    commands: Commands | PythonLine = field(default_factory=PythonLine, compare=False)
     """Commands, or a line of Python, that recalibrate these forecasts."""
     measured: tuple[Floats, Floats] | None = None
     """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
     asked: Sequence[str] = ()
     """Scoring rules that were asked for by name, which text then has."""
-    class_tables: Callable[[], ClassTables] = ClassTables
+    class_tables: Callable[[], ClassTables] = field(default=ClassTables, compare=False)
     """Makes the tables of the each-class view."""
-    by_class: Callable[[], Any] | None = None
+    by_class: Callable[[], Any] | None = field(default=None, compare=False)
     """Assesses each class of rows in memory, where the assessment itself does not."""
 
     def diagnosis(self) -> Diagnosis:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, percent
 from .._lib.serialize import plain_values
 from ..calibration.estimators import Estimator
@@ -27,8 +28,8 @@ _SMALL_FLOOR = 0.005
 """At smaller floors few rows decide the robustness and the slope; it takes twice as many degrees of freedom."""
 
 
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
+@dataclass(frozen=True)
+class Uncertainty(ByValue):
     """Confidence intervals, bands and warnings of an assessment. The same settings give the same numbers."""
 
     intervals: dict[str, Interval]
@@ -45,7 +46,7 @@ class Uncertainty:
     """Number of bootstrap replicates for the intervals of measured figures, the bands and the test."""
     seed: int
     """Random seed of the bootstrap replicates."""
-    _consistent: Callable[[], Band | None] | None = field(repr=False)
+    _consistent: Callable[[], Band | None] | None = field(repr=False, compare=False)
 
     @cached_property
     def consistent(self) -> Band | None:

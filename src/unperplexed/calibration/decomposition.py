@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.by_value import ByValue
 from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
@@ -40,7 +41,7 @@ _DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squar
 
 
 @dataclass(frozen=True)
-class Decomposition(Result):
+class Decomposition(ByValue, Result):
     """A mean score in three parts: ``score = miscalibration - discrimination + uncertainty``. Made by `decompose`."""
 
     score: float

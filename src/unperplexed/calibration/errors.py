@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import Floats, Ints
 from ..forecasts.labels import Label
@@ -52,7 +53,7 @@ _BINNINGS: Mapping[str, Callable[[Pairs, int], Ints]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class CalibrationErrors(Result):
+class CalibrationErrors(ByValue, Result):
     """Calibration errors of one view. Smaller is better; 0 is best and 1 the largest there is."""
 
     ece: float

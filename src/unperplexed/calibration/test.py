@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
@@ -30,7 +31,7 @@ TestKind = Literal["score", "resampled"]
 
 
 @dataclass(frozen=True)
-class CalibrationTest(Result):
+class CalibrationTest(ByValue, Result):
     """Whether calibrated forecasts would look as miscalibrated as these. A small p-value says that they would not."""
 
     statistic: float

@@ -8,7 +8,7 @@ from .._lib.errors import InputError, listed
 from ..forecasts.labels import Label
 from ..forecasts.outcomes import readings
 from ..sources.columns import Plan
-from ..sources.files import FileReading
+from ..sources.file_reading import FileReading
 
 
 def order_of_classes(

@@ -10,8 +10,10 @@ from typing import Any
 
 from .._lib.errors import InputError
 from ..forecasts.forecasts import Forecasts
+from ..sources.columns import Selection
 from ..sources.engines import Engine
-from ..sources.files import FileReading, ForecastFiles, Selection
+from ..sources.file_reading import FileReading
+from ..sources.files import ForecastFiles
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally
 from ..sources.readers import Column

@@ -11,7 +11,7 @@ from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..sources.columns import Plan
-from ..sources.files import FileReading
+from ..sources.file_reading import FileReading
 from ..sources.readers import Batch
 from ..sources.readers.numbers import refuse_text
 from .classes import order_of_classes

@@ -11,7 +11,7 @@ from .._lib.errors import InputError, listed
 from .._lib.typing import AnyFloats, Floats
 from ..recalibration.pool_result import Pool, log_probabilities, pooled
 from ..sources.columns import Plan, probability_columns
-from ..sources.files import FileReading, named
+from ..sources.file_reading import FileReading, named
 from ..sources.readers import Batch, Wanted
 from ..sources.rewriting import ForecastFile, forecast_file
 from .new_rows import NewRows, in_form

@@ -19,10 +19,11 @@ from .._lib.formatting import (
     short_name,
 )
 from ..assessment.describe_charts import Event
-from ..assessment.describe_words import MEANING
-from ..assessment.familiar import FamiliarMetrics, familiar_metrics
+from ..assessment.describe_words import MEANING, terms_of
+from ..assessment.familiar import FamiliarMetrics
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
+from ..report.commands import lookup
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
@@ -83,8 +84,7 @@ class Described:
     @cached_property
     def familiar(self) -> dict[str, FamiliarMetrics]:
         """Familiar metrics of the first forecasters."""
-        shown = list(self.events.items())[:MOST_READINGS]
-        return {name: familiar_metrics(event.tally, self.c.confidence) for name, event in shown}
+        return {name: each.assessment.metrics for name, each in list(self.c.forecasters.items())[:MOST_READINGS]}
 
     def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the command where they are known."""
@@ -103,6 +103,7 @@ class Described:
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions(naming.recalibrate)),
             command=self._commands(naming.recalibrate),
+            further=self._to_look_up(),
             figure=figure,
             figure_table=curves_table(figure),
             metrics=[_coloured(metric) for metric in self._metrics()],
@@ -130,6 +131,7 @@ class Described:
             lead=" ".join(self._pair()),
             actions=list(self._actions()),
             command=self._commands(),
+            further=self._to_look_up(),
             summary=list(self._short_blocks()),
             settings=self._short_settings(),
             more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: curves, risk profiles, all scores,"
@@ -243,6 +245,11 @@ class Described:
                 "Recalibrate these forecasters on rows that they were not trained on, and compare again on others.",
                 "Remedy",
             )
+
+    def _to_look_up(self) -> Action | None:
+        """Name the command that explains the findings about the forecasters whose verdicts are shown."""
+        shown = list(self.c.forecasters.values())[:SHORT_FORECASTERS]
+        return lookup(term for each in shown for term in terms_of(each.assessment))
 
     def _metrics(self) -> Iterator[Metric]:
         """Key figures, a value for each of the first forecasters."""

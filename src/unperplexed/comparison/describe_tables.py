@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from .._lib.formatting import at_floor_text, confidence_interval, p_value_cell, printable, rule_text, short_name
-from ..assessment.familiar import familiar_metrics
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
@@ -136,7 +135,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     names, found = [short_name(name, 200) for name in c.forecasters], list(c.forecasters.values())
     of = [each.assessment for each in found]
     accuracies = [estimate(each.geometric_accuracy, each.geometric_accuracy_interval) for each in found]
-    familiar = [familiar_metrics(a.source.tally, c.confidence) for a in of[:MOST_FAMILIAR]]
+    familiar = [a.metrics for a in of[:MOST_FAMILIAR]]
     others = [""] * len(of[MOST_FAMILIAR:])
     of_top = " Of the most probable class." if c.n_classes > 2 else ""
     verdicts = [short_verdict(a.diagnosis) for a in of[:most]] + [""] * len(of[len(of) if most is None else most :])

@@ -26,13 +26,10 @@ from ..pairing.rows import (
     Pairing,
     ScoredRows,
 )
+from ..sources.columns import Selection
 from ..sources.derived_columns import derived
-from ..sources.files import (
-    FileReading,
-    ForecastBatch,
-    ForecastFiles,
-    Selection,
-)
+from ..sources.file_reading import FileReading
+from ..sources.files import ForecastBatch, ForecastFiles
 from ..sources.readers.formats import matching
 from ..sources.row_filter import RowFilter, condition_column, key_column
 

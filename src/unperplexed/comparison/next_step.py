@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .._lib.by_value import ByValue
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..assessment.remedy import FORMS, PythonLine
 from ..report.numbers import estimate, number
@@ -84,7 +85,7 @@ class PythonLines:
 
 
 @dataclass(frozen=True)
-class LossDifference:
+class LossDifference(ByValue):
     """Mean difference of two log losses on the same rows, in nats, with its confidence interval."""
 
     difference: float
@@ -97,7 +98,7 @@ class LossDifference:
 
 
 @dataclass(frozen=True)
-class Mended:
+class Mended(ByValue):
     """A forecaster before and after its recalibration, each row by a map fitted to other rows (cross-fitted)."""
 
     map: str
@@ -115,7 +116,7 @@ class Mended:
 
 
 @dataclass(frozen=True)
-class NextStep:
+class NextStep(ByValue):
     """What to do after a comparison. Made as ``Comparison.next_step``.
 
     A forecaster is recalibrated if it is among the first twenty, its diagnosis finds an error that recalibration mends,

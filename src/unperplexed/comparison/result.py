@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
@@ -33,7 +34,7 @@ ComparisonFrame = Literal["forecasters", "differences", "groups", "rows"]
 
 
 @dataclass(frozen=True)
-class MeanScore:
+class MeanScore(ByValue):
     """Mean of a scoring rule over the rows."""
 
     mean: float
@@ -42,7 +43,7 @@ class MeanScore:
 
 
 @dataclass(frozen=True)
-class Forecaster:
+class Forecaster(ByValue):
     """One of the forecasters compared."""
 
     assessment: Assessment
@@ -58,7 +59,7 @@ class Forecaster:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(ByValue):
     """By how much a mean score of one forecaster exceeds that of another on the same rows."""
 
     difference: float
@@ -84,7 +85,7 @@ class Difference:
         return replace(self, difference=-self.difference, interval=Interval(-high, -low))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Contributions(ReadOnlyArrays):
     """The rows from which most of a difference in log loss comes, the largest contribution first."""
 
@@ -106,7 +107,7 @@ class Contributions(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
-class PairedComparison:
+class PairedComparison(ByValue):
     """Two forecasters compared, `first` to `second`."""
 
     first: str
@@ -136,7 +137,7 @@ class PairedComparison:
 
 
 @dataclass(frozen=True)
-class PairDifferences:
+class PairDifferences(ByValue):
     """Two forecasters in the rows of one group."""
 
     first: str
@@ -146,7 +147,7 @@ class PairDifferences:
 
 
 @dataclass(frozen=True)
-class GroupDifferences:
+class GroupDifferences(ByValue):
     """Paired differences in the rows of one group."""
 
     key: Key

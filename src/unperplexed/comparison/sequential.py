@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._lib.arrays import Columns, Unreadable, as_columns, check_indexes
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.lists import at_hand
@@ -52,7 +53,7 @@ from .shards import hashes_of_groups, shard_of, shards_of_rows
 
 
 @dataclass(frozen=True)
-class Notes:
+class Notes(ByValue):
     """What was done to the rows on the way in. Notes of parts add up."""
 
     ignored: int = 0

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import Floats, Ints
 from ..statistics.intervals import Interval, checked_sampling
@@ -31,7 +32,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RiskCoverage:
+class RiskCoverage(ByValue):
     """Risk-coverage curve of confidences, and the area under it. Made by `risk_coverage`."""
 
     n: int

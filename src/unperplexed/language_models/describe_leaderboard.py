@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.formatting import confidence_interval, number_of, short_name
+from ..report.commands import lookup
 from ..report.document import Block, Column, Document, Section, Table
 from ..report.numbers import between, number, share, signed
 from .ranking import Entry, Leaderboard
@@ -49,6 +50,7 @@ def leaderboard_document(found: Leaderboard) -> Document:
         if lead
         else "",
         calm=True,
+        further=lookup(term for each in found.entries for term in each.terms),
         first=Section("models", "Models", tables, "Models"),
         summary=tables,
         settings="questions are the clusters; log losses in nats; recalibration and base rate on held-out questions",

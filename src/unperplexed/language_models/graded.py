@@ -16,7 +16,7 @@ from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.group_keys import key_text, row_keys
 from ..sources.columns import check_column
-from ..sources.files import named
+from ..sources.file_reading import named
 from ..sources.readers import Options, Wanted
 from ..sources.readers.formats import found_files, open_source
 from .items import Answer, Remarks

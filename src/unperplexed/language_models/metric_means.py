@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats, Ints
 from ..statistics.intervals import Interval, wilson
 from ..statistics.means import t_quantile
@@ -14,7 +15,7 @@ from .clustered_ratios import RatioSums
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(ByValue):
     """Mean of a metric over questions, answers or documents."""
 
     value: float

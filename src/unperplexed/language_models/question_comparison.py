@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
@@ -22,7 +23,7 @@ from .questions import RULES, Missing, Outside, kept_questions, question_metrics
 
 
 @dataclass(frozen=True)
-class PairedMetric:
+class PairedMetric(ByValue):
     """Mean of a metric for both models, and their difference."""
 
     first: float

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
+from ..calibration.diagnosis.words import terms
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
@@ -33,7 +35,7 @@ _FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(ByValue):
     """One model's answers, with one kind of confidence in them."""
 
     model: str
@@ -58,6 +60,8 @@ class Entry:
     risk_coverage: RiskCoverage
     finding: str
     """What is wrong with the confidences."""
+    terms: tuple[str, ...]
+    """What to look up about the finding, by `explain`."""
     remedy: str
     """Averaged map that the recalibrated log loss is of, or what to do instead where none helps; "" for fewer than 100
     answers."""
@@ -74,7 +78,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class ConfidenceDifference:
+class ConfidenceDifference(ByValue):
     """Difference between two kinds of confidences in the same answers, the first minus the second."""
 
     model: str
@@ -208,7 +212,7 @@ def leaderboard(
     return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, remarks.sentences())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Model:
     """The answers of one model."""
 
@@ -254,6 +258,7 @@ class _Model:
             limits,
             risk_coverage(y, p, cluster, level=self.level),
             found.diagnosis.headline,
+            tuple(terms(found.diagnosis)),
             "" if fit is None else fit.described(Naming()).headline,
         )
         return entry if entry.ranks else _ranks_nothing(entry)
@@ -296,6 +301,7 @@ def _ranks_nothing(entry: Entry) -> Entry:
         return replace(
             entry,
             finding="Right answers have lower confidences than wrong ones",
+            terms=("pointing-away",),
             remedy="Check that the column is a confidence and no uncertainty, and that its rows belong to the grades",
         )
     if entry.beats or math.isnan(entry.gain):
@@ -303,6 +309,7 @@ def _ranks_nothing(entry: Entry) -> Entry:
     return replace(
         entry,
         finding="No evidence that right answers have higher confidences than wrong ones",
+        terms=("uninformative",),
         remedy="No recalibration that keeps the order of the confidences can help. Forecast the share of right answers,"
         f" {share(entry.accuracy.value)}, or obtain another confidence",
     )

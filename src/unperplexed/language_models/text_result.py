@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
@@ -28,7 +29,7 @@ FEW_DOCUMENTS = 20
 
 
 @dataclass(frozen=True)
-class Rate:
+class Rate(ByValue):
     """Log-probability per unit of text: per token, byte, word or document."""
 
     unit: str
@@ -50,7 +51,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class ProfilePoint:
+class ProfilePoint(ByValue):
     """Generalized mean of one order, over tokens or over documents. Larger is better."""
 
     order: float
@@ -59,7 +60,7 @@ class ProfilePoint:
 
 
 @dataclass(frozen=True)
-class PositionLoss:
+class PositionLoss(ByValue):
     """Mean loss of the tokens at some positions of their documents."""
 
     first: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats
 from ..statistics.intervals import Interval
 from .clustered_ratios import RatioSums
@@ -24,7 +25,7 @@ _STEPS = 2.0**20
 
 
 @dataclass(frozen=True)
-class FrequencyLoss:
+class FrequencyLoss(ByValue):
     """Mean loss of the tokens that occur about as often in the texts."""
 
     first: int

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..tally.tally import Tally
@@ -19,7 +20,7 @@ from .predictions import Predictions
 
 
 @dataclass(frozen=True)
-class Began:
+class Began(ByValue):
     """An alarm: when it came, when that of which it warns most probably began, and whose it is."""
 
     period: str

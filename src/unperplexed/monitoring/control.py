@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import chdtrc
 
+from .._lib.by_value import ByValue
 from ..statistics.intervals import Interval
 from ..statistics.log_odds_maps import Counted, FittedMap, fit
 from .event_counts import EventCounts
@@ -23,7 +24,7 @@ _NOWHERE = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True)
-class ControlPoint:
+class ControlPoint(ByValue):
     """Successive periods together. Rows with a prediction of exactly 0 or 1 are left out."""
 
     first: str

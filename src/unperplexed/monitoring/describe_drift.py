@@ -29,9 +29,6 @@ from .naming import TOP
 _RESEMBLING = 0.2, 0.001
 """Successive periods resemble each other: by this correlation at least, at this p-value."""
 
-_OTHER_SIZE = 2.0
-"""Periods of so many times as many predictions are not exchangeable."""
-
 _WEAKER = "This says nothing about calibration, which needs outcomes"
 
 
@@ -139,14 +136,6 @@ def _warnings(m: Drift) -> Iterator[str]:
             f"successive periods resemble each other (correlation of their means {number(correlation, 2)},"
             f" {p_value_text(p)}), so that alarms may be false. Take longer periods, such as weeks: --every 1w."
         )
-    if m.alarm is not None:
-        few, many = sorted(m.alarm.rows_a_period)
-        if many > _OTHER_SIZE * few:
-            then, now = map(count, np.round(m.alarm.rows_a_period))
-            yield (
-                f"the number of predictions per period changed too ({then} before, {now} since), so that the alarm may"
-                " be false. Compare periods of similar size."
-            )
 
 
 def _table(m: Drift, brief: bool) -> Table:

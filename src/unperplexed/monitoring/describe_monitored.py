@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._lib.formatting import number_of, p_value_text, percent, short_name
+from ..calibration.diagnosis.words import CERTAIN, terms
 from ..report.chart import Chart
+from ..report.commands import lookup
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, evidence_text, number, share
 from ..report.result import Naming
@@ -51,6 +53,7 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         lead=_lead(m),
         calm=bool(m),
         actions=list(_actions(m)),
+        further=_to_look_up(m),
         figure=chart,
         sections=sections,
         summary=tables,
@@ -117,6 +120,12 @@ def _actions(m: Monitored) -> Iterator[Action]:
     yield Action("What changed", _change(a), "Change")
     yield Action("Evidence", _evidence(m, a), "Rule")
     yield Action("What to do", _next(m, a), "Next")
+
+
+def _to_look_up(m: Monitored) -> Action | None:
+    """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
+    broke = [] if m.alarm is None or m.alarm.diagnosis is None else terms(m.alarm.diagnosis)
+    return lookup([*broke, *[CERTAIN] * (m.impossible is not None)])
 
 
 def _change(a: Alarm) -> str:

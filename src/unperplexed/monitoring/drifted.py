@@ -43,11 +43,9 @@ class Shift(Began):
     """Mean and spread over the periods before ``began``, and from it to ``until``."""
     moved: BinShare
     """The bin whose share changed most."""
-    rows_a_period: tuple[float, float]
-    """Mean number of predictions a period, before and since."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Drift(ReadOnlyArrays, JsonResult):
     """Whether the predictions changed. Made by `drift`; ``bool(found)`` is whether there is no alarm.
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 from xml.etree import ElementTree
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
@@ -26,7 +27,7 @@ Looks = Literal["one", "many"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(ByValue):
     """What became of one requirement."""
 
     requirement: str

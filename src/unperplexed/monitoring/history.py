@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
@@ -41,7 +42,7 @@ Events = tuple[EventCounts, ...]
 
 
 @dataclass(frozen=True)
-class Period:
+class Period(ByValue):
     """The forecasts of one period."""
 
     name: str
@@ -74,7 +75,7 @@ class Period:
 
 
 @dataclass(frozen=True)
-class History:
+class History(ByValue):
     """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
 
     A period takes some kilobytes, however many rows it had. Histories are kept in a file from one day to the next, so

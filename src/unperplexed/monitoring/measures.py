@@ -1,6 +1,7 @@
 """What is measured on the predictions of a period: mean and spread of their log-odds, and how unusual their shares are.
 
-Each is a number that periods have in any order alike as long as the predictions do not change.
+Each is a number that periods have in any order alike, whatever their number of predictions, as long as these do not
+change.
 """
 
 from __future__ import annotations
@@ -45,20 +46,50 @@ def summary_of(periods: Sequence[EventCounts]) -> PredictionSummary:
 def summaries(series: Sequence[EventCounts | None]) -> list[PredictionSummary]:
     """Summarise each period; NaN where there are no predictions, or too few."""
     there = [each for each in series if each is not None]
-    number = np.repeat(np.arange(len(there)), [each.p.size for each in there])
-    p, total = (np.concatenate([each[at] for each in there]) for at in (0, 1))
-    s = np.log(p) - np.log1p(-p)
-
-    def sums(values: Floats) -> Floats:
-        return np.bincount(number, total * values, len(there)).astype(np.float64)
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        n = sums(np.ones_like(p))
-        mean, log_odds = sums(p) / n, sums(s) / n
-        spread = np.sqrt(sums((s - log_odds[number]) ** 2) / np.where(n > 1, n - 1, np.nan))
-    columns = zip(mean.tolist(), log_odds.tolist(), spread.tolist(), strict=True)
+    moments = _Moments.of(there)
+    columns = zip(moments.mean.tolist(), moments.log_odds.tolist(), moments.spread.tolist(), strict=True)
     found = iter([PredictionSummary(round(each.rows), *row) for each, row in zip(there, columns, strict=True)])
     return [_NOTHING if each is None else next(found) for each in series]
+
+
+class _Moments(NamedTuple):
+    """Of the predictions of each period, without those of exactly 0 or 1."""
+
+    rows: Floats
+    mean: Floats
+    log_odds: Floats
+    squares: Floats
+    """Sum of squared distances of the log-odds from their mean."""
+    fourth: Floats
+    """Sum of the fourth powers of these distances."""
+
+    @classmethod
+    def of(cls, periods: Sequence[EventCounts]) -> _Moments:
+        """Take them of counts."""
+        number = np.repeat(np.arange(len(periods)), [each.p.size for each in periods])
+        p, total = (np.concatenate([each[at] for each in periods]) for at in (0, 1))
+        s = np.log(p) - np.log1p(-p)
+
+        def sums(values: Floats) -> Floats:
+            return np.bincount(number, total * values, len(periods)).astype(np.float64)
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            n = sums(np.ones_like(p))
+            mean, log_odds = sums(p) / n, sums(s) / n
+            squared = (s - log_odds[number]) ** 2
+        return cls(n, mean, log_odds, sums(squared), sums(squared**2))
+
+    @property
+    def spread(self) -> Floats:
+        """Standard deviation of the log-odds."""
+        return np.asarray(np.sqrt(self.squares / np.where(self.rows > 1, self.rows - 1, np.nan)))
+
+    @property
+    def noise(self) -> tuple[Floats, Floats]:
+        """Variance of the mean and of the standard deviation of log-odds, times rows, by the periods so far."""
+        n, squares, fourth = (np.cumsum(each) for each in (self.rows, self.squares, self.fourth))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return squares / n, (fourth - squares**2 / n) / (4 * squares)
 
 
 _NOTHING = PredictionSummary(0, np.nan, np.nan, np.nan)
@@ -111,10 +142,23 @@ class Shares:
         expected = counts.rows * self.usual
         return float(((_counted(self.edges, counts) - expected) ** 2 / expected).sum())
 
-    def distance(self, counts: EventCounts) -> float:
-        """Pearson's chi-squared as a multiple of what is usual with so many predictions: about 1 at any number."""
-        own = 1 + counts.rows / self.rows  # the usual shares are estimates too
-        return self._squared(counts) / (self._expected * own + counts.rows * self.vary)
+    def distances(self, periods: Sequence[EventCounts]) -> Floats:
+        """Pearson's chi-squared of each period, as it would be with as many predictions as the first of them has.
+
+        Beyond chance it grows with the number of predictions: the usual shares are estimates, and periods vary. How
+        much it grows is learned from the periods so far.
+        """
+        rows, squared = (np.array(each) for each in ([x.rows for x in periods], [self._squared(x) for x in periods]))
+        chance, beyond = self._expected, self._expected / self.rows + self.vary
+        sizes = np.concatenate([np.full(FIRST, self.rows / FIRST), rows])
+        known = np.concatenate([np.full(FIRST, beyond), (squared - chance) / rows])
+        found = squared.copy()
+        for at in np.flatnonzero(rows != rows[:1]):
+            seen = slice(FIRST + at + 1)
+            weight = (sizes[seen] / (chance + sizes[seen] * beyond)) ** 2
+            beyond = max(0.0, float(weight @ known[seen] / weight.sum()))
+            found[at] *= (chance + rows[0] * beyond) / (chance + rows[at] * beyond)
+        return found
 
     def moved(self, before: Sequence[EventCounts], since: Sequence[EventCounts]) -> BinShare:
         """Find the bin whose share changed most, in standard deviations."""
@@ -141,11 +185,43 @@ def usual_shares(series: Sequence[EventCounts | None]) -> tuple[Shares, int]:
 
 
 def measured(series: Sequence[EventCounts | None]) -> Floats:
-    """Measure each period, of shape (3, periods) in the order of `MEASURES`; NaN where there is nothing to measure."""
+    """Measure each period, of shape (3, periods) in the order of `MEASURES`; NaN where there is nothing to measure.
+
+    Each number is as it would be with as many predictions as the first period has, so that periods with more or fewer
+    are exchangeable too.
+    """
     shares, begin = usual_shares(series)
-    distances = [
-        np.nan if counts is None or at < begin or not counts.rows else shares.distance(counts)
-        for at, counts in enumerate(series)
-    ]
-    found = summaries(series)
-    return np.array([[each.log_odds for each in found], [each.spread for each in found], distances])
+    found = np.full((3, len(series)), np.nan)
+    at = [number for number, each in enumerate(series) if each is not None]
+    moments = _Moments.of([each for each in series if each is not None])
+    for measure, values, noise in zip((0, 1), (moments.log_odds, moments.spread), moments.noise, strict=True):
+        found[measure, at] = as_of_first_size(values, noise, moments.rows)
+    later = [number for number in at if number >= begin and (each := series[number]) is not None and each.rows]
+    found[2, later] = shares.distances([each for number in later if (each := series[number]) is not None])
+    return found
+
+
+def as_of_first_size(values: Floats, noise: Floats, rows: Floats) -> Floats:
+    """Give a number of each period the variance that it would have with as many rows as the first period has.
+
+    The variance is noise / rows, and on top of it what periods vary by (Paule & Mandel 1982; one step a period). Both,
+    and the centre, are those of the periods so far. Numbers of periods with as many rows as the first stay as they are.
+    """
+    found, beyond = values.copy(), 0.0
+    there = np.flatnonzero(~np.isnan(values))
+    if not there.size or (rows[there] == rows[there[0]]).all():
+        return found
+    first = rows[there[0]]
+    for number, at in enumerate(there):
+        if not noise[at] > 0:
+            continue
+        some = there[: number + 1]
+        x, own = values[some], noise[at] / rows[some]
+        weight = 1 / (beyond + own)
+        whole = weight.sum()
+        centre = weight @ x / whole
+        if number:
+            left = weight - weight**2 / whole
+            beyond = max(0.0, float((weight @ (x - centre) ** 2 - left @ own) / left.sum()))
+        found[at] += (x[-1] - centre) * (np.sqrt((beyond + noise[at] / first) / (beyond + own[-1])) - 1)
+    return found

@@ -67,7 +67,7 @@ class Alarm(Began):
 _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "calibration_slope", "log_loss", "skill")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Monitored(ReadOnlyArrays, JsonResult):
     """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether all is well.
 

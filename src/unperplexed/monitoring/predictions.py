@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._lib.arrays import as_columns
+from .._lib.by_value import ByValue
 from .._lib.lists import at_hand
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
@@ -15,7 +16,7 @@ from ..tally.tally import Tally
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(ByValue):
     """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
 
     They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file.

@@ -65,8 +65,10 @@ def drift(
     Periods are the units: they may vary by any amount, but must be exchangeable, as independent periods of one
     distribution are. Then the rank of a period's number among the earlier ones is uniform (Vovk, Gammerman & Shafer
     2005). The numbers are the mean and the standard deviation of the log-odds, and the distance of their shares in bins
-    from those of the first 7 periods. With more than two classes half of the bet is on the most probable class, half on
-    all classes. Periods are not exchangeable if there are seasons, or if days resemble the day before.
+    from those of the first 7 periods, each as it would be with as many predictions as the first period has. The level
+    is exact for periods of equal size, approximate for others. With more than two classes half of the bet is on the
+    most probable class, half on all classes. Periods are not exchangeable if there are seasons, or if days resemble the
+    day before.
 
     Examples
     --------
@@ -196,16 +198,11 @@ def _alarm(
         before=summary_of(before),
         since=summary_of(after),
         moved=usual_shares(counts)[0].moved(before, after),
-        rows_a_period=(_rows(before), _rows(after)),
     )
 
 
 def _there(series: Sequence[EventCounts | None]) -> list[EventCounts]:
     return [each for each in series if each is not None and each.rows]
-
-
-def _rows(periods: Sequence[EventCounts]) -> float:
-    return sum(each.rows for each in periods) / len(periods)
 
 
 def _resemblance(values: Floats, breaks: Sequence[int]) -> tuple[float, float]:

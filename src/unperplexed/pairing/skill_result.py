@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, rule_text
 from .._lib.serialize import plain_values
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SkillScore:
+class SkillScore(ByValue):
     """Skill score of one forecaster by one scoring rule: 1 is perfect, 0 as good as the baseline. Larger is better."""
 
     skill: float
@@ -43,7 +44,7 @@ class SkillScore:
 
 
 @dataclass(frozen=True)
-class GroupSkill:
+class GroupSkill(ByValue):
     """Skill scores for the rows of one group, or for all rows."""
 
     key: Key

@@ -27,7 +27,7 @@ class RecalibratedFold(NamedTuple):
     total: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CrossFitted(ReadOnlyArrays):
     """Recalibrated forecasts of all rows, each by maps that were fitted to the other folds."""
 

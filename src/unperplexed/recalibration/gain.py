@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .._lib.by_value import ByValue
 from ..report.numbers import MINUS
 
 FEWEST_ROWS = 100
@@ -15,7 +16,7 @@ FEWEST_CLUSTERS = 10
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(ByValue):
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
     The interval goes from ``gain - z SE`` to ``gain + 3/4 d + z SE``, with the standard error SE of the mean
@@ -63,7 +64,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Baseline(ByValue):
     """A constant forecast of the base rate, fitted to the same folds and compared on the rows held out."""
 
     log_loss: float

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._lib.arrays import as_columns
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.json_files import made_of_file
@@ -33,7 +34,7 @@ Method = Literal["linear", "logarithmic", "mean"]
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(ByValue):
     """How well a fitted pool does on rows that its parameters were not fitted to. Smaller log loss is better."""
 
     log_loss: float
@@ -70,7 +71,7 @@ class HeldOut:
         return self.interval.low > 0 and not self.significant
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Pool(ReadOnlyArrays, Result):
     """Forecasters combined into one. Made by `pool`; all fields are final.
 

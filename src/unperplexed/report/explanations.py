@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .commands import lookup
 from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside
@@ -21,7 +22,7 @@ _SENTENCE = re.compile(r"[.!?]$")
 
 
 @dataclass(frozen=True)
-class Explanation(Result):
+class Explanation(ByValue, Result):
     """What a metric or finding means, why it is bad, and what to do. Made by `explain` and ``Finding.explanation``."""
 
     term: str

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from .._lib.by_value import ByValue
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
@@ -105,7 +106,7 @@ class Result(ABC):
         return card(self._document(Naming(), brief=True))
 
 
-class JsonResult(Result):
+class JsonResult(ByValue, Result):
     """A result that is a dataclass, and JSON too."""
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any, Unpack
 
 from .._lib.errors import InputError, refuse_unknown
 from ..forecasts.reading import Reading
-from .files import FileReading, Selection
+from .columns import Selection
+from .file_reading import FileReading
 from .row_filter import RowFilter
 
 

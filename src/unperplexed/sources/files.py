@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-import polars as pl
 
-from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
 from .._lib.typing import Floats
-from ..forecasts.forecasts import Block, Forecasts
-from ..forecasts.labels import USUAL_MARKS, Label, plain
-from ..forecasts.outcomes import LabelSettings, class_set
-from ..forecasts.problems import with_text
-from ..forecasts.unobserved import unobserved
+from ..forecasts.forecasts import Forecasts
+from .batch_forecasts import Builder, Place
 from .chosen_rows import group_columns, quantiles_of, standing_in
 from .columns import (
-    Plan,
     Plans,
     Selection,
     check_column,
     plans,
 )
 from .derived_columns import Quantiles, derived
+from .file_reading import FileReading, Partition, named
 from .outcomes import (
-    Kind,
     Seen,
     Settled,
     Spelling,
-    kind_of,
-    outcomes,
 )
 from .readers import (
     Batch,
     Batches,
-    Cells,
     Column,
     Options,
     Source,
@@ -49,47 +39,6 @@ from .readers import (
 )
 from .readers.formats import File, found_files, open_source
 from .readers.numbers import refuse_text
-from .readers.text_streams import checked_encoding
-
-__all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Partition", "Selection", "named", "settle"]
-
-
-@dataclass(frozen=True)
-class FileReading:
-    """How rows are to be read: the options of `Forecasts`, with labels still as text."""
-
-    labels: Sequence[str] | None = None
-    pos_label: str | None = None
-    ignore_label: Sequence[str] | None = None
-    separator: str | None = None
-    """None for that of the format: a comma, a tab, or a semicolon where numbers have decimal commas."""
-    options: dict[str, bool] = field(default_factory=dict)
-    """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
-    decimal_comma: bool = False
-    format: str | None = None
-    """The name of one of `formats()`; None to go by the file's name."""
-    encoding: str = "utf-8"
-    na: Sequence[str] | None = None
-    """Marks of a missing value; none for the usual ones, None where nothing is said of them."""
-    sheet: str | None = None
-    whole: bool = True
-    """Whether the class set may be read off the data: of a part of them it may not."""
-
-    def __post_init__(self) -> None:
-        """Refuse a separator that no reader knows."""
-        if self.separator is not None and len(self.separator.encode()) != 1:
-            raise InputError(f"separator (--separator): expected one character, or tab, got {self.separator!r}.")
-        checked_encoding(self.encoding)
-
-    @property
-    def cells(self) -> Cells:
-        """What is said of the text of cells."""
-        missing = () if self.na is None else tuple(self.na) or USUAL_MARKS
-        return Cells(missing, self.options.get("percent", False))
-
-    def written(self, mentioned: Sequence[str]) -> Options:
-        """Say how files are written; the names are those of columns that were asked for."""
-        return Options(self.separator or "", self.decimal_comma, mentioned, self.encoding, self.sheet)
 
 
 @dataclass(frozen=True)
@@ -103,17 +52,6 @@ class ForecastBatch:
     first_row: int
     keys: dict[str, Column]
     """The columns that were to be given along, or what is made of them."""
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Rows that are read by themselves: a file, or a partition of a frame."""
-
-    name: str
-    """What errors call it."""
-    source: Source
-    origin: str = ""
-    """What tallies call it, and the shards of rows without groups go by."""
 
 
 class ForecastFiles:
@@ -278,7 +216,7 @@ class ForecastRows:
             sizes = _array(part.source.size for part in parts)
             shares = _array(self._share(part.source) if settled else 1.0 for part in parts)
             behind = np.cumsum(shares * sizes) + sum(sizes) - shares * sizes - sum(shares * sizes)
-            builders = [_Builder(plan, self) for plan in self.plans.forecasts]
+            builders = [Builder(plan, self.plans, self.reading, self.spelling) for plan in self.plans.forecasts]
             resumed = _resumed([first], batches)
             del first
             rows = 0
@@ -294,7 +232,7 @@ class ForecastRows:
                     keys = group_columns(batch, self.plans.keys, self.quantiles, places)
                 if places is not None and not places.size:
                     continue
-                place = _Place(part, batch if places is None else standing_in(batch, places))
+                place = Place(part, batch if places is None else standing_in(batch, places))
                 given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 if places is not None:
                     given = [forecasts.chosen(places - places[0]) for forecasts in given]
@@ -345,132 +283,10 @@ def _named_stream(name: str, at: int, stream: Batches) -> Generator[tuple[int, B
             yield at, batch
 
 
-class _Builder:
-    """Makes forecasts of batches; keeps the class set once it is settled."""
-
-    def __init__(self, plan: Plan, rows: ForecastRows) -> None:
-        self._plan, self._weight, self._groups = plan, rows.plans.weight, rows.plans.groups
-        self._reading, self._spelling = rows.reading, rows.spelling
-        self._known: tuple[Label | None, ...] | None = None
-        self._width: int | None = None
-
-    def forecasts(self, number: int, place: _Place, settled: Mapping[str, Settled] | None) -> Forecasts:
-        batch = place.batch
-        columns = batch.probabilities[number]
-        found = (settled or {}).get("".join(self._plan.truth[:1]))
-        with named(place.part.name):
-            if self._width not in (None, columns.n_columns):
-                raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
-            self._width = columns.n_columns
-            if found is not None and self._known is None:
-                try:
-                    self._known = self._class_set(found, columns)
-                except InputError as error:
-                    raise with_text(error, self._names[1], columns, batch.first_row) from None
-        with place.named():
-            return _FileForecasts(
-                place,
-                y_prob=columns,
-                sample_weight=None if self._weight is None else batch.numbers[self._weight],
-                **self._observed(batch, columns, found),
-                whole=settled is None and self._reading.whole,
-                first_row=batch.first_row,
-                groups={name: batch.raw[name] for name in self._groups} or None,
-                source=place.part.origin,
-                names=self._names,
-                **self._reading.options,
-            )
-
-    def _observed(self, batch: Batch, columns: Columns, found: Settled | None) -> dict[str, Any]:
-        """Give the outcomes, and the labels that they have."""
-        if not self._plan.truth:
-            return unobserved(columns, self._plan.labels or self._reading.labels, self._pos_label)
-        y_true = self._outcomes(batch, found)
-        labels = self._labels(kind_of(y_true)) if found is None else self._settled_labels(found)
-        return {"y_true": y_true, **labels}
-
-    def _class_set(self, found: Settled, columns: Columns) -> tuple[Label | None, ...]:
-        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=self._names[0])
-        one = columns.n_columns == 1
-        return class_set(found.labels, max(2, columns.n_columns), one, columns.names, settings)
-
-    def _settled_labels(self, found: Settled) -> dict[str, Any]:
-        return {"ignore_label": self._labels(found.kind)["ignore_label"], "known_labels": self._known}
-
-    @property
-    def _names(self) -> tuple[str, str, str]:
-        truth, prob = self._plan.truth, self._plan.prob
-        return (
-            ", ".join(truth[:3]) + (", ..." if len(truth) > 3 else ""),
-            prob[0] if len(prob) == 1 else "probabilities",
-            self._weight or "",
-        )
-
-    def _outcomes(self, batch: Batch, settled: Settled | None) -> Any:
-        truth = self._plan.truth
-        if len(truth) > 1:
-            return pl.DataFrame([pl.Series(name, batch.numbers[name]) for name in truth])
-        return outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
-
-    @property
-    def _pos_label(self) -> str | None:
-        return self._plan.pos_label if self._reading.pos_label is None else self._reading.pos_label
-
-    def _labels(self, kind: Kind) -> dict[str, Any]:
-        """Labels given as text, as values of the kind the outcomes have."""
-        texts = self._plan.labels or self._reading.labels
-        pos_label, name = self._pos_label, self._names[0]
-        return {
-            "labels": None if texts is None else _typed(texts, kind, name),
-            "pos_label": None if pos_label is None else _typed([pos_label], kind, name)[0],
-            "ignore_label": None
-            if self._reading.ignore_label is None
-            else _typed(self._reading.ignore_label, kind, name),
-        }
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where rows come from."""
-
-    part: Partition
-    batch: Batch
-
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Let errors name the part, and how far it was looked at."""
-        unseen = f" Rows from {self.batch.first_row + self.batch.n_rows:,} on were not looked at."
-        with named(self.part.name, "" if self.batch.last else unseen):
-            yield
-
-
-class _FileForecasts(Forecasts):
-    """Forecasts whose errors name the file, or the part of a frame."""
-
-    def __init__(self, place: _Place, **settings: Any) -> None:
-        self._place = place
-        super().__init__(**settings)
-
-    def blocks(self, *settings: Any) -> Iterator[Block]:
-        with self._place.named():
-            yield from super().blocks(*settings)
-
-
 def _resumed(held: list[tuple[int, Batch]], rest: Iterator[tuple[int, Batch]]) -> Iterator[tuple[int, Batch]]:
     """Give the batch in hand, which nothing else may hold on to, and the others."""
     yield held.pop()
     yield from rest
-
-
-@contextmanager
-def named(source: str, end: str = "") -> Iterator[None]:
-    """Let errors begin with where they were found."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{source}: {error}{end}") from None
-    except MemoryError:
-        raise InputError(f"{source}: does not fit in memory.") from None
 
 
 def _mentioned(selection: Selection) -> list[str]:
@@ -479,23 +295,3 @@ def _mentioned(selection: Selection) -> list[str]:
     keys = [name for key in selection.keys for name in {key, derived(key).column}]
     columns = [*selection.truth, *prob, *pairs, selection.weight, *selection.groups, *keys]
     return [name for name in [*columns, *selection.where.columns] if name is not None]
-
-
-def _typed(texts: Sequence[str], kind: Kind, name: str) -> list[Label]:
-    words: dict[str, Label] = {"true": True, "false": False} if kind == "booleans" else {}
-    labels = []
-    for text in texts:
-        try:
-            labels.append(text if kind == "texts" else words[text.lower()] if text.lower() in words else _number(text))
-        except ValueError:
-            kinds = "true/false" if kind == "booleans" else "numbers"
-            raise InputError(f"label {text!r}: the outcomes in {name} are {kinds}.") from None
-    return labels
-
-
-def _number(text: str) -> Label:
-    try:
-        return int(text)  # of any size, which floats would round
-    except ValueError:
-        number: Label = plain(float(text))
-        return number

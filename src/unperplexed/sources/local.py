@@ -16,8 +16,10 @@ from ..forecasts.reading import Reading
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Counting, Tally
 from .arguments import described, names
+from .columns import Selection
 from .engines import Engine
-from .files import FileReading, ForecastBatch, ForecastFiles, Selection
+from .file_reading import FileReading
+from .files import ForecastBatch, ForecastFiles
 from .map_reduce import (
     Accumulator,
     Result,

@@ -19,13 +19,8 @@ from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Counting, Tally
 from .arguments import described
 from .columns import plans
-from .files import (
-    ForecastBatch,
-    ForecastRows,
-    Partition,
-    named,
-    settle,
-)
+from .file_reading import Partition, named
+from .files import ForecastBatch, ForecastRows, settle
 from .outcomes import Seen, Settled, Spelling
 from .readers import Source
 

@@ -15,7 +15,7 @@ from .._lib.errors import InputError
 from .._lib.output_files import whole_file
 from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, check_column, probability_columns
-from .files import FileReading, named
+from .file_reading import FileReading, named
 from .kinds import TextKinds
 from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, formats, found_files, open_source, separator_of

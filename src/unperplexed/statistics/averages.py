@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats
 from .means import DECISIVE, GEOMETRIC, ROBUST, means_of_points
 
@@ -31,7 +32,7 @@ def log_spread(decisiveness: Floats, robustness: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Averages:
+class Averages(ByValue):
     """The three headline means of one set of probabilities. Larger is better."""
 
     decisiveness: float

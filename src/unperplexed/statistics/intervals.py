@@ -19,7 +19,7 @@ class Interval(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Band(ReadOnlyArrays):
     """Limits of a curve of measured over reported probability, each point by itself."""
 

@@ -41,7 +41,7 @@ class Surprise(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SurpriseTable(ReadOnlyArrays):
     """The rows whose outcomes were assigned the lowest probabilities, the lowest first: at most twenty."""
 

@@ -11,6 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of
 from .._lib.output import check_output
@@ -61,8 +62,8 @@ class Counting(TypedDict, total=False):
     n_jobs: int | None
 
 
-@dataclass(frozen=True, eq=False)
-class Tally(TallyState, Result):
+@dataclass(frozen=True)
+class Tally(ByValue, TallyState, Result):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 
     Tallies add up: ``a + b`` is the tally of both data sets, in any order and any split, and ``Tally()`` adds
@@ -306,6 +307,10 @@ class Tally(TallyState, Result):
         if not isinstance(data, bytes | bytearray | memoryview):
             raise InputError(f"from_bytes: expected bytes, got {type(data).__name__}.")
         return cls(**tally_state(data))
+
+    def _values(self) -> bytes:
+        """Compare tallies as bytes, which are the same however they were added up."""
+        return self.to_bytes()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the tally to a file, whole or not at all."""

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats, ReadOnlyArrays
 from ..statistics.averages import Averages, divergence_probability, orientation, slope
@@ -16,7 +17,7 @@ ExactView = Literal["all-classes", "each-class"]
 
 
 @dataclass(frozen=True)
-class ClassParameters:
+class ClassParameters(ByValue):
     """One class of a `TwoClassModel`: a coupled Gaussian likelihood and a factor on it.
 
     Parameters
@@ -59,7 +60,7 @@ class ClassParameters:
 
 
 @dataclass(frozen=True)
-class TwoClassAverages:
+class TwoClassAverages(ByValue):
     """Exact averages of a `TwoClassModel`. Larger is better.
 
     All probabilities are limited as reported ones are before they are averaged.
@@ -96,7 +97,7 @@ class TwoClassAverages:
         return orientation(self.reported, self.measured)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TwoClassROC(ReadOnlyArrays):
     """Receiver operating characteristic of a `TwoClassModel`; class 1 is the positive one.
 

@@ -29,7 +29,7 @@ SHARDS = 1024
 _TOP_BITS = 0x3F000000 >> 22  # of 0.5 as float32: eight bits of exponent and one of the fraction
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ClusterSums(ReadOnlyArrays):
     """Sums of scores by shard of clusters, and the rows' own squares."""
 
@@ -46,7 +46,7 @@ class ClusterSums(ReadOnlyArrays):
         return ClusterSums(*(getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ClassStatistics(ReadOnlyArrays):
     """Scores of class biases, confidence and tail with their moments, were the forecasts calibrated.
 

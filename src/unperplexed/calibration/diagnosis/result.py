@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from ..._lib.by_value import ByValue
 from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import JsonResult, Naming
@@ -21,7 +22,7 @@ ErrorName = Literal["bias", "confidence", "asymmetry", "tail", "noise", "certain
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(ByValue):
     """One thing that is wrong with the forecasts."""
 
     error: ErrorName
@@ -53,7 +54,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class MendedProbability:
+class MendedProbability(ByValue):
     """What a predicted probability would be after the findings are mended."""
 
     predicted: float
@@ -65,7 +66,7 @@ NOTABLE_BIAS = 0.5
 
 
 @dataclass(frozen=True)
-class Detectable:
+class Detectable(ByValue):
     """Errors that this many rows would show with 80% power: at least so large."""
 
     bias: float = math.nan

@@ -133,10 +133,11 @@ def short(finding: Finding) -> str:
     return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
 
 
+CERTAIN = "certain-and-wrong"
 _TERMS_OF: dict[ErrorName, str] = {
     "tail": "extremes",
     "noise": "extremes",
-    "certainty": "certain-and-wrong",
+    "certainty": CERTAIN,
     "rows": "surprising-outcomes",
 }
 
