@@ -9,7 +9,8 @@ limit, or 1.3 s + 0.2, which is beyond it. Rows in clusters are ten copies of on
 With many looks the new version reports s + 0.4, and the old one s. The change of the log loss is tested after each of
 500 days, on all rows so far. The limit is the expected change, exactly, or 0, which it is beyond: there it counts
 whether the gate fails within 30 days. Rows are drawn from a large finite population, whose mean is known. Where days
-have a shock, the true log-odds of a day's rows are s + u, u normal with a standard deviation of 0.2.
+have a shock, the true log-odds of a day's rows are s + u, u normal with a standard deviation of 0.2. Where events are
+rare, s has a mean of -5 and a standard deviation of 1. Days that are minus a skewed variable are tested as units.
 """
 
 from __future__ import annotations
@@ -91,10 +92,12 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]
     yield "change of the log loss, 1,000 pairs", pairs
 
 
-def population(rng: np.random.Generator, shocks: int, size: int = 1 << 17) -> tuple[np.ndarray, np.ndarray]:
+def population(
+    rng: np.random.Generator, shocks: int, size: int = 1 << 17, mean: float = 0.0, sd: float = SPREAD
+) -> tuple[np.ndarray, np.ndarray]:
     """Log losses of the old version and of the new one; a line for each of so many shocks, equally probable."""
     shock = SHOCK * ndtri((np.arange(shocks) + 0.5) / shocks)[:, None]  # one is 0
-    s = rng.normal(0, SPREAD, (shocks, size // shocks))
+    s = rng.normal(mean, sd, (shocks, size // shocks))
     sign = np.where(rng.random(s.shape) < expit(s + shock), 1, -1)
     old, new = (np.logaddexp(0, -sign * (s + bias)) for bias in (0.0, BIAS))
     return old, new
@@ -108,6 +111,8 @@ class Means(NamedTuple):
     units: np.ndarray
     """Rows, or days where they are the units."""
     rows: np.ndarray
+    skewness: np.ndarray
+    """Of the means."""
 
     def last(self) -> Means:
         """Those after the last day alone."""
@@ -116,35 +121,60 @@ class Means(NamedTuple):
 
 def means(rng: np.random.Generator, values: np.ndarray, runs: int, days: int, per_day: int) -> Means:
     """Draw rows, and take days as units where there are shocks."""
-    sums, squares = np.zeros((2, runs, days))
+    sums, squares, cubes = np.zeros((3, runs, days))
     for day in range(days):
         shock = rng.integers(len(values), size=(runs, 1))
         x = values[shock, rng.integers(values.shape[1], size=(runs, per_day))]
         sums[:, day] = x.sum(axis=1)
-        squares[:, day] = (x * x).sum(axis=1) if len(values) == 1 else sums[:, day] ** 2
+        unit = x if len(values) == 1 else sums[:, day : day + 1]
+        squares[:, day], cubes[:, day] = (unit * unit).sum(axis=1), (unit * unit * unit).sum(axis=1)
     size = per_day if len(values) > 1 else 1
     rows = np.arange(1, days + 1) * per_day
     n = rows // size
-    total, squared = np.cumsum(sums, axis=1), np.cumsum(squares, axis=1)
+    total, squared, cubed = (np.cumsum(each, axis=1) for each in (sums, squares, cubes))
+    middle = total / n
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt((squared - total**2 / n) / (n - 1) / n) / size
-    return Means(total / rows, error, n, rows)
+        within = squared - total * middle
+        error = np.sqrt(within / (n - 1) / n) / size
+        skewness = (cubed - 3 * middle * squared + 2 * total * middle**2) / within**1.5
+    return Means(total / rows, error, n, rows, skewness)
 
 
 def failures(
-    t: np.ndarray, degrees: np.ndarray, units: np.ndarray, prior: float, days: int = DAYS
+    t: np.ndarray,
+    degrees: np.ndarray,
+    units: np.ndarray,
+    prior: float,
+    skewness: np.ndarray | float,
+    days: slice = slice(DAYS),
 ) -> tuple[float, float]:
-    """Share of the runs in which the gate fails by a day, and in which a one-sided t-test at 5% ever rejects."""
-    t, degrees, units = (np.broadcast_to(each, t.shape)[:, :days] for each in (t, degrees, units))
-    found = log_evidence(t, degrees, units, prior) >= -math.log(LEVEL), stdtr(degrees, -t) <= LEVEL
+    """Share of the runs in which the gate fails on some of the days, and a one-sided t-test at 5% rejects."""
+    t, degrees, units, skewness = (np.broadcast_to(each, t.shape)[:, days] for each in (t, degrees, units, skewness))
+    with np.errstate(invalid="ignore"):  # one day has no error
+        found = log_evidence(t, degrees, units, prior, skewness) >= -math.log(LEVEL), stdtr(degrees, -t) <= LEVEL
     return tuple(float(each.any(axis=1).mean()) for each in found)
 
 
-def two_samples(now: Means, before: Means) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-    """Change between samples: mean, error, degrees of freedom, rows and prior, as `changes_of_samples` has them."""
+def paired(change: Means, prior: float) -> tuple[np.ndarray, ...]:
+    """Mean, error, degrees of freedom, units, prior and skewness, as `changes_of_pairs` has them."""
+    return change.mean, change.error, change.units - 1, change.units, prior, change.skewness
+
+
+def two_samples(now: Means, before: Means) -> tuple[np.ndarray, ...]:
+    """Change between samples, as `changes_of_samples` has it: its skewness is not known."""
     error = np.hypot(now.error, before.error)
     degrees = error**4 / sum(each.error**4 / (each.units - 1) for each in (now, before))
-    return now.mean - before.mean, error, degrees, now.rows * (now.error / error) ** 2, PRIOR_ROWS
+    return now.mean - before.mean, error, degrees, now.rows * (now.error / error) ** 2, PRIOR_ROWS, 0.0
+
+
+def judged(
+    limit: float, mean: np.ndarray, error: np.ndarray, *how: np.ndarray, first: int = 0
+) -> tuple[float, float, float]:
+    """Share of the runs in which the gate fails at the limit, soon beyond it, and a daily t-test at the limit."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at_limit, t_test = failures((mean - limit) / error, *how, days=slice(first, DAYS))
+        beyond, _ = failures(mean / error, *how, days=slice(first, SOON))
+    return at_limit, beyond, t_test
 
 
 def many_looks(runs: int) -> Iterator[tuple[str, float, float | str, float]]:
@@ -157,22 +187,40 @@ def many_looks(runs: int) -> Iterator[tuple[str, float, float | str, float]]:
         released = means(rng, old, runs, 10_000 // rows, rows).last()
         prior = PRIOR_ROWS if shocks == 1 else PRIOR_CLUSTERS
         tested = {
-            "pairs": (pairs.mean, pairs.error, pairs.units - 1, pairs.units, prior),
+            "pairs": paired(pairs, prior),
             "two samples": two_samples(now, before),
             "two samples, 10,000 old rows": two_samples(now, released),
         }
-        for name, (mean, error, *how) in tested.items():
-            with np.errstate(invalid="ignore"):  # one day has no error
-                at_limit, t_test = failures((mean - change) / error, *how)
-                beyond, _ = failures(mean / error, *how, days=SOON)
+        for name, found in tested.items():
             days = "days as units, " if shocks > 1 else ""
-            yield f"{DAYS} looks: {name}, {days}{rows:,} rows a day", at_limit, beyond, t_test
-    rng = np.random.default_rng([17, 4])
-    skewed = -rng.exponential(size=(1 << 17, 1))
-    days = means(rng, skewed - skewed.mean(), runs, DAYS, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        at_limit, t_test = failures(days.mean / days.error, days.units - 1, days.units, PRIOR_CLUSTERS)
-    yield f"{DAYS} looks: days as units, minus an exponential variable each", at_limit, "", t_test
+            yield f"{DAYS} looks: {name}, {days}{rows:,} rows a day", *judged(change, *found)
+    yield from rare_events(runs)
+    yield from skewed_days(runs)
+
+
+def rare_events(runs: int) -> Iterator[tuple[str, float, float, float]]:
+    """Pairs with few events: the more of them are known at the first look, the fewer gates fail."""
+    for at, (rows, first) in enumerate([(1000, 1), (100, 1), (100, 5), (100, 10)]):
+        rng = np.random.default_rng([17, 5, at])
+        old, new = population(rng, 1, mean=-5, sd=1)
+        found = paired(means(rng, new - old, runs, DAYS, rows), PRIOR_ROWS)
+        name = f"{DAYS} looks: pairs, 1.1% events, {rows:,} rows a day, first look after day {first}"
+        yield name, *judged(float(new.mean() - old.mean()), *found, first=first - 1)
+
+
+def skewed_days(runs: int) -> Iterator[tuple[str, float, str, float]]:
+    """Days whose changes are skewed: for the most part a little above the limit, now and then far below it."""
+    drawn = {
+        "an exponential variable": lambda rng, size: rng.exponential(size=size),
+        "the exponential of half a normal variable": lambda rng, size: np.exp(0.5 * rng.normal(size=size)),
+        "the exponential of a normal variable": lambda rng, size: np.exp(rng.normal(size=size)),
+    }
+    for at, (name, draw) in enumerate(drawn.items()):
+        rng = np.random.default_rng([17, 4, at])
+        values = -draw(rng, (1 << 17, 1))
+        found = paired(means(rng, values, runs, DAYS, 1), PRIOR_CLUSTERS)
+        at_limit, _, t_test = judged(float(values.mean()), *found)
+        yield f"{DAYS} looks: days as units, minus {name} each", at_limit, "", t_test
 
 
 def one_look(runs: int) -> Iterator[tuple[str, float, float, str]]:

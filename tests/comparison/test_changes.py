@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import skew, ttest_ind
 
 from unperplexed import InputError, assess, compare
 from unperplexed.comparison import changes_of_pairs, changes_of_samples
@@ -32,7 +32,7 @@ def test_two_samples_are_as_precise_as_so_many_rows_and_pairs_as_their_clusters(
     forecasts = {"now": P, "before": P[::-1]}
     for groups, expected in ((None, (79, 80, 1000)), (np.arange(80) // 4, (19, 20, 20))):
         change = changes_of_pairs(compare(forecasts, Y, groups=groups), "now")["change.log_loss"]
-        assert change.spread[1:] == expected
+        assert change.spread[1:4] == expected
     same = changes_of_pairs(compare({"now": P, "before": P}, Y), "now")["change.log_loss"]
     assert same.spread is None
 
@@ -50,5 +50,7 @@ def test_the_change_between_two_forecasters_is_now_minus_before():
         change = changes_of_pairs(compared, name)["change.log_loss"]
         assert change.value == pytest.approx(sign * expected, rel=1e-9)
         assert change.interval.low < change.value < change.interval.high
+        g = skew(loss(Y, P) - loss(Y, P[::-1])) / np.sqrt(Y.size)
+        assert change.spread.skewness == pytest.approx(sign * g, rel=1e-9)
     with pytest.raises(InputError, match="one of them 'later', got now, before"):
         changes_of_pairs(compared, "later")

@@ -174,6 +174,16 @@ def test_what_carries_a_variance():
     assert uncertain_mean(1e-150 * x, np.ones(8), Dependence()).carried_by == math.inf  # not even a float
 
 
+def test_the_skewness_of_a_mean_is_that_of_its_units_over_the_root_of_their_number():
+    """Units are rows or the sums of clusters; with a lag or clusters in two ways it is not estimated."""
+    assert uncertain_mean(X, ONES, Dependence()).skewness == pytest.approx(stats.skew(X) / math.sqrt(10))
+    sums = np.bincount(GROUPS, X - X.mean())
+    expected = (sums**3).sum() / (sums**2).sum() ** 1.5
+    assert uncertain_mean(X, ONES, Dependence(GROUPS)).skewness == pytest.approx(expected)
+    crossed = Dependence(GROUPS, crossed=np.arange(10) % 2)
+    assert {uncertain_mean(X, ONES, each).skewness for each in (crossed, Dependence(lag=2))} == {0.0}
+
+
 @pytest.mark.parametrize(
     ("x", "mean"),
     [([np.inf, 1.0], np.inf), ([-np.inf, 1.0], -np.inf), ([np.nan, 1.0], np.nan), ([np.inf, -np.inf], np.nan)],

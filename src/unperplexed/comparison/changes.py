@@ -105,7 +105,7 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
 
     def figure(each: Difference) -> Figure:
         judged = each.standard_error > 0 and not math.isnan(each.interval.low)
-        spread = Spread(each.standard_error, units - 1, units, prior) if judged else None
+        spread = Spread(each.standard_error, units - 1, units, prior, each.skewness) if judged else None
         return Figure(each.difference, each.interval, spread=spread)
 
     return {f"{PREFIX}{name}": figure(each) for name, each in pair.differences.items()}

@@ -73,6 +73,9 @@ class Difference(ByValue):
     carried_by: float
     """Effective number of rows, or groups, that determine the standard error. With fewer than 10, the interval and the
     p-value are approximate."""
+    skewness: float
+    """Estimated skewness of the difference in repeated samples; 0 with a lag or clusters in two ways, where it is not
+    estimated."""
 
     @property
     def equal(self) -> bool:
@@ -82,7 +85,7 @@ class Difference(ByValue):
     def mirrored(self) -> Difference:
         """The second minus the first."""
         low, high = self.interval
-        return replace(self, difference=-self.difference, interval=Interval(-high, -low))
+        return replace(self, difference=-self.difference, interval=Interval(-high, -low), skewness=-self.skewness)
 
 
 @dataclass(frozen=True)

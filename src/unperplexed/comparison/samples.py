@@ -81,7 +81,7 @@ def differences_of(
     means = [sample.difference(rows[a].scores[rule], rows[b].scores[rule], rule) for a, b in pairs]
     p = np.array([p_value for _, _, p_value in means])
     return {
-        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
+        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by, found.skewness)
         for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
     }
 

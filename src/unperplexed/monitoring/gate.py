@@ -238,8 +238,9 @@ def check(
     looks the evidence against a limit is e = 2 (1 + N/n0)^(-1/2) exp(X^2 / (2 (N + n0))) Phi(X / sqrt(N + n0)), where X
     is the sum of what exceeds the limit over N rows, or clusters of paired rows, divided by its standard deviation,
     and n0 is 1,000 rows or 20 clusters. For two samples, N is the number of rows whose mean is as precise as the
-    change. A requirement fails at evidence of 2 / (1 - confidence). This is a one-sided normal mixture (Robbins 1970)
-    with estimated standard deviations; each look takes all forecasts so far.
+    change. Paired changes are corrected for their skewness first (Hall 1992). A requirement fails at evidence of
+    2 / (1 - confidence). This is a one-sided normal mixture (Robbins 1970) with estimated standard deviations; each
+    look takes all forecasts so far.
 
     Examples
     --------
@@ -313,8 +314,9 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
     if looks == "many":
         if found.spread is None:  # the same scores in every row: no estimate
             return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
+        spread = found.spread.mirrored() if each.upward else found.spread
         beyond = each.limit - found.value if each.upward else found.value - each.limit
-        passed, evidence = not each.refuted_by(low, high), found.spread.log_evidence(beyond)
+        passed, evidence = not each.refuted_by(low, high), spread.log_evidence(beyond)
         return Outcome(each.text, passed, found.value, found.interval, "evidence", log_evidence=evidence)
     return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval, "interval")
 

@@ -96,6 +96,8 @@ class UncertainMean(NamedTuple):
     """Effective number of rows or clusters behind the standard error; with few it is uncertain itself."""
     variances: tuple[float, ...] = ()
     """Quadratic forms of the rows of which the variance is the largest."""
+    skewness: float = 0.0
+    """Skewness of the mean, estimated from independent rows or from clusters; 0 with a lag or two ways."""
 
     @property
     def judged(self) -> bool:
@@ -133,15 +135,17 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
     else:
         both = np.unique(np.stack([dependence.groups, dependence.crossed]), axis=1, return_inverse=True)[1].ravel()
         ways = dependence.groups, dependence.crossed, both
-        (one, other, shared), carried_by = zip(*(_sandwich(rows, Dependence(way), least) for way in ways), strict=True)
-        found = _Sandwich((one[0], other[0], one[0] + other[0] - shared[0]), min(carried_by[:2]))
+        one, other, shared = (_sandwich(rows, Dependence(way), least) for way in ways)
+        (a,), (b,), (c,) = (each.variances for each in (one, other, shared))
+        found = _Sandwich((a, b, a + b - c), min(one.carried_by, other.carried_by))
     error = math.sqrt(max(*found.variances, 0.0)) if not math.isnan(found.variances[0]) else math.nan
-    return UncertainMean(mean, error, degrees, found.carried_by, found.variances)
+    return UncertainMean(mean, error, degrees, found.carried_by, found.variances, found.skewness)
 
 
 class _Sandwich(NamedTuple):
     variances: tuple[float, ...]
     carried_by: float
+    skewness: float = 0.0
 
 
 def _sandwich(rows: Floats, dependence: Dependence, least: float) -> _Sandwich:
@@ -159,7 +163,8 @@ def _sandwich(rows: Floats, dependence: Dependence, least: float) -> _Sandwich:
     factor = 1 - (n + 2 * int(dependence.pairs_apart(n).sum())) / n**2
     if factor <= 0:
         return _Sandwich((math.nan,) * forms, carried_by)
-    return _Sandwich(tuple((total + more) / factor for more in _lagged(u, dependence)), carried_by)
+    skewness = 0.0 if dependence.lag else float(((u / math.sqrt(total)) ** 3).sum())
+    return _Sandwich(tuple((total + more) / factor for more in _lagged(u, dependence)), carried_by, skewness)
 
 
 def _lagged(u: Floats, dependence: Dependence) -> tuple[float, ...]:
