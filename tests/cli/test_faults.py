@@ -50,14 +50,14 @@ class Traced:
         return self
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_at_any_line_leaves_no_part_and_no_temporary_file(tmp_path, number, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)  # which takes most of the time
 
     def ended(*_):
         raise SystemExit
 
-    before = {each: signal.signal(each, ended) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {each: signal.signal(each, ended) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     old, new = {"a": b"old"}, {"a": b"new", "b": b"new"}
     at, found, trace = 0, [], sys.gettrace()
     try:
