@@ -40,7 +40,7 @@ COMMANDS = {
 OUTPUTS, HISTORY = ("a", "b", "c", "h"), "h.json"
 INPUTS = ("f.csv", "t.tally", "t.tally2", "m.json", "pool.json")
 ERRORS = {name: getattr(errno, name) for name in ("ENOSPC", "EIO", "EPIPE")}
-SIGNALS = {name: getattr(signal, name) for name in ("SIGINT", "SIGTERM")}
+SIGNALS = {name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
 KINDS = (*ERRORS, *SIGNALS, "size")
 """A limit of the size of files stops writes in the middle, those of other languages too."""
 

@@ -1,6 +1,7 @@
 """Every kind of output: all old or all new, whatever the system, the reader or a signal does at any step."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,14 +51,14 @@ class Traced:
         return self
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_at_any_line_leaves_no_part_and_no_temporary_file(tmp_path, number, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)  # which takes most of the time
 
     def ended(*_):
         raise SystemExit
 
-    before = {each: signal.signal(each, ended) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {each: signal.signal(each, ended) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     old, new = {"a": b"old"}, {"a": b"new", "b": b"new"}
     at, found, trace = 0, [], sys.gettrace()
     try:
@@ -138,3 +139,24 @@ def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypa
         assert main([*words, name]) == 2
         assert "would overwrite" in capsys.readouterr().err
         assert files(tmp_path) == before
+
+
+OTHERS_READ = {
+    "map": "assess f.csv --truth y --prob p --recalibration kept --json kept",
+    "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --recalibration a=kept --json ./kept",
+    "baseline": "check f.csv --truth y --prob p --baseline kept --junit kept",
+    "labels": "assess f.csv --truth y --prob p --labels @kept --json kept",
+    "array": "assess p.npy --truth kept.npy --prob p --json kept.npy",
+    "map that is applied": "recalibrate f.csv --prob p --apply kept.csv -o kept.csv",
+    "pool that is applied": "pool f.csv --forecast a=p b=p --apply kept.csv -o kept.csv",
+    "phrases": "lm f.jsonl --words kept --stated p --truth y --json kept",
+}
+
+
+@pytest.mark.parametrize("case", OTHERS_READ)
+def test_no_output_takes_the_place_of_another_file_that_is_read(tmp_path, monkeypatch, case, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("f.csv", "g.csv", "p.npy", "f.jsonl", "kept", "kept.csv", "kept.npy"):
+        (tmp_path / name).write_text("y,p\n1,0.5\n0,0.5\n")
+    assert main(OTHERS_READ[case].split()) == 2
+    assert re.search(r"would overwrite (\./)?kept(\.csv|\.npy)?, which is read", capsys.readouterr().err)

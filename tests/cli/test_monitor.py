@@ -199,4 +199,11 @@ def test_threads_of_periods(predicted, capsys, jobs, code, said):
 
 def test_outcomes_that_are_empty_name_drift(predicted, capsys):
     assert monitored(predicted) == 2
-    assert "--drift" in capsys.readouterr().err
+    assert "Predictions without outcomes are tested by --drift." in capsys.readouterr().err
+
+
+def test_other_errors_do_not_name_drift_whatever_their_words_are(tmp_path, capsys):
+    path = tmp_path / "a: no label in b.csv"
+    path.write_text("date,rain,p\n2026-01-01,1,0.5\n2026-01-01,0,1.5\n")
+    assert monitored(path) == 2
+    assert "drift" not in capsys.readouterr().err

@@ -232,6 +232,27 @@ def test_what_killed_programs_left_is_cleared(tmp_path):
     assert {*tmp_path.glob(".unperplexed-*")} == {young}
 
 
+def test_what_others_put_there_is_not_waited_for_nor_followed(tmp_path):
+    kept = tmp_path / "kept"
+    kept.write_text("old")
+    os.utime(kept, (0, 0))
+    os.mkfifo(tmp_path / ".unperplexed-pipe")
+    (tmp_path / ".unperplexed-link").symlink_to(kept)
+    (tmp_path / ".unperplexed-folder").mkdir()
+    before = {*tmp_path.iterdir()}
+    write_whole(tmp_path / "new", b"new")
+    assert {*tmp_path.iterdir()} == before | {tmp_path / "new"}
+
+
+def test_a_file_system_without_permissions_takes_files_all_the_same(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(errno.EPERM, "no permissions here")
+
+    monkeypatch.setattr(Path, "chmod", refused)
+    write_whole(tmp_path / "new", b"new")
+    assert (tmp_path / "new").read_bytes() == b"new"
+
+
 def test_a_rename_that_fails_gives_back_what_was_there(tmp_path, monkeypatch):
     first, second, third = (tmp_path / name for name in "abc")
     first.write_text("old")

@@ -1,11 +1,14 @@
 """Files that lie, break off, change while they are read, or are named twice: one clear error, in little memory."""
 
+import gc
 import gzip
 import io
 import os
 import re
 import signal
 import struct
+import tempfile
+import threading
 import tracemalloc
 import zipfile
 
@@ -21,7 +24,7 @@ from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.outcomes import Seen, Spelling
 from unperplexed.sources.readers import chunks
-from unperplexed.sources.readers.formats import matching
+from unperplexed.sources.readers.formats import found_files, matching
 
 
 @pytest.fixture(autouse=True)
@@ -278,6 +281,48 @@ def test_one_file_by_two_names_is_counted_once(tmp_path, monkeypatch):
     copy = tmp_path / "d.csv"
     copy.write_text(path.read_text())
     assert counted(path, copy).n_rows == 4
+
+
+def test_a_pipe_that_does_not_block_is_read_to_its_end(monkeypatch):
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.write(writing, b"y,p\n1,0.5\n")
+
+    def later():
+        os.write(writing, b"0,0.25\n")
+        os.close(writing)
+
+    timer = threading.Timer(0.2, later)
+    with os.fdopen(reading) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        timer.start()
+        (file,) = found_files(["-"])
+    assert file.path.read_text() == "y,p\n1,0.5\n0,0.25\n"
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_an_interrupt_ends_the_waiting_for_input(tmp_path, monkeypatch, opened):
+    """Also where a library, such as polars, had calls of the system go on after it."""
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    handle = os.open(path, os.O_RDWR) if opened else None  # without it, it waits for a writer
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.siginterrupt(signal.SIGINT, False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / ".unperplexed-left").write_text("by a program that was killed")
+    os.utime(tmp_path / ".unperplexed-left", (0, 0))
+    timer = threading.Timer(0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            found_files([str(path)])
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if opened:
+            os.close(handle)
+    gc.collect()
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_names_by_which_nothing_can_be_read(tmp_path):

@@ -681,7 +681,7 @@ def test_standard_input(tmp_path, rows, name):
     assert json.loads(done.stdout)["n_rows"] == N
     form = {"csv": "csv", "txt": "csv", "jsonl": "jsonl", "ipc": "arrow"}.get(name.split(".")[1], name.split(".")[1])
     assert done.stderr.decode() == f"unperplexed: standard input read as {form}\n"
-    assert list(tmp_path.glob("unperplexed-*")) == []
+    assert list(tmp_path.glob(".unperplexed-*")) == []
 
 
 def test_standard_input_of_a_named_format_and_without_any(monkeypatch, rows):

@@ -4,6 +4,7 @@ from datetime import date
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -132,6 +133,37 @@ def test_types_of_parquet_are_kept(tmp_path):
         assert found.schema.field(name).type == table.schema.field(name).type
         assert found[name].to_pylist() == table[name].to_pylist()
     assert found["p"].to_pylist() == [0.25, 0.125]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("prob", ["p", "s.q"])
+def test_a_column_of_structs_stays_one_column(tmp_path, suffix, prob):
+    table = pa.table({"p": [0.5, 0.25], "s": [{"q": 0.5, "b": [1]}, {"q": 0.25, "b": None}], "s.c": ["a", "b"]})
+    path = tmp_path / f"in.{suffix}"
+    (pq.write_table if suffix == "parquet" else pyarrow.feather.write_feather)(table, path)
+    rewritten(path, tmp_path / "out.parquet", prob=(prob,))
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.column_names == [*table.column_names, *([prob] if prob not in table.column_names else [])]
+    for name in {*table.column_names} - {prob}:
+        assert found[name].to_pylist() == table[name].to_pylist()
+    assert found[prob].to_pylist() == [0.25, 0.125]
+
+
+@pytest.mark.parametrize("target", ["csv", "parquet"])
+def test_whole_numbers_among_others_keep_their_digits(tmp_path, target):
+    large = 2**53 + 1
+    (tmp_path / "in.jsonl").write_text(
+        f'{{"p": 0.5, "a": {large}, "b": {large}, "c": 1}}\n{{"p": 0.25, "a": 1.5, "b": 2, "c": 0.5}}\n'
+    )
+    rewritten(tmp_path / "in.jsonl", tmp_path / f"out.{target}")
+    found = (
+        pl.read_parquet(tmp_path / "out.parquet")
+        if target == "parquet"
+        else pl.read_csv(tmp_path / "out.csv", schema_overrides={"a": pl.String})
+    )
+    assert found["a"].to_list() == [str(large), "1.5"]
+    assert found["b"].to_list() == [large, 2]
+    assert found["c"].to_list() == [1, 0.5]
 
 
 def test_lists_of_probabilities(tmp_path):

@@ -64,6 +64,22 @@ def test_a_truncated_file_is_refused(tmp_path, suffix):
         counted(path)
 
 
+@pytest.mark.parametrize("suffix", PACK)
+def test_what_is_no_stream_behind_one_does_not_end_it_silently(tmp_path, either, plain, suffix):
+    first, second = PACK[suffix](TEXT.encode()), PACK[suffix](TEXT.partition("\n")[2].encode())
+    path = tmp_path / f"f.csv{suffix}"
+    for behind in (bytes([second[0] ^ 1]) + second[1:], second[4:], second[:2], b"x"):
+        path.write_bytes(first + behind)
+        with pytest.raises(InputError, match="not a readable .* file, perhaps truncated"):
+            counted(path)
+    if suffix != ".zst":  # zeros fill up blocks, such as those of tapes
+        path.write_bytes(first + bytes(70_000) + second + bytes(512))
+        both = tally_files(path, truth="Größe", prob="p", pos_label="grün")
+        assert both.n_rows == 2 * ROWS
+        path.write_bytes(first + bytes(4))
+        assert counted(path) == plain
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "UTF8"])
 @pytest.mark.parametrize("text", ["csv", "jsonl"])
 @pytest.mark.parametrize("suffix", ["", ".gz"])

@@ -81,6 +81,35 @@ def test_labels_that_are_not_read_are_not_written(monkeypatch):
     with pytest.raises(InputError, match="labels of 0 MB; a tally file holds 0 MB"):
         Tally.of(["a" * 100], [0.5], labels=["a" * 100, "b"]).to_bytes()
 
+    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABELS", 1)
+    with pytest.raises(InputError, match="2 labels; a tally file holds 1"):
+        Tally.of(["a"], [0.5], labels=["a", "b"]).to_bytes()
+
+
+@pytest.mark.parametrize("place", ["header", "labels"])
+def test_json_of_more_values_than_there_can_be_takes_no_memory(place, monkeypatch):
+    """Each value takes ten times the memory of its text, and text of one kind is packed by a thousand."""
+    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABELS", 1000)
+    monkeypatch.setattr("unperplexed.tally.sections._MOST_VALUES", 1000)
+    content = Tally.of(["a,b"], [0.5], labels=["a,b", 'c\\",']).to_bytes()
+    assert Tally.from_bytes(content).labels == ("a,b", 'c\\",')
+    many = b"[" + b"[]," * 300_000 + b"[]]"
+
+    def change(header, body, version):
+        if place == "header":
+            return many, body, version
+        section, packed = header["sections"][0], zlib.compress(many)
+        rest = body[section["stored"] :]
+        section.update(stored=len(packed), length=len(many))
+        return header, packed + rest, version
+
+    spoiled = rewritten(content, change)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=f"{place}s? have more than .* values"):
+        Tally.from_bytes(spoiled)
+    assert tracemalloc.get_traced_memory()[1] < 4 * len(many)
+    tracemalloc.stop()
+
 
 WEIGHTS = {
     "no squares": {"weight_squared": 0.0},

@@ -221,6 +221,22 @@ def test_weight_2_is_the_row_twice(rng, kind, exact_limit):
         assert a.bins.total == pytest.approx(b.bins.total)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_without_weights_add_up_as_rows_of_weight_1(rng, classes):
+    y, p = softmax_forecasts(rng, 60, classes)
+    w = np.r_[np.ones(30), 2.0 ** rng.integers(-2, 3, 30)]  # whose sums are exact
+    parts = ["classes", "predictions", "shards"]
+    first, second = Tally.of(y[:30], p[:30], parts=parts), Tally.of(y[30:], p[30:], sample_weight=w[30:], parts=parts)
+    whole = Tally.of(y, p, sample_weight=w, parts=parts)
+    for mixed in (first + second, second + first):
+        assert mixed.weighted
+        assert (mixed.weight, mixed.weight_squared) == (whole.weight, whole.weight_squared)
+        for column, values in vars(whole.pairs_table).items():
+            assert np.array_equal(getattr(mixed.pairs_table, column), values), column
+        assert_same_figures(mixed, whole, rel=1e-12)
+        assert mixed.score("log_loss") == pytest.approx(np.average(-np.log(p[range(60), y]), weights=w), rel=1e-12)
+
+
 def test_weighted_parts_agree_to_1e_12(rng):
     y, p = data(rng, "continuous")
     w = rng.exponential(size=y.size)

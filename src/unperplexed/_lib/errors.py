@@ -18,6 +18,14 @@ class InputError(ValueError):
     """
 
     __module__ = "unperplexed"
+    missing_outcomes = False
+    """Whether some rows have no outcome."""
+
+    def reworded(self, text: str) -> InputError:
+        """Say the same in other words."""
+        found = InputError(text)
+        vars(found).update(vars(self))
+        return found
 
 
 def rows_text(rows: Any) -> str:

@@ -54,6 +54,8 @@ def rule_text(rule: str) -> str:
 
 def printable(text: str) -> str:
     """Give a name from outside in one line that moves no cursor: control characters as their escapes."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-_PREFIX = ".unperplexed-"
+from .signals import ENDING
+
+PREFIX = ".unperplexed-"
 _OLD_ENOUGH = 60
 """Seconds after which a temporary file that nobody holds is cleared."""
 _RENAMES_OPEN = os.name != "nt"
@@ -46,21 +48,22 @@ def _staged(*paths: Path) -> Iterator[list[Path]]:
     """Give the names of temporary files, which replace the others together: all of them, or with an error none."""
     places = [path.resolve() for path in paths]  # what a link points to is replaced, not the link
     for folder in {place.parent for place in places}:
-        _clear(folder)
+        clear(folder)
     with ExitStack() as stack:
         handles, temporary, opened = [], [], ExitStack()
         for place in places:
-            temporary.append(place.with_name(f"{_PREFIX}{secrets.token_hex(8)}"))
+            temporary.append(place.with_name(f"{PREFIX}{secrets.token_hex(8)}"))
             stack.callback(temporary[-1].unlink, missing_ok=True)  # before it is made: no signal comes in between
             handle = os.open(temporary[-1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             opened.callback(os.close, handle)
             stack.callback(opened.close)  # before it is removed
-            _hold(handle)
+            hold(handle)
             handles.append(handle)
         yield temporary
         for handle, made, place in zip(handles, temporary, places, strict=True):
             os.fsync(handle)  # what the disk has no room for is said here
-            made.chmod(_permissions(place))
+            with suppress(PermissionError):  # of file systems without them, such as FAT
+                made.chmod(_permissions(place))
         if not _RENAMES_OPEN:
             opened.close()
         with _uninterrupted():
@@ -123,7 +126,7 @@ def _uninterrupted() -> Iterator[None]:
     caught: list[int] = []
     with ExitStack() as restored:
         restored.callback(_raise, caught)
-        for each in (signal.SIGINT, signal.SIGTERM):
+        for each in ENDING:
             handler = signal.getsignal(each)
             if callable(handler):
                 restored.callback(signal.signal, each, handler)
@@ -136,7 +139,7 @@ def _raise(signals: Iterable[int]) -> None:
         signal.raise_signal(number)
 
 
-def _hold(handle: int) -> None:
+def hold(handle: int) -> None:
     """Mark a file as one of a running program, for as long as it runs."""
     with suppress(ImportError, OSError):  # Windows has no such locks, and some file systems have none
         import fcntl
@@ -144,13 +147,19 @@ def _hold(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _clear(folder: Path) -> None:
+def clear(folder: Path) -> None:
     """Remove temporary files of programs that were killed: old ones that no program holds."""
     with suppress(ImportError, OSError):
         import fcntl
 
-        for path in folder.glob(f"{_PREFIX}*"):
-            with suppress(OSError), path.open("rb") as file:
+        for path in folder.glob(f"{PREFIX}*"):
+            with suppress(OSError), open(path, "rb", opener=_at_once) as file:  # Path.open has none
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if path.is_file() and time.time() - path.stat().st_mtime > _OLD_ENOUGH:
+                state = os.fstat(file.fileno())
+                if stat.S_ISREG(state.st_mode) and time.time() - state.st_mtime > _OLD_ENOUGH:
                     path.unlink()
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file that others may have put there: no link, and no pipe for whose writer to wait."""
+    return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -58,7 +58,7 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     try:
         found = assess_tally(counted, settings)
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
     found = found.advising(remedy_command(arguments))
     if once or (counted.n_classes == 2 and not counted.grouped):
         return found
@@ -96,7 +96,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     try:
         found = broken_down(counted, arguments.sort, arguments.shrink, settings)
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
     return _with_rows(arguments, replace(found, total=replace(found.total, assessment=whole)))
 
@@ -138,7 +138,7 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
     try:
         return counted_by(arguments, names, as_tallies, counting, change)
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
 
 
 def refuse_without_groups(arguments: argparse.Namespace) -> None:

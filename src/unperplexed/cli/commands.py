@@ -147,7 +147,7 @@ def _write_counted(
             result |= {"by": arguments.by, "groups": tuple(groups)}
             text = "\n\n".join(blocks)
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
     write_outputs(arguments, partial(json_text, result), text, {})
 
 

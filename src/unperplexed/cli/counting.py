@@ -48,10 +48,10 @@ def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
     return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
 
 
-def naming_files(given: Sequence[str], error: InputError) -> str:
+def naming_files(given: Sequence[str], error: InputError) -> InputError:
     """Name the files as they were given, unless the error names one."""
-    text, files = str(error), ", ".join(given)
-    return text if any(text.startswith(f"{name}:") for name in matching(given)) else f"{files}: {text}"
+    named = any(str(error).startswith(f"{name}:") for name in matching(given))
+    return error if named else error.reworded(f"{', '.join(given)}: {error}")
 
 
 def tally_of(

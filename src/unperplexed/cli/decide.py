@@ -51,7 +51,7 @@ def decide(arguments: argparse.Namespace) -> None:
         found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
         found = found.advising(decision_commands(a))
     except InputError as error:
-        raise InputError(naming_files(a.files, error)) from None
+        raise naming_files(a.files, error) from None
     pictures = {}
     if a.plot is not None:
         pictures = picture_bytes(a.plot, curve_of(columns, beside, checked_thresholds(None), a.confidence).plot)

@@ -156,6 +156,6 @@ def _of_rows(a: argparse.Namespace) -> History:
     try:
         return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
     except InputError as error:
-        if ": no label in " not in str(error):
+        if not error.missing_outcomes:
             raise
-        raise InputError(f"{error} Predictions without outcomes are tested by --drift.") from None
+        raise error.reworded(f"{error} Predictions without outcomes are tested by --drift.") from None

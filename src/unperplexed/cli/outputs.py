@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,13 +58,31 @@ _ANY_SUFFIX = ("json", "summary", "junit", "history")
 
 
 def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
-    """Refuse outputs that cannot be written, or that would overwrite an input or each other."""
+    """Refuse outputs that cannot be written, or that would overwrite what is read or each other."""
     known = {"plot": PICTURES, "report": REPORTS, "output": suffixes, **dict.fromkeys(_ANY_SUFFIX, ())}
     named = {name: getattr(arguments, name, None) for name in known}
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
+    also = {os.path.realpath(path): path for path in _files_of_options(arguments)}
+    for path, place in zip(outputs, places, strict=False):
+        if place in also:
+            raise InputError(f"{path}: would overwrite {also[place]}, which is read; name another file.")
+
+
+_FILE_OPTIONS = ("apply", "baseline", "labels", "phrases", "recalibration")
+_COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "groups", "by", "on")
+"""Options whose values may name a file that is read, perhaps behind a name or an @, and an array file as a column."""
+
+
+def _files_of_options(arguments: argparse.Namespace) -> Iterator[str]:
+    """Name what may be files that are read besides those of FILE."""
+    for option in (*_FILE_OPTIONS, *_COLUMN_OPTIONS):
+        value = getattr(arguments, option, None) or []
+        for word in value if isinstance(value, list) else [value]:
+            named = (str(word), *re.split("[=,@]", str(word)))
+            yield from (name for name in named if option in _FILE_OPTIONS or name.lower().endswith(".npy"))
 
 
 def write_outputs(

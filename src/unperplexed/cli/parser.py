@@ -36,7 +36,7 @@ exit codes:
   0    done, and every output written
   1    check: done, and a requirement is not met; monitor: done, and there is an alarm
   2    input, arguments or output path that cannot be used: the message says why; nothing was written
-  130  interrupted; nothing was half-written (143: terminated)
+  130  interrupted; nothing was half-written (143: terminated; 129: its terminal closed)
 """
 
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)

@@ -93,7 +93,7 @@ def _fit(arguments: argparse.Namespace) -> None:
                 refuse_few_clusters(chunks, arguments.folds)
             made.fit_chunks(chunks)
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
     remaining = remaining_lines(made.gain_, made.baseline)
     text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
     outputs = {} if arguments.report is None else _report(arguments, made)
@@ -116,7 +116,7 @@ def _fit_groups(arguments: argparse.Namespace) -> None:
     try:
         made.fit_chunks(grouped_chunks(arguments))
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
     outputs = {arguments.output: (json_text(made.to_dict()) + "\n").encode()}
     write_outputs(arguments, partial(json_text, made.to_dict()), str(made), outputs)
 
@@ -133,7 +133,7 @@ def _report(arguments: argparse.Namespace, made: Recalibrator) -> dict[Path, byt
         command = "" if made.leave_as_it_is else apply_command(arguments, arguments.output)
         return report_bytes(arguments, found, command)
     except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+        raise naming_files(arguments.files, error) from None
 
 
 def _apply(arguments: argparse.Namespace) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import signal
 from typing import NoReturn
 
+from .._lib.signals import ENDING
+
 came: list[int] = []
 """Numbers of the signals that came since the program began to listen."""
 
 
 def listen() -> None:
-    """Leave as on any error where Ctrl-C or SIGTERM comes, so that temporary files go; ignored signals stay so."""
+    """Leave as on any error where a signal ends the program, so that temporary files go; ignored signals stay so."""
     came.clear()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             try:
                 signal.signal(number, _ended)
@@ -21,7 +23,7 @@ def listen() -> None:
 
 
 def _ended(number: int, _: object) -> NoReturn:
-    """Raise what ends the program; a second SIGTERM ends it at once."""
+    """Raise what ends the program; the same signal again ends it at once, but for Ctrl-C."""
     came.append(number)
     if number == signal.SIGINT:
         raise KeyboardInterrupt

@@ -250,9 +250,7 @@ class Forecasts:
             step = min(max(1, room // self.n_classes), BLOCK_ROWS)
             block, _ = self._block(self._places(start, min(start + step, self.n_rows)), cells)
             if block.notes.dropped and not self._drop_invalid:
-                raise InputError(
-                    self._problem_message(start, step) if self._whole is None else self._whole._problem_message(0, step)
-                )
+                raise self._problems(start, step) if self._whole is None else self._whole._problems(0, step)
             yield block
             start += step
 
@@ -447,7 +445,7 @@ class Forecasts:
                 return np.asarray(np.exp(x))
         return x / 100 if self._percent else x
 
-    def _problem_message(self, start: int, step: int) -> str:
+    def _problems(self, start: int, step: int) -> InputError:
         """Describe every invalid row from the block at start on, with what mends them all."""
         names = self._columns.names or (() if self._binary else self.labels)
         problems = Problems(self._names[:2], names, self._binary, self._renormalize)
@@ -465,7 +463,7 @@ class Forecasts:
                 else:
                     problems.see_values(reason, numbers[wrong], x[wrong], np.asarray(p[wrong[:1]])[0])
             problems.see_range(x[np.isfinite(x)])
-        return problems.message()
+        return problems.error()
 
     @property
     def _unreadable(self) -> Unreadable | None:

@@ -101,6 +101,12 @@ class Problems:
         problem.rows.extend(rows.tolist())
         return problem
 
+    def error(self) -> InputError:
+        """Make one error of all problems."""
+        found = InputError(self.message())
+        found.missing_outcomes = _MISSING in self._found
+        return found
+
     def message(self) -> str:
         """Name every problem, and what mends it."""
         missing = self._found.get(_MISSING)
@@ -189,4 +195,4 @@ def with_text(error: InputError, name: str, columns: Any, first_row: int) -> Inp
         return error
     problems, rows = Problems(("", name), columns.names or (), columns.n_columns == 1, False), unreadable.rows
     problems.see_text(first_row + np.flatnonzero(rows), unreadable[rows])
-    return InputError(f"{error} {problems.message()}")
+    return error.reworded(f"{error} {problems.message()}")

@@ -67,6 +67,6 @@ def named(source: str, end: str = "") -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{source}: {error}{end}") from None
+        raise error.reworded(f"{source}: {error}{end}") from None
     except MemoryError:
         raise InputError(f"{source}: does not fit in memory.") from None

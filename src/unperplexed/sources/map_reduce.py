@@ -67,7 +67,7 @@ class Work(Generic[Result]):
         try:
             return Found(first.name, self.add(first.result, other.result))
         except InputError as error:
-            return Found(first.name, InputError(f"{other.name}: {error}"))
+            return Found(first.name, error.reworded(f"{other.name}: {error}"))
 
 
 class Run(Protocol):

@@ -19,16 +19,11 @@ from ..forecasts.labels import (
     distinct_labels,
     plain,
 )
+from ..tally.limits import MOST_LABEL_BYTES, MOST_LABELS
 from .readers import Column
 from .readers.numbers import stripped, text_of
 
 Kind = Literal["numbers", "booleans", "texts"]
-
-MOST_LABELS = 1_000_000
-"""More different outcomes than this in a file read in batches are refused: the set is held in memory."""
-
-MOST_LABEL_BYTES = 1 << 26
-"""And so are outcomes whose different texts take more than this together."""
 
 _MOST_DIGITS = sys.int_info.default_max_str_digits
 """Longer text is no number: Python refuses to read it as one, or to write it."""

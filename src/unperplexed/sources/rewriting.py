@@ -98,13 +98,14 @@ class ForecastFile:
         if self.form == "jsonl":
             yield from self._objects(form)
             return
-        everything = Wanted(probabilities, raw=self.source.names, cells=self.reading.cells)
-        kinds = TextKinds(self.source.names if self.source.untyped and form not in ("csv", "tsv") else ())
+        columns = [name for name in self.source.names if name not in self.source.inside]
+        everything = Wanted(probabilities, raw=[*dict.fromkeys([*columns, *self.also])], cells=self.reading.cells)
+        kinds = TextKinds(columns if self.source.untyped and form not in ("csv", "tsv") else ())
         if kinds.names:
-            for batch in self.source.batches(Wanted(raw=self.source.names)):
+            for batch in self.source.batches(Wanted(raw=columns)):
                 kinds.add({name: pl.Series(column) for name, column in batch.raw.items()})
         for batch in self.source.batches(everything):
-            series = [_series(name, column) for name, column in batch.raw.items()]
+            series = [_series(name, batch.raw[name]) for name in columns]
             yield batch, pl.DataFrame([kinds.typed(each) for each in series] if kinds.names else series)
 
     def _objects(self, form: str) -> Iterator[tuple[Batch, Rows]]:
@@ -223,10 +224,15 @@ def _series(name: str, column: Any) -> pl.Series:
     return (column if isinstance(column, pl.Series) else pl.Series(values=column)).alias(name)
 
 
+class _Large:
+    """Stands for whole numbers that no float may have."""
+
+
 def _see(rows: Iterable[Mapping[str, Any]], kinds: dict[str, set[type]]) -> None:
     for row in rows:
         for name, value in row.items():
-            kinds.setdefault(name, set()).add(type(value))
+            large = type(value) is int and abs(value) > 1 << 53
+            kinds.setdefault(name, set()).add(_Large if large else type(value))
 
 
 def _json_kind(name: str, seen: set[type]) -> pl.DataType:
@@ -234,11 +240,11 @@ def _json_kind(name: str, seen: set[type]) -> pl.DataType:
     kinds = seen - {type(None)}
     if kinds & {list, dict}:
         raise InputError(f"column {name!r} holds lists or objects. Write .jsonl, which keeps them.")
-    if not kinds or str in kinds:
+    if not kinds or str in kinds or {_Large, float} <= kinds:
         return pl.String()
     if kinds == {bool}:
         return pl.Boolean()
-    return pl.Int64() if kinds == {int} else pl.Float64() if kinds <= {int, float} else pl.String()
+    return pl.Int64() if kinds <= {int, _Large} else pl.Float64() if kinds <= {int, float} else pl.String()
 
 
 def _json_series(name: str, kind: pl.DataType, rows: Sequence[Mapping[str, Any]]) -> pl.Series:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,10 @@ from .tables import Cells, PairTable
 MOST_PAIRS = 1 << 53
 """Rows times classes of a tally: up to here every count is exact, and so the sum of tallies the same in any order."""
 
-MOST_LABEL_BYTES = 1 << 26
-"""Bytes of all labels together in a file."""
+MOST_LABELS, MOST_LABEL_BYTES = 1_000_000, 1 << 26
+"""Different labels of a file, and bytes of all of them together: they are held in memory."""
+
+_TEXT_OR_COMMA = re.compile(rb'"(?:[^"\\]++|\\.)*+"|,', re.DOTALL)
 
 _MOST_WEIGHT = 1e140
 """More than any 2^53 rows weigh, whose weights are at most 1e100."""
@@ -38,6 +42,14 @@ def require(holds: bool | np.bool_, what: str) -> None:
     """Refuse a file that cannot be."""
     if not holds:
         raise ValueError(what)
+
+
+def check_values(text: bytes, most: int, what: str) -> None:
+    """Refuse JSON of more values than there can be before it is read: each takes more memory than its text."""
+    if text.count(b",") < most:
+        return
+    commas = (1 for found in _TEXT_OR_COMMA.finditer(text) if found.end() - found.start() == 1)
+    require(next(islice(commas, most, None), None) is None, f"{what} have more than {most:,} values")
 
 
 def require_close(found: float, expected: float, what: str) -> None:

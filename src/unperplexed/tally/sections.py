@@ -19,12 +19,12 @@ from .class_tables import (
     ClassPairTable,
     paired,
 )
-from .limits import all_whole, require, require_close
+from .limits import all_whole, check_values, require, require_close
 from .packing import STORED, TYPES, summed
 from .shards import ShardScores
 from .tables import Keyed
 
-_LONGEST_HEADER = 1 << 26
+_LONGEST_HEADER, _MOST_VALUES = 1 << 26, 1 << 17
 _SMALL, _MOST_PACKED = 1 << 26, 100
 """No keys of a table longer than the first are packed by more than the second; zeros would be by a thousand."""
 
@@ -48,7 +48,9 @@ class Sections:
         self._end = self.stream.seek(0, io.SEEK_END)
         self.stream.seek(self.begin)
         require(self.header_length <= _LONGEST_HEADER, f"a header of {self.header_length:,} bytes")
-        self.header = json.loads(self.stream.read(self.header_length))
+        header = self.stream.read(self.header_length)
+        check_values(header, _MOST_VALUES, "headers")
+        self.header = json.loads(header)
         at = self.begin + self.header_length
         self.places: dict[str, tuple[int, dict[str, Any]]] = {}
         for section in self.header["sections"]:

@@ -41,7 +41,16 @@ from .class_tables import (
     ClassPairTable,
     Coarse,
 )
-from .limits import MOST_LABEL_BYTES, MOST_PAIRS, check_counts, check_weights, require, require_close
+from .limits import (
+    MOST_LABEL_BYTES,
+    MOST_LABELS,
+    MOST_PAIRS,
+    check_counts,
+    check_values,
+    check_weights,
+    require,
+    require_close,
+)
 from .packing import compact, packed, repeated
 from .row_sample import ROOM, RowSample
 from .sections import Sections
@@ -81,6 +90,8 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
     bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
     if len(bodies["labels"]) > MOST_LABEL_BYTES:
         raise InputError(f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds {MOST_LABEL_BYTES >> 20} MB.")
+    if len(state["labels"]) > MOST_LABELS:
+        raise InputError(f"{len(state['labels']):,} labels; a tally file holds {MOST_LABELS:,}.")
     same = repeated(columns)
     how: dict[str, dict[str, Any]] = {"labels": {"type": "json"}}
     for name, column in columns.items():
@@ -267,6 +278,7 @@ def _label(value: Any) -> Label | None:
 
 
 def _labels(text: bytes) -> tuple[Label | None, ...]:
+    check_values(text, MOST_LABELS, "labels")
     return tuple(map(_label, json.loads(text.decode("utf-8", "surrogatepass"))))
 
 

@@ -108,6 +108,8 @@ class Source:
     """At least one batch, of no rows if the file has none."""
     size: int
     """Bytes of the file."""
+    inside: frozenset[str] = frozenset()
+    """Names that are paths into columns."""
     untyped: bool = False
     """Whether raw columns are text whose kind (number, boolean, word) only the whole column tells."""
     numbers: frozenset[str] = frozenset()

@@ -55,7 +55,8 @@ def open_arrow(path: Path, _: Options) -> Source:
 
             yield from record_batches(with_lookahead(records), paths, wanted, widths, position)
 
-    return Source(list(paths.names), batches, size, numbers=of_numbers(paths))
+    inside = frozenset(paths.names[len(schema.names) :])
+    return Source(list(paths.names), batches, size, inside, numbers=of_numbers(paths))
 
 
 @dataclass

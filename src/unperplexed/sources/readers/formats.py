@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import glob
 import os
-import shutil
+import select
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
@@ -18,6 +19,8 @@ from pkgutil import iter_modules
 from typing import Any
 
 from ..._lib.errors import InputError
+from ..._lib.output_files import PREFIX, clear, hold
+from ..._lib.signals import end_waiting
 from . import Batch, Batches, Format, Options, Source, Wanted
 from .chunks import head
 from .text_streams import COMPRESSIONS
@@ -100,15 +103,14 @@ def _kept(name: str) -> File:
     shown = _STANDARD_INPUT if name == "-" else name
     if name == "-" and sys.stdin is None:
         raise InputError(f"{shown}: is closed.")
-    copy = tempfile.NamedTemporaryFile(prefix="unperplexed-")  # noqa: SIM115  # closed when its File is gone
+    clear(Path(tempfile.gettempdir()))
+    copy = tempfile.NamedTemporaryFile(prefix=PREFIX)  # noqa: SIM115  # closed when its File is gone
     try:
-        if name == "-":
-            stream: Any = sys.stdin.buffer
-            while data := stream.read1(1 << 20):  # a full read would not notice signals until it is full
+        hold(copy.fileno())
+        end_waiting()
+        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as stream:
+            while data := _next_bytes(stream):
                 copy.write(data)
-        else:
-            with Path(name).open("rb") as pipe:
-                shutil.copyfileobj(pipe, copy, 1 << 20)
         copy.flush()
     except OSError as error:
         copy.close()
@@ -117,6 +119,14 @@ def _kept(name: str) -> File:
     file = File(shown, Path(copy.name), copied=True)
     weakref.finalize(file, copy.close)
     return file
+
+
+def _next_bytes(stream: Any) -> bytes:
+    """Read what comes next, and nothing only at the end: a pipe that does not block gives nothing while it is idle."""
+    with suppress(OSError, ValueError):  # of what is no file, or is on Windows
+        select.select([stream], [], [])
+    found: bytes = stream.read1(1 << 20)
+    return found
 
 
 def open_source(file: File, form: str | None, options: Options, say: Callable[[str], None]) -> Source:

@@ -63,7 +63,8 @@ def open_jsonl(path: Path, options: Options) -> Source:
             first_row += batch.n_rows
             yield batch
 
-    return Source([*names, *(each for each in paths if each in inside)], batches, path.stat().st_size, untyped=True)
+    known = [*names, *(each for each in paths if each in inside)]
+    return Source(known, batches, path.stat().st_size, inside, untyped=True)
 
 
 def json_rows(path: Path, encoding: str = "utf-8") -> Iterator[list[dict[str, Any]]]:

@@ -76,6 +76,7 @@ def open_parquet(path: Path, _: Options) -> Source:
         list(paths.names),
         batches,
         size,
+        frozenset(paths.names[len(schema.names) :]),
         numbers=of_numbers(paths),
         values=lambda name: _two_values(footer, schema, name),
         stretches=stretches,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import io
 import lzma
 import re
 import zlib
@@ -44,10 +45,50 @@ def _zstd(raw: BinaryIO) -> AbstractContextManager[Any]:
     return stream
 
 
+class _Streams(io.RawIOBase):
+    """Compressed streams one behind another. In Python's modules a later one that is damaged ends them silently."""
+
+    def __init__(self, raw: BinaryIO, new: Callable[[], Any]) -> None:
+        self._raw, self._new, self._stream = raw, new, new()
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack what comes next; nothing at the end only."""
+        found = b""
+        while not found and (data := self._packed()) is not None:
+            found = self._stream.decompress(data, len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def _packed(self) -> bytes | None:
+        """Give what is to be unpacked next; None at the end. Zeros between streams fill up blocks."""
+        if not self._stream.eof:
+            data = self._raw.read(_PACKED) if self._stream.needs_input else b""
+            if self._stream.needs_input and not data:
+                raise EOFError("it ends before its last stream does")
+            return data
+        data = self._stream.unused_data.lstrip(b"\0")
+        while not data and (more := self._raw.read(_PACKED)):
+            data = more.lstrip(b"\0")
+        self._stream = self._new() if data else self._stream
+        return data or None
+
+
+_PACKED = 1 << 16
+"""Bytes read at a time."""
+
+
+def _streams(new: Callable[[], Any]) -> Callable[[BinaryIO], AbstractContextManager[Any]]:
+    return lambda raw: io.BufferedReader(_Streams(raw, new), _PACKED)
+
+
 COMPRESSIONS = (
     Compression("gzip", ".gz", re.compile(rb"\x1f\x8b"), lambda raw: gzip.GzipFile(fileobj=raw)),
-    Compression("bzip2", ".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2File),
-    Compression("xz", ".xz", re.compile(rb"\xfd7zXZ\x00"), lzma.LZMAFile),
+    Compression("bzip2", ".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), _streams(bz2.BZ2Decompressor)),
+    Compression("xz", ".xz", re.compile(rb"\xfd7zXZ\x00"), _streams(lzma.LZMADecompressor)),
     Compression("Zstandard", ".zst", re.compile(rb"\x28\xb5\x2f\xfd"), _zstd),
 )
 """Compressions that are recognised by a file's first bytes."""
