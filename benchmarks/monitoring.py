@@ -1,8 +1,9 @@
 """Monitoring by simulation: false alarms over many periods, delays, dates, names and groups.
 
-Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay, shared,
-drift, late, classes, groups, dates, restarts, limits, prediction_delays, resembling, predictions,
-shaken_predictions, unequal_periods.
+Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay,
+tallies, shared, drift, late, classes, groups, dates, restarts, limits, prediction_delays, resembling, predictions,
+shaken_predictions, unequal_periods. Forecasters predict log-odds that are normal with a mean of 0 and a standard
+deviation of 1.5, unless a setting says otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logsumexp, roots_hermite
 
+from unperplexed import Tally
 from unperplexed.monitoring import monitor
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.history import WHOLE, History, Period
@@ -48,7 +50,7 @@ ERRORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class Forecaster:
     """Log-odds on a grid, with the share of rows at each."""
 
-    def __init__(self, mean: float = 0.0, sd: float = 2.0, shock: float = 0.0) -> None:
+    def __init__(self, mean: float = 0.0, sd: float = 1.5, shock: float = 0.0) -> None:
         """Place the predictions; with a shock they are calibrated on average over it."""
         true = np.linspace(mean - 3 * sd, mean + 3 * sd, CELLS)
         self.share = np.exp(-(((true - mean) / sd) ** 2) / 2)
@@ -122,13 +124,31 @@ def _delay(found: np.ndarray) -> tuple[float, float]:
 
 
 def delay(rng: np.random.Generator) -> Iterator[tuple]:
-    """Periods until the alarm, median and 90%, of a change after 100 periods; 400 runs."""
-    f = Forecaster()
-    for rows in (100, 1000):
-        for name, error in ERRORS.items():
-            median, most = _delay(runs(f, rng, 400, 220, rows, error, START))
-            yield "delay, median", f"{rows:,} rows, {name}", "rows", median
-            yield "delay, 90%", f"{rows:,} rows, {name}", "rows", most
+    """Periods until the alarm, median and 90%, of a change after 100 periods; 1,000 runs."""
+    for sd in (1.5, 2.0):
+        f, spread = Forecaster(sd=sd), "" if sd == 1.5 else f"log-odds of sd {sd:g}, "
+        for rows in (100, 1000):
+            for name, error in ERRORS.items():
+                median, most = _delay(runs(f, rng, 1000, 220, rows, error, START))
+                yield "delay, median", f"{rows:,} rows, {spread}{name}", "rows", median
+                yield "delay, 90%", f"{rows:,} rows, {spread}{name}", "rows", most
+
+
+def tallies(rng: np.random.Generator) -> Iterator[tuple]:
+    """The same by the evidence of tallies of 100 rows, and of the rows themselves; 200 runs."""
+    found = []
+    for _ in range(200):
+        s = rng.normal(0, 1.5, (START + 100, 100))
+        true = np.concatenate([s[:START], ERRORS["bias 0.2"](s[START:])])
+        p, y = expit(s), rng.random(s.shape) < expit(true)
+        history = History.of({f"{day}": Tally.of(y[day], p[day]) for day in range(len(s))})
+        of_rows = [row_factors(EventCounts(a, np.ones(a.size), b * 1.0)) for a, b in zip(p, y, strict=True)]
+        evidence = monitor(history).log_evidence, log_evidence(np.array(of_rows), ROW_WEIGHTS)
+        found.append([alarms(each[:, None])[0] for each in evidence])
+    for what, first in zip(("tallies", "rows one by one"), np.array(found).T, strict=True):
+        median, most = _delay(first)
+        yield "delay, median", f"100 rows, bias 0.2, from {what}", "rows", median
+        yield "delay, 90%", f"100 rows, bias 0.2, from {what}", "rows", most
 
 
 def shared(rng: np.random.Generator) -> Iterator[tuple]:
@@ -238,14 +258,21 @@ def groups(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def dates(rng: np.random.Generator) -> Iterator[tuple]:
-    """Dates and names 20 periods after a change; 200 runs."""
+    """Dates and names 20 periods after a change, or 60 of the smallest one by 100 rows; 200 runs."""
     f = Forecaster()
-    wanted = {"bias 0.5": "bias", "bias 1": "bias", "slope 0.67": "confidence", "slope 1.5": "confidence"}
+    wanted = {
+        "bias 0.2": "bias",
+        "bias 0.5": "bias",
+        "bias 1": "bias",
+        "slope 0.67": "confidence",
+        "slope 1.5": "confidence",
+    }
     for rows in (100, 1000):
         for name, error in wanted.items():
             covered, width, right, made = 0, [], 0, 0
+            after = 60 if (rows, name) == (100, "bias 0.2") else 20
             for _ in range(200):
-                counts = f.counts(*f.periods(rng, 80, rows, ERRORS[name], 60))
+                counts = f.counts(*f.periods(rng, 60 + after, rows, ERRORS[name], 60))
                 periods = tuple(Period(f"{d}", {WHOLE: (each,)}) for d, each in enumerate(counts))
                 alarm = monitor(History((0, 1), periods)).alarm
                 if alarm is not None:
@@ -273,7 +300,7 @@ def restarts(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def limits(rng: np.random.Generator) -> Iterator[tuple]:
-    """Requirements exactly at their limit, 1,000 runs of 500 periods, and with a bias of 0.4, 100 runs."""
+    """Requirements exactly at their limit, 1,000 runs of 500 periods, and with biases, 200 runs."""
     f = Forecaster()
     loss, brier = -f.share @ (f.p * np.log(f.p) + (1 - f.p) * np.log1p(-f.p)), f.share @ (2 * f.p * (1 - f.p))
     accuracy = f.share @ np.maximum(f.p, 1 - f.p)
@@ -283,16 +310,16 @@ def limits(rng: np.random.Generator) -> Iterator[tuple]:
         "accuracy": f"accuracy > {accuracy}",
     }
     for name, text in wanted.items():
-        at_limit, beyond = [], []
-        for _ in range(1000):
-            counts = f.counts(*f.periods(rng, 500, 100))
-            at_limit.append(not kept(text, range(500), counts, 2, LIMIT).passed)
-        for _ in range(100):
-            counts = f.counts(*f.periods(rng, 500, 100, lambda s: s + 0.4))
-            failed = kept(text, range(500), counts, 2, LIMIT).failed
-            beyond.append(np.inf if failed is None else failed + 1)
-        yield "fails within 500 periods", f"100 rows, {name} at its limit", "rows", np.mean(at_limit)
-        yield "periods until it fails, median", f"100 rows, {name}, bias 0.4", "rows", float(np.median(beyond))
+        for bias, count in ((0.0, 1000), (0.4, 200), (0.8, 200)):
+            first = []
+            for _ in range(count):
+                counts = f.counts(*f.periods(rng, 500, 100, lambda s, bias=bias: s + bias))
+                failed = kept(text, range(500), counts, 2, LIMIT).failed
+                first.append(np.inf if failed is None else failed + 1)
+            setting = f"100 rows, {name}, bias {bias:g}" if bias else f"100 rows, {name} at its limit"
+            yield "fails within 500 periods", setting, "rows", np.isfinite(first).mean()
+            if bias:
+                yield "periods until it fails, median", setting, "rows", float(np.median(first))
 
 
 LOG_ODDS = np.linspace(-10, 10, 101)
@@ -398,6 +425,7 @@ def unequal_periods(rng: np.random.Generator) -> Iterator[tuple]:
 PARTS = (
     false,
     delay,
+    tallies,
     shared,
     drift,
     late,
@@ -426,6 +454,8 @@ def main(names: list[str]) -> None:
             rows.append([part.__name__, what, setting, units, f"{value:.4g}"])
             print(*rows[-1], sep="; ", flush=True)
         print(f"# {part.__name__}: {time.perf_counter() - began:.0f} s", flush=True)
+        order = [each.__name__ for each in PARTS]
+        rows.sort(key=lambda row: order.index(row[0]))
         text = "\n".join(";".join(row) for row in [["part", "what", "setting", "units", "value"], *rows])
         RESULTS.write_text(text + "\n")
 
