@@ -84,9 +84,7 @@ def check(arguments: argparse.Namespace) -> int:
     if not a.baseline and any(each.name.startswith("change.") for each in parsed):
         raise InputError("--require: a change is from earlier forecasts; name their file with --baseline.")
     if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
-        raise InputError(
-            f"--baseline {a.baseline}: is FILE itself, from which nothing changes; name earlier forecasts."
-        )
+        raise InputError(f"--baseline {a.baseline}: is FILE itself, which never changes; name earlier forecasts.")
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
