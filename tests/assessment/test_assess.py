@@ -429,3 +429,18 @@ def test_unknown_arguments_are_refused():
 def test_weights_as_far_apart_as_they_may_be(view):
     result = assess([1, 0, 1], [0.3, 0.6, 0.8], sample_weight=[1e-99, 1e99, 1], view=view)
     assert result.reported.geometric_accuracy == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("low", [-320, -60, -45])
+def test_averages_of_outcomes_that_share_the_lowest_cell_come_with_a_warning(rng, low):
+    p = 10.0 ** rng.uniform(low, low + 1, 1000)
+    cells, exact = (Tally.of(np.ones(p.size, int), p, exact_limit=limit) for limit in (0, 1 << 16))
+    (said,) = [text for text in assess(cells, floor=0.0, resamples=0).uncertainty.warnings if "share a cell" in text]
+    assert f"from {p.min():.2g} to {p.max():.2g} occurred" in said
+    for tally, floor in ((exact, 0.0), (cells, float(p.max()))):
+        assert "share a cell" not in str(assess(tally, floor=floor, resamples=0).uncertainty.warnings)
+    logs = np.log(p)
+    assert assess(exact, floor=0.0, resamples=0).reported.geometric_accuracy == pytest.approx(
+        np.exp(logs.mean()), rel=1e-3
+    )
+    assert cells.score("log_loss") == pytest.approx(-logs.mean(), rel=1e-12)

@@ -81,6 +81,7 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
     [
         (["--require", "change.log_loss < 0"], "name their file with --baseline"),
         (["--on", "id", "--require", "log_loss < 1"], "name its file with --baseline"),
+        (["--baseline", "./good.csv"], "is FILE itself"),
         ([], "nothing is required"),
         (["--require", "log_loss < 1", "--looks", "many"], "test limits and calibration at every look with"),
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),

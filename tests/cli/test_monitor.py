@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import Tally
-from unperplexed.cli import main
+from unperplexed.cli import main, monitor
 from unperplexed.monitoring import History
 
 
@@ -49,6 +49,23 @@ def test_the_history_goes_on_where_it_ended(rain, capsys, tmp_path):
     in_two = json.loads(capsys.readouterr().out)
     monitored(rain, "--json", "-")
     assert in_two == json.loads(capsys.readouterr().out)
+
+
+def test_a_history_that_another_program_wrote_meanwhile_loses_no_period(rain, capsys, tmp_path, monkeypatch):
+    path = tmp_path / "h.json"
+    kept = ["--history", str(path)]
+    monitored(rain, *kept, "--where", "date < '2026-01-11'")
+    watched = monitor._watched
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(monitor, "_watched", watched)
+        assert monitored(rain, *kept, "--where", "date < '2026-01-21'", "-q") == 0
+        return watched(*arguments)
+
+    monkeypatch.setattr(monitor, "_watched", meanwhile)
+    assert monitored(rain, *kept, "--where", "date < '2026-01-12'") == 2
+    assert "another program wrote it in the meantime" in capsys.readouterr().err
+    assert len(History.load(path).periods) == 20
 
 
 def test_groups_are_watched_too(rain, capsys):

@@ -3,6 +3,7 @@
 import gc
 import gzip
 import io
+import json
 import os
 import re
 import signal
@@ -323,6 +324,34 @@ def test_an_interrupt_ends_the_waiting_for_input(tmp_path, monkeypatch, opened):
             os.close(handle)
     gc.collect()
     assert [*tmp_path.iterdir()] == [path]
+
+
+def test_an_archive_of_many_arrays_is_opened_a_few_times(tmp_path, monkeypatch):
+    """Each time, all names in it are read."""
+    more = {f"a{at}": saved(np.zeros(2)) for at in range(50)}
+    path = archive(tmp_path / "f.npz", y=saved(np.array([0, 1])), p=saved(np.array([0.25, 0.5])), **more)
+    opened, init = [], zipfile.ZipFile.__init__
+
+    def counting(*arguments, **settings):
+        opened.append(arguments)
+        init(*arguments, **settings)
+
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counting)
+    assert counted(path).n_rows == 2
+    assert len(opened) < 10
+
+
+def test_more_names_than_memory_has_room_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("unperplexed.sources.readers.delimited._MOST_COLUMNS", 20)
+    monkeypatch.setattr("unperplexed.sources.readers.jsonl._MOST_PATHS", 20)
+    names = ",".join(f"a{at}" for at in range(19))
+    (tmp_path / "f.csv").write_text(f"y,p,{names}\n0,0.5{',' * 19}\n")
+    assert "the header names more than 20 columns" in refusal(tmp_path / "f.csv")
+    values = [[at] * 10 for at in range(10)]
+    rows = ({"y": y, "r": {"p": 0.5}, "more": values, "last": y} for y in (0, 1))
+    (tmp_path / "f.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert counted(tmp_path / "f.jsonl", truth="last", prob="r.p").n_rows == 2
+    assert "no column 'more.9.9'" in refusal(tmp_path / "f.jsonl", prob="more.9.9")
 
 
 def test_names_by_which_nothing_can_be_read(tmp_path):

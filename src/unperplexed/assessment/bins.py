@@ -148,7 +148,8 @@ def curve_of(each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, .
     for at, run in enumerate(runs):
         if run.size > most:
             reported = each.pairs.reported[run]
-            runs[at] = run[np.unique(np.searchsorted(reported, np.linspace(0, reported[-1], most)))]
+            steps = np.minimum(np.linspace(0, reported[-1], most), reported[-1])  # rounding goes beyond it below 1e-308
+            runs[at] = run[np.unique(np.searchsorted(reported, steps))]
     shown = np.concatenate(runs)
     label = tuple(label for label, run in zip(labels, runs, strict=False) for _ in run)
     return Curve(each.pairs.reported[shown], estimate.measured[shown], label)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, percent
 from .._lib.serialize import plain_values
 from ..calibration.estimators import Estimator
 from ..statistics.intervals import Band, Interval, Sampling
 from ..statistics.standard_errors import LEAST_WORTH
+from ..tally.tables import Cells
 from ..tally.tally import Tally, View
 from .intervals import Sampled, closed_intervals, rows_of_hits, sampled
 from .risk_profile import RiskProfile
@@ -106,6 +109,16 @@ def _few_degrees(floor: float) -> int:
     return _FEW_DEGREES * (1 if floor >= _SMALL_FLOOR else 2 if floor else 4)
 
 
+def _lowest_cell(tally: Tally) -> tuple[float, float]:
+    """Give the ends of what occurred in the cell next to 0 where it is too wide for averages; else twice 0."""
+    table = tally.pairs_table
+    if isinstance(table, Cells):
+        wide = np.flatnonzero((table.low > 0) & (table.low < table.high / 2))  # others are of one octave at most
+        if wide.size:
+            return float(table.low[wide[0]]), float(table.high[wide[0]])
+    return 0.0, 0.0
+
+
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
     if errors < FEW_ERRORS - 0.5:
@@ -124,6 +137,13 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
         yield (
             "an outcome predicted with probability 0 occurred: geometric accuracy, robustness and divergence are 0 and"
             " have no interval; choose a floor above 0"
+        )
+    low, high = _lowest_cell(tally)
+    if headline.floor < high:
+        yield (
+            f"outcomes predicted with probabilities from {low:.2g} to {high:.2g} occurred, which share a cell: averages"
+            f" of the predicted probabilities are wrong, but not the log loss; choose a floor above {high:.2g}, or"
+            " count with a larger exact limit"
         )
     if tally.uneven and tally.shards is None:
         yield (

@@ -68,6 +68,7 @@ def check(arguments: argparse.Namespace) -> int:
     from .._lib.serialize import json_text
     from ..monitoring.gate import check as checked
     from ..monitoring.requirements import Requirement
+    from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
     from .outputs import check_outputs, text_of, write_outputs
     from .skill import skill_beside
@@ -82,6 +83,8 @@ def check(arguments: argparse.Namespace) -> int:
         raise InputError("--on: pairs rows with those of a baseline; name its file with --baseline.")
     if not a.baseline and any(each.name.startswith("change.") for each in parsed):
         raise InputError("--require: a change is from earlier forecasts; name their file with --baseline.")
+    if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
+        raise InputError(f"--baseline {a.baseline}: is FILE itself, which never changes; name earlier forecasts.")
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))

@@ -64,19 +64,31 @@ _OBSERVED: dict[str, Any] = {
 
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
+    from .._lib.errors import InputError
     from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
     check_outputs(a)
     if a.drift:
         _refuse_observed(a)
+    before = _state(a.history)
     history, kept = _history(a)
     found = _watched(a, history)
+    if kept and _state(a.history) != before:
+        raise InputError(f"{a.history}: another program wrote it in the meantime. Run one after another.")
     outputs = figure_bytes(a.plot, found.plot, found.plot_size) | report_bytes(a, found)
     if kept:
         outputs[a.history] = history.to_bytes()
     write_outputs(a, found.to_json, text_of(a, found), outputs)
     return 0 if found else ALARM
+
+
+def _state(path: Path | None) -> tuple[int, ...] | None:
+    """Tell a file from one that takes its place; None where there is none."""
+    if path is None or not path.exists():
+        return None
+    state = path.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _refuse_observed(a: argparse.Namespace) -> None:

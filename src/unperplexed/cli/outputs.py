@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,16 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     for path, place in zip(outputs, places, strict=False):
         if place in also:
             raise InputError(f"{path}: would overwrite {also[place]}, which is read; name another file.")
+        for name, state in _streams() if path.exists() else ():
+            if os.path.samestat(path.stat(), state):
+                raise InputError(f"{path}: would overwrite standard {name}, which is this file; name another.")
+
+
+def _streams() -> Iterator[tuple[str, os.stat_result]]:
+    """Give the states of the standard streams by name, as far as they are open."""
+    for number, name in enumerate(("input", "output", "error")):
+        with suppress(OSError):
+            yield name, os.fstat(number)
 
 
 _FILE_OPTIONS = ("apply", "baseline", "labels", "phrases", "recalibration")

@@ -66,16 +66,17 @@ class _Array:
 
 def open_npz(path: Path, _: Options) -> Source:
     """Read the headers of an archive's arrays."""
-    with _readable("NPZ"), zipfile.ZipFile(path) as archive:
-        members = {info.filename: info.file_size for info in archive.infolist()}
 
     @contextmanager
     def opened(member: str) -> Iterator[IO[bytes]]:
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             yield stream
 
-    with _readable("NPZ"):
-        arrays = {name.removesuffix(".npy"): _array(partial(opened, name), size) for name, size in members.items()}
+    with _readable("NPZ"), zipfile.ZipFile(path) as archive:
+        arrays = {}
+        for name, size in {info.filename: info.file_size for info in archive.infolist()}.items():
+            with archive.open(name) as stream:
+                arrays[name.removesuffix(".npy")] = _array(stream, size, partial(opened, name))
     return _source("NPZ", path, arrays)
 
 
@@ -84,7 +85,10 @@ def open_npy(path: Path, options: Options) -> Source:
     beside = {name: Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()}
     files = {path.stem: path, **beside}
     with _readable("NPY"):
-        arrays = {name: _array(partial(_opened, file), file.stat().st_size) for name, file in files.items()}
+        arrays = {}
+        for name, file in files.items():
+            with _opened(file) as stream:
+                arrays[name] = _array(stream, file.stat().st_size, partial(_opened, file))
     return _source("NPY", path, arrays)
 
 
@@ -102,10 +106,9 @@ def _opened(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _array(opened: Callable[[], AbstractContextManager[IO[bytes]]], size: int) -> _Array:
-    """Read the header of an array that takes so many bytes with it."""
-    with opened() as stream:
-        shape, by_column, dtype, length = _read_header(stream)
+def _array(stream: IO[bytes], size: int, opened: Callable[[], AbstractContextManager[IO[bytes]]]) -> _Array:
+    """Read the header of an array that takes so many bytes with it, and that is opened again for its values."""
+    shape, by_column, dtype, length = _read_header(stream)
     if any(isinstance(n, bool) or n < 0 for n in shape):
         raise ValueError(f"an array of shape {shape}")
     return _Array(shape, dtype, by_column, opened, size - length)

@@ -36,6 +36,9 @@ _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _LINE_ENDS = b"\r\n"
 _QUOTE_WELL = "Quote whole fields only, and write a quote inside them twice."
 
+_MOST_COLUMNS = 1 << 18
+"""Each takes a kilobyte of memory, though it is not read."""
+
 _Words = dict[str, tuple[int, str] | None]
 """Columns seen so far to hold numbers (None), or true and false: the first row with such a word, and the word."""
 
@@ -94,9 +97,12 @@ def _header(path: Path, options: Options) -> tuple[list[str], int]:
     try:
         lines = (line.decode("utf-8", "replace") for line in io.BytesIO(start))  # of which one or two are wanted
         reader = csv.reader(lines, delimiter=options.separator)
-        return next(reader, []), reader.line_num
+        header = next(reader, [])
     except csv.Error as error:
         raise InputError(f"not readable as CSV: {error}.") from None
+    if len(header) > _MOST_COLUMNS:
+        raise InputError(f"the header names more than {_MOST_COLUMNS:,} columns.")
+    return header, reader.line_num
 
 
 def _without_header(chunk: Chunk, lines: int) -> Chunk:

@@ -60,7 +60,7 @@ def matching(names: Sequence[str]) -> list[str]:
         found += matches
     places: dict[object, str] = {}
     for name in found:
-        place = _place(name)
+        place = place_of(name)
         if place in places:
             also = "" if places[place] == name else f", as {places[place]} too"
             raise InputError(f"{name}: is named twice{also}; its rows would be counted twice.")
@@ -68,7 +68,7 @@ def matching(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _place(name: str) -> object:
+def place_of(name: str) -> object:
     """Tell files apart however they are named: by hard or symbolic links, as standard input, or by a descriptor."""
     try:
         if name == "-":

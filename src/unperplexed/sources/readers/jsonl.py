@@ -50,7 +50,7 @@ def open_jsonl(path: Path, options: Options) -> Source:
     paths: dict[str, None] = {}
     for row in islice(_rows(_first_lines(path, options.encoding), 1), _PROBED_ROWS):
         names |= dict.fromkeys(row)
-        paths |= dict.fromkeys(_paths_in(row))
+        paths |= dict.fromkeys(islice(_paths_in(row), max(0, _MOST_PATHS - len(paths))))
         _look(row, seen)
     inside = frozenset(paths.keys() - names.keys())
 
@@ -89,8 +89,8 @@ def _look(row: dict[str, Any], seen: _Widths) -> None:
             seen.setdefault(name, None)
 
 
-_DEEPEST, _LONGEST = 8, 1000
-"""Objects and lists are looked into so deep, and lists so far, for the paths that they offer."""
+_DEEPEST, _LONGEST, _MOST_PATHS = 8, 1000, 100_000
+"""Objects and lists are looked into so deep, and lists so far, for the paths that they offer, so many at most."""
 
 
 def _paths_in(value: Any, path: str = "", depth: int = 0) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _after_last_line(block: bytes) -> int:
 
 def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
     """Parse line by line; slow, but it names the line that is wrong and knows NaN."""
-    for number, text in enumerate(data.split(b"\n"), line):
+    for number, text in enumerate(data.split(b"\n") if data.strip() else (), line):
         if not text.strip():
             continue
         try:
