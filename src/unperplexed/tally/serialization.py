@@ -70,7 +70,7 @@ rows of two classes are not kept by their outcome; up to 6 there is no part "dia
 every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
-_CHUNK = 1 << 16
+_BYTES_AT_ONCE = 1 << 16
 
 
 def tally_bytes(state: Mapping[str, Any]) -> bytes:
@@ -233,7 +233,7 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
         raise InputError(f"{start - length:,} bytes too long: {start:,} instead of {length:,}. Copy or make it anew.")
     found = hashlib.sha256(prefix[: -len(digest)] + bytes(len(digest)))
     stream.seek(_PREFIX.size)
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read(_BYTES_AT_ONCE):
         found.update(chunk)
     if found.digest() != digest:
         raise InputError("damaged: its content does not match its checksum. Copy or make it anew.")

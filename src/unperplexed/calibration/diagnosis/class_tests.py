@@ -145,7 +145,7 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     if not used.any():
         return 1.0
     score, variance, freedom = score[used], variance[used], freedom[used]
-    some = (s.cells[used] > 0).any(axis=0)
+    some = s.cells[used].any(axis=0)
     n = s.cells[used][:, some]
     p = s.cell_sums[used][:, some] / np.maximum(n, 1)
     whole = s.clusters is None and abs(s.squared_weight - s.weight) <= 1e-9 * s.weight
