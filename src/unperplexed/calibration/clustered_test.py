@@ -100,7 +100,7 @@ def independent_share(counts: CellCounts) -> float:
     happened, total = (np.add.reduceat(x, first, axis=1) for x in counts.shards)
     of_cell = total.sum(axis=0)
     squares = (total**2).sum(axis=0)  # over the cells: of a shard, as a pair in this neighbourhood meets them
-    cluster_size = np.divide(squares, of_cell, out=np.zeros_like(of_cell), where=of_cell > 0)
+    cluster_size = squares / np.maximum(of_cell, 1)  # what weighs less has nothing beside it
     return float(_independent(cluster_size, of_cell, _intraclass_correlation(happened, total)).sum() / of_cell.sum())
 
 

@@ -144,7 +144,7 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
         for name, table in vars(state["binary"]).items():
             yield from _named(f"binary/{name}", table)
     if state["row_sample"] is not None:
-        yield from ((f"rows/{name}", column.reshape(-1)) for name, column in vars(state["row_sample"]).items())
+        yield from ((f"rows/{name}", column.ravel()) for name, column in vars(state["row_sample"]).items())
     for part in _BY_CLASS:
         if state[part] is not None:
             yield from _named(part, state[part])
@@ -369,7 +369,7 @@ def _row_sample(sections: Sections, n_rows: int, n_classes: int) -> RowSample:
     require((np.diff(key) > 0).all() and (key >= 0).all() and (count >= 1).all(), "rows are out of order")
     total = float(count.sum())
     require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
-    return RowSample(key, count, cells.reshape(-1, n_classes))
+    return RowSample(key, count, cells.reshape(key.size, n_classes))
 
 
 def _binary(sections: Sections, state: Mapping[str, Any], kind: type[PairTable], highest: int, room: int) -> BinaryRows:

@@ -156,9 +156,9 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     count = np.clip(expected + away, 0, n.sum(axis=1))
     both, step = (np.concatenate([n, n]), np.concatenate([p, 1 - p])), float(whole)
     count = np.round(count) if whole else count
-    tails = np.minimum(*upper_tail(np.concatenate([count, n.sum(axis=1) - count]), *both, step).reshape(2, -1))
+    tails = np.minimum(*np.split(upper_tail(np.concatenate([count, n.sum(axis=1) - count]), *both, step), 2))
     if whole:
-        chance = attained(min(float(tails.min()), 0.5), *both).reshape(2, -1).sum(axis=0)
+        chance = np.add(*np.split(attained(min(float(tails.min()), 0.5), *both), 2))
     else:
         z = _through_t(np.array([-normal_quantile(each) for each in np.clip(tails, 1e-300, 0.5).tolist()]), freedom)
         chance = np.full(len(n), 2 * normal_cdf(-float(z.max())))
