@@ -76,10 +76,11 @@ def test_limits_of_the_header():
 
 
 def test_labels_that_are_not_read_are_not_written(monkeypatch):
-    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABEL_BYTES", 100)
+    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABEL_BYTES", 1 << 20)
     assert Tally.of(["a"], [0.5], labels=["a", "b"]).to_bytes()
-    with pytest.raises(InputError, match="labels of 0 MB; a tally file holds 0 MB"):
-        Tally.of(["a" * 100], [0.5], labels=["a" * 100, "b"]).to_bytes()
+    long = "a" * (3 << 20)
+    with pytest.raises(InputError, match="labels of 3 MB; a tally file holds 1 MB"):
+        Tally.of([long], [0.5], labels=[long, "b"]).to_bytes()
 
 
 WEIGHTS = {
