@@ -131,7 +131,6 @@ SAME = {
         "np.abs(mean) < rounding  ->  np.abs(mean) <= rounding",
         "",
     ): "equal where both are 0 alone, and then the mean stays 0",
-    ("calibration/clustered_test.py", "0  ->  1", "where=of_cell > 0"): "what weighs at most 1 has nothing beside it",
     (
         "calibration/diagnosis/binary_data.py",
         "1  ->  2",
@@ -147,16 +146,6 @@ SAME = {
         "shape[0, 0] > 1e-06  ->  shape[0, 0] >= 1e-06",
         "",
     ): "a bound on what is next to nothing",
-    (
-        "calibration/diagnosis/class_search.py",
-        "1.0  ->  2.0",
-        "self._unit =",
-    ): "the logarithm of both is below the least",
-    (
-        "calibration/diagnosis/binary_search.py",
-        "1e-300  ->  1.0",
-        "3.84",
-    ): "the logarithm of both is below the least cost",
     (
         "calibration/diagnosis/binary_search.py",
         "sides >= _BOTH_SIDES * v.sum()  ->  sides > _BOTH_SIDES * v.sum()",
@@ -178,6 +167,16 @@ SAME = {
         "1e-09 * float(np.trace(known)) / len(known)  ->  1e-09 * float(np.trace(known)) * len(known)",
         "",
     ): "a ridge far below the shares of 9e-4 that are told apart",
+    (
+        "kernels/curves.py",
+        "new > loss + slack  ->  new >= loss + slack",
+        "",
+    ): "a tolerance; where both are 0 no step changes anything",
+    (
+        "calibration/diagnosis/class_tests.py",
+        "abs(s.squared_weight - s.weight) <= 1e-09 * s.weight  ->  abs(s.squared_weight - s.weight) < 1e-09 * s.weight",
+        "",
+    ): "equal weights differ by less",
 }
 """Mutants that are the same function, by module ("" for any), change and a part of the line; and why."""
 

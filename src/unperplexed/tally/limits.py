@@ -83,7 +83,7 @@ def _check_cells(name: str, table: Cells, grid: Grid, some: Any) -> None:
         inside |= ~some
     require(inside.all(), f"{name!r}: values lie outside their cell")
     moments = (w, first, table.second_high, table.second_low)
-    require(all(column.max(initial=0) < _MOST_WEIGHT for column in moments), f"{name!r}: places lie outside their cell")
+    require(all((column < _MOST_WEIGHT).all() for column in moments), f"{name!r}: places lie outside their cell")
     # Where nothing happened, this says that the sums of places and of their squares are 0.
     last = ((1 << grid.shift) - 1) * (1 + _LOOSE)
     second = table.second_high * (1 << HALF_BITS) + table.second_low

@@ -104,6 +104,7 @@ def test_the_tail_is_told_from_confidence_if_three_in_a_hundred_of_it_are_new(ne
     assert not any(_identifiable(errors, 0 * shape) for errors in [("confidence",), ("tail",), ("noise",)])
     assert _identifiable((), 0 * shape)
     assert _identifiable(("confidence", "tail"), 1e-4 * shape) == both  # few rows
+    assert _identifiable(("tail",), 1e-4 * shape)
 
 
 def test_one_class_at_least_is_not_named():
