@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import binom, skew, ttest_1samp
+from scipy.stats import binom, gamma, kstest, skew, ttest_1samp
 
 from unperplexed import Tally, calibration_test
 from unperplexed.calibration.clustered_test import (
@@ -391,6 +391,18 @@ def test_means_of_independent_parts_have_their_variance_and_skewness(classes):
     if classes == 2:  # a part has few values, so eight have not very many
         values = [np.unique(column.round(9)).size for column in drawn.T]
         assert max(values[:4]) < 20_000 < min(values[4:])
+
+
+def test_means_of_many_rare_parts_have_a_gamma_distribution():
+    p, parts, none = 0.02, 9, np.empty((2, 0))
+    rare = CalibratedShardSums(
+        np.array([1 - p, p]), np.array([[-p, 1 - p], [p, p - 1]]), np.zeros((2, 2)), none, np.empty(0)
+    )
+    drawn = _calibrated(rare, np.full(2, parts), 20_000, np.random.default_rng(1))
+    shape = 4 * parts * p * (1 - p) / (1 - 2 * p) ** 2  # of skewness 2 / sqrt(shape)
+    for column, sign in zip(drawn.T, (1, -1), strict=True):
+        standard = sign * column / np.sqrt(p * (1 - p) / parts)
+        assert kstest(standard * np.sqrt(shape) + shape, gamma(shape).cdf).pvalue > 0.01
 
 
 def test_shards_without_an_uncertain_row_have_no_sum():

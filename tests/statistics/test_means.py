@@ -220,6 +220,17 @@ def test_no_coupling_beyond_the_bounds():
         order_from_coupling(1.0, d=0)
 
 
+@pytest.mark.parametrize(("d", "alpha"), [(1, 2.0), (2, 1.0), (4, 3.0)])
+def test_orders_and_couplings_are_bounded_by_the_dimension(d, alpha):
+    order, coupling = -alpha / d, -1 / d
+    assert coupling_from_order(order + 1e-6, d=d, alpha=alpha) > 1e4
+    assert order_from_coupling(coupling + 1e-6, d=d, alpha=alpha) > 1e4
+    with pytest.raises(InputError, match=f"above -alpha/d = {order:g}, got {order}"):
+        coupling_from_order(order, d=d, alpha=alpha)
+    with pytest.raises(InputError, match=f"above -1/d = {coupling:g}, got {coupling}"):
+        order_from_coupling(coupling, d=d, alpha=alpha)
+
+
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20))
 def test_log_std_factor_is_the_population_deviation(p):
     assert log_std_factor(p) == pytest.approx(np.exp(-np.std(np.log(p))), rel=1e-9)

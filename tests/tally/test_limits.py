@@ -76,10 +76,13 @@ def test_limits_of_the_header():
 
 
 def test_labels_that_are_not_read_are_not_written(monkeypatch):
-    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABEL_BYTES", 100)
-    assert Tally.of(["a"], [0.5], labels=["a", "b"]).to_bytes()
-    with pytest.raises(InputError, match="labels of 0 MB; a tally file holds 0 MB"):
-        Tally.of(["a" * 100], [0.5], labels=["a" * 100, "b"]).to_bytes()
+    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABEL_BYTES", 1 << 20)
+    longest = "a" * ((1 << 20) - len('["", "b"]'))
+    data = Tally.of([longest], [0.5], labels=[longest, "b"]).to_bytes()
+    assert Tally.from_bytes(data).labels == (longest, "b")
+    long = "a" * (3 << 20)
+    with pytest.raises(InputError, match="labels of 3 MB; a tally file holds 1 MB"):
+        Tally.of([long], [0.5], labels=[long, "b"]).to_bytes()
 
     monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABELS", 1)
     with pytest.raises(InputError, match="2 labels; a tally file holds 1"):

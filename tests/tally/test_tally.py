@@ -430,6 +430,7 @@ def test_complements_in_single_precision_are_one_value():
     assert same_probability(np.array([0.25, 0.5, 0.75])).tolist() == [0, 1, 2]
     both = np.sort(np.concatenate([p[:2], 1 - p[:2]]))  # in double precision, of what came in single
     assert same_probability(both).tolist() == [0, 0, 1, 1]
+    assert same_probability(np.array([0, 1e-300, 1e-20, 0.5, 1])).tolist() == [0, 1, 2, 3, 4]  # possible is not 0
     double = np.sort(np.array([float(low) - 1e-9, float(np.float32(1) - high)]))  # no complement of what is there
     assert same_probability(double).tolist() == [0, 1]
 

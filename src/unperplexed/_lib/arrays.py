@@ -228,3 +228,8 @@ def check_indexes(**inputs: Any) -> None:
                 f"{first} and {name}: their pandas indexes differ. Align them first (for example with"
                 f" {name}.loc[{first}.index]), or pass .to_numpy() of both if they are in the same order."
             )
+
+
+def run_starts(numbers: Ints) -> Ints:
+    """Where, of entries numbered from 0 on, one has another number than the one before it: the first of each run."""
+    return np.flatnonzero(np.diff(numbers, prepend=-1))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
@@ -107,13 +108,13 @@ class Observed(NamedTuple):
 def bin_table(each: ClassPairs, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
     """Bins of an estimate: p are the floored values that happened."""
     pairs, points = each.pairs, each.points
-    first: Ints = np.flatnonzero(np.diff(estimate.bin, prepend=-1))
+    first: Ints = run_starts(estimate.bin)
     last = np.append(first[1:], estimate.bin.size) - 1
     happened = np.add.reduceat(pairs.happened, first)
     total = np.add.reduceat(pairs.total, first)
     means = np.full((3, first.size), np.nan)
     bin_of_point = estimate.bin[points.entry]
-    starts = np.flatnonzero(np.diff(bin_of_point, prepend=-1))
+    starts = run_starts(bin_of_point)
     means[:, bin_of_point[starts]] = means_of_runs(p, points.weight, starts)
     with np.errstate(divide="ignore", invalid="ignore"):
         contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.by_value import ByValue
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
@@ -276,7 +277,7 @@ def _sums(each: ClassPairs, estimate: Estimate, n: int) -> Floats:
 def _means_by_class(p: Floats, w: Floats, of_class: Ints, n: int) -> Floats:
     """Three means of the points of each class, which are sorted by it; NaN for a class that has none."""
     means = np.full((3, n), np.nan)
-    first = np.flatnonzero(np.diff(of_class, prepend=-1))
+    first = run_starts(of_class)
     means[:, of_class[first]] = means_of_runs(p, w, first)
     return means
 

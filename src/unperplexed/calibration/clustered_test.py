@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.elementary import logit
 from .._lib.typing import Floats, Ints
 from ..tally.tally import Tally, View
@@ -28,7 +29,7 @@ _FARTHEST = 30.0
 _NEIGHBOURHOODS = 16
 """Parts of the pairs in which rows that are near each other count as alike."""
 
-_AT_ONCE = 1000
+_SAMPLES_AT_ONCE = 1000
 """Samples that are drawn at once, for the memory."""
 
 _PARTS_DRAWN = 8
@@ -53,12 +54,12 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     some = above if above.any() else ~above
     correlation = _intraclass_correlation(happened[:, some], total[:, some])
     parts = _independent(rows, rows, correlation) if grouped else rows
-    blocks = np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
+    blocks = np.array_split(np.arange(samples), -(-samples // _SAMPLES_AT_ONCE))
     null_sums = CalibratedShardSums.of(counts, odds)
     null = np.concatenate([_t(_calibrated(null_sums, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
-    low, high = sorted((statistic * (1 - 1e-9), statistic * (1 + 1e-9)))
-    nearer = max(np.count_nonzero(null < low), np.count_nonzero(null > high))
+    null = null[~np.isclose(null, statistic, rtol=1e-9, atol=0)]
+    nearer = max(np.count_nonzero(null < statistic), np.count_nonzero(null > statistic))
     return statistic, min(2 * (1 + samples - int(nearer)) / (1 + samples), 1.0)
 
 
@@ -95,11 +96,11 @@ def independent_share(counts: CellCounts) -> float:
         weight = (weight + 0.5) * (of_cell - weight + 0.5) / (of_cell + 1)  # never 0 throughout
     part = (np.cumsum(weight) - weight / 2) / weight.sum() * _NEIGHBOURHOODS
     _, near = np.unique(part.astype(np.int64), return_inverse=True)
-    first = np.flatnonzero(np.diff(near, prepend=-1))
+    first = run_starts(near)
     happened, total = (np.add.reduceat(x, first, axis=1) for x in counts.shards)
     of_cell = total.sum(axis=0)
     squares = (total**2).sum(axis=0)  # over the cells: of a shard, as a pair in this neighbourhood meets them
-    cluster_size = np.divide(squares, of_cell, out=np.zeros_like(of_cell), where=of_cell > 0)
+    cluster_size = squares / np.maximum(of_cell, 1)  # what weighs less has nothing beside it
     return float(_independent(cluster_size, of_cell, _intraclass_correlation(happened, total)).sum() / of_cell.sum())
 
 
@@ -125,14 +126,14 @@ def _calibrated(null_sums: CalibratedShardSums, parts: Floats, samples: int, rng
     """Draw the sums of calibrated shards, one sample a row, from as many independent parts."""
     parts = np.maximum(np.rint(parts), 1.0)
     variance, third = null_sums.moments()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = np.where(variance > 0, third / (variance * np.sqrt(variance)), 0.0) / np.sqrt(parts)
+    cubed = variance * np.sqrt(variance)
+    skewness = np.divide(third, cubed, out=np.zeros_like(third), where=cubed > 0) / np.sqrt(parts)
     drawn = np.zeros((samples, parts.size))
     many = parts > _PARTS_DRAWN
     shape = 4 / np.maximum(skewness[many] ** 2, 1e-6)
     gamma = (rng.standard_gamma(shape, (samples, shape.size)) - shape) / np.sqrt(shape)
     drawn[:, many] = np.sign(skewness[many]) * gamma * np.sqrt(variance / parts)[many]
-    for part in range(int(parts[~many].max(initial=0))):
+    for part in range(_PARTS_DRAWN):
         here = np.flatnonzero(~many & (parts > part))
         drawn[:, here] += null_sums.drawn(here, samples, rng) / parts[here]
     return drawn
@@ -191,7 +192,7 @@ class CalibratedShardSums:
             # One shard after the other, so that one search does for all.
             each = np.arange(shards.size)
             ends = (np.cumsum(self.other[shards], axis=1) + each[:, None])[:, :-1]
-            pair = np.searchsorted(ends.reshape(-1), rng.random(found.shape) + each, side="right")
+            pair = np.searchsorted(ends.ravel(), rng.random(found.shape) + each, side="right")
             found += self.rows[shards, level] * self.odds[pair - each * ends.shape[1]]
         return found
 

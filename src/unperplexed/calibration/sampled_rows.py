@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
 from ..tally.row_sample import RowSample
 from .worlds import Counts
@@ -143,7 +144,7 @@ class ClassWorld:
         share = rows / weight
         observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
         size = len(self.company)
-        first = np.flatnonzero(np.diff(self.fine, prepend=-1))
+        first = run_starts(self.fine)
         by_cell = np.add.reduceat(observed, first, axis=1)
         level = np.bincount(self.fine, missed * share, size)
         usual = np.bincount(self.fine, happened * share, size) @ self.company

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE
 from ..statistics.means import Limit, apply_limit
@@ -126,7 +127,7 @@ def world_cells(tally: Tally, view: View, floor: float, limit: Limit, independen
         np.bincount(cell, entry.total * reported) / weight,
         Counts(h, np.maximum(weight - h, 0.0)),
         kind,
-        coarse[np.flatnonzero(np.diff(cell, prepend=-1))],
+        coarse[run_starts(cell)],
         entry,
         cell,
         floor,

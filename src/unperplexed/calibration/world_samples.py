@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.typing import Floats
 from ..tally.row_sample import ROOM
 from ..tally.tally import Tally
@@ -149,7 +150,7 @@ def _finer(
 ) -> tuple[WorldSamples, WorldSamples]:
     """Measure a few samples in fine cells, and in the others."""
     drawn = world.drawn(n, rng)
-    first = np.flatnonzero(np.diff(measure.cells.cell, prepend=-1))
+    first = run_starts(measure.cells.cell)
     coarse, expected = (
         Counts(*(np.add.reduceat(x, first, axis=-1) for x in counts)) for counts in (drawn, world.expected)
     )

@@ -26,10 +26,10 @@ Label = bool | int | float | str
 USUAL_MARKS = ("NA", "N/A", "n/a", "#N/A", "#NV", "NaN", "nan", "null", "NULL", "None", "-", "?", ".", "")
 """How programs write a missing value: what --na without marks stands for."""
 
-CHUNK = 1 << 20
-_IN_CACHE = 1 << 16
+ROWS_AT_ONCE = 1 << 20
+_CACHED_AT_ONCE = 1 << 16
 
-_CLOSE = 1 << 17
+_LABELS_AT_ONCE = 1 << 17
 """Integer labels within such a range are looked up in a table of it."""
 
 
@@ -105,10 +105,10 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
     if array.dtype == np.bool_:
         found, places_of_them = distinct_labels(array.view(np.int8))
         return [bool(value) for value in found], places_of_them
-    parts = [array[start : start + CHUNK] for start in range(0, array.size, CHUNK)] or [array]
+    parts = [array[start : start + ROWS_AT_ONCE] for start in range(0, array.size, ROWS_AT_ONCE)] or [array]
     if array.dtype.kind in "iu" and array.size:
         lowest, highest = _ends(array)
-        if highest - lowest < _CLOSE:
+        if highest - lowest < _LABELS_AT_ONCE:
             return _distinct_close(array, parts, lowest, highest)
     if array.dtype.kind in "iuf":
         values = np.unique(np.concatenate([np.unique(part) for part in parts]))
@@ -142,7 +142,7 @@ def _check_plain(labels: Iterable[Any]) -> None:
 
 def _ends(array: NDArray[Any]) -> tuple[int, int]:
     """Give the lowest and the highest of integers, by parts that are in cache when they are read again."""
-    parts = (array[start : start + _IN_CACHE] for start in range(0, array.size, _IN_CACHE))
+    parts = (array[start : start + _CACHED_AT_ONCE] for start in range(0, array.size, _CACHED_AT_ONCE))
     lowest, highest = zip(*((part.min(), part.max()) for part in parts), strict=True)
     return int(min(lowest)), int(max(highest))
 
@@ -154,8 +154,8 @@ def _distinct_close(
 
     Those of 0, 1, 2, ... name themselves: then the array itself says which each row has.
     """
-    if lowest == 0 and highest <= 1:
-        return list(range(highest + 1)), array
+    if (lowest, highest) == (0, 1):
+        return [0, 1], array
     wide = np.uint64 if array.dtype == np.uint64 else np.int64
     offsets = [(part.astype(wide) - wide(lowest)).astype(np.int64) for part in parts] if lowest else parts
     present = np.zeros(highest - lowest + 1, dtype=bool)

@@ -21,7 +21,7 @@ from .._lib.arrays import (
 )
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Ints
-from .labels import CHUNK, USUAL_MARKS, Coded, Label, coded, distinct_labels, plain, smallest_type
+from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, plain, smallest_type
 
 if TYPE_CHECKING:
     pass
@@ -216,8 +216,8 @@ def _one_hot(
     if own_names is not None and set(own_names) == set(labels):
         order = np.array([own_names.index(label) for label in labels])  # both are named: names, not places, decide
     codes = np.empty(array.shape[0], dtype=smallest_type(n_classes))
-    for start in range(0, array.shape[0], max(1, CHUNK // n_classes)):
-        part = slice(start, start + max(1, CHUNK // n_classes))
+    for start in range(0, array.shape[0], max(1, ROWS_AT_ONCE // n_classes)):
+        part = slice(start, start + max(1, ROWS_AT_ONCE // n_classes))
         codes[part] = _one_hot_codes(array[part][:, order], settings.first_row + start, settings.name)
     return Outcomes(codes, labels)
 

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.elementary import expit, logit, xlog1py, xlogy
 from .._lib.typing import Floats, Ints
 from .compiled import kernel as _kernel
@@ -23,17 +22,17 @@ def logistic_line(odds: Floats, happened: Floats, total: Floats, rising: bool = 
     """
     reported = expit(odds)
     weight = total * expit(-np.abs(odds)) * expit(np.abs(odds))
-    weight = np.where(
-        weight.any(axis=-1, keepdims=True), weight, 1.0
-    )  # all may be so near 0 or 1 that the product is 0
+    weight += ~weight.any(axis=-1, keepdims=True)  # all may be so near 0 or 1 that the product is 0
     weight = weight / _sum(weight)
     centre = _sum(weight * odds)
     spread = np.sqrt(_sum(weight * (odds - centre) ** 2))
-    place = np.where(spread > 1e-9 * (1 + np.abs(odds).max()), (odds - centre) / np.maximum(spread, 1e-300), 0.0)
+    spreads = spread > 1e-9 * (1 + np.abs(odds).max())
+    place = np.divide(odds - centre, spread, out=np.zeros_like(weight), where=spreads)
     added = weight * (1 + place * place)
     happened, total = happened + added * reported, total + added
-    # Samples begin with the line of all together, which is near that of each.
-    start = (0.0, 0.0) if happened.ndim == 1 else _fitted(odds, odds, happened.mean(axis=0), total.mean(axis=0))
+    start = np.zeros(2)
+    if happened.ndim > 1:  # samples begin with the line of all together, which is near that of each
+        start = np.array(_fitted(odds, odds, happened.mean(axis=0), total.mean(axis=0), *start))
     level, slope = _fitted(odds, place, happened, total, start[0] + start[1] * centre, start[1] * spread)
     line = expit(odds + level + slope * place)
     if rising:
@@ -43,11 +42,10 @@ def logistic_line(odds: Floats, happened: Floats, total: Floats, rising: bool = 
 
 
 def _fitted(
-    odds: Floats, place: Floats, happened: Floats, total: Floats, level: Any = 0.0, slope: Any = 0.0
+    odds: Floats, place: Floats, happened: Floats, total: Floats, level: Floats, slope: Floats
 ) -> tuple[Floats, Floats]:
     """Level and slope over the places that are to be added to the odds, by Newton's method."""
-    line = odds + level + slope * place
-    loss = None
+    line, loss = odds + level + slope * place, None
     for _ in range(100):
         rise, turn = _newton_step(place, happened, total, expit(line))
         change = np.abs(rise + turn * place).max()
@@ -58,16 +56,16 @@ def _fitted(
             line = odds + level + slope * place
             continue
         loss = _loss(line, happened, total) if loss is None else loss
-        size = np.ones_like(loss)
+        size, slack = np.ones_like(loss), 1e-13 * loss
         while True:
             line = odds + (level + size * rise) + (slope + size * turn) * place
             new = _loss(line, happened, total)
-            worse = new > loss + 1e-13 * loss
+            worse = new > loss + slack
             if not worse.any() or size.min() < 1e-12:
                 break
             size = np.where(worse, size / 2, size)
         level, slope, gained, loss = level + size * rise, slope + size * turn, loss - new, np.minimum(new, loss)
-        if (gained <= 1e-13 * loss).all():
+        if (gained <= slack).all():
             break
     return level, slope
 
@@ -88,7 +86,7 @@ def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) ->
     both = determinant > 1e-14 * a * c
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rise = np.where(both, (c * up - b * around) / determinant, up / np.maximum(a, np.finfo(float).tiny))
-        turn = np.where(both, (a * around - b * up) / determinant, 0.0)
+        turn = np.divide(a * around - b * up, determinant, out=np.zeros_like(a), where=both)
     return np.clip(rise, -_FARTHEST, _FARTHEST), np.clip(turn, -_FARTHEST, _FARTHEST)
 
 
@@ -140,7 +138,7 @@ def _shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Float
     h, t = happened[some], total[some]
     between = ((reported > 0) & (reported < 1))[at]
     block = isotonic_bins(h, t, sample)
-    of_block = sample[np.flatnonzero(np.diff(block, prepend=-1))]
+    of_block = sample[run_starts(block)]
     curve = frequencies(h, t, block)
     weight = _weights_of_blocks(block, line, h, t)
     bent = line + weight[block] * (curve - line)

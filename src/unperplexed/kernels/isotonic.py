@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
 from .compiled import kernel as _kernel
 
@@ -42,7 +43,7 @@ def isotonic_bins(happened: Floats, total: Floats, sample: Ints | None = None) -
         frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
         keep = frequency[1:] > frequency[:-1] * (1 + 1e-14)
         if sample is not None:
-            of = sample[np.flatnonzero(np.diff(bin_, prepend=-1))]
+            of = sample[run_starts(bin_)]
             keep |= of[1:] != of[:-1]
         if keep.all():
             break

@@ -32,7 +32,7 @@ NO_ORDER = 1e-20
 _NEAR_ZERO, _WIDE = 1e-2, 100.0
 """Orders so close to 0, and logarithms so far apart, that a mean taken once would lose digits."""
 
-_MATRIX = 1 << 15
+_ENTRIES_AT_ONCE = 1 << 15
 """Entries of a matrix of orders and points."""
 
 DEFAULT_ORDERS: Floats = np.linspace(-3.0, 3.0, 121)
@@ -167,7 +167,7 @@ def means_of_points(p: Floats, w: Floats, orders: Floats) -> Floats:
     if np.isnan(orders).any():
         raise InputError("r: the order of a generalized mean cannot be NaN.")
     lowest, highest = p.min(), p.max()
-    means: Floats = np.where(orders > 0, highest, lowest)
+    means: Floats = np.where(orders == np.inf, highest, lowest)
     if lowest == highest:
         return means
     inner = np.isfinite(orders) & ((lowest > 0) | (orders > 0))
@@ -184,7 +184,7 @@ def means_of_points(p: Floats, w: Floats, orders: Floats) -> Floats:
 
 def order_blocks(n_orders: int, n_points: int) -> list[slice]:
     """Orders to be taken at once, so that a matrix of them and the points stays in a processor's cache."""
-    step = max(1, _MATRIX // n_points)
+    step = -(-_ENTRIES_AT_ONCE // n_points)
     return [slice(at, at + step) for at in range(0, n_orders, step)]
 
 
@@ -411,12 +411,12 @@ def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
     """How many standard errors reach from a figure to the limits of its interval (Student's t)."""
     freedom = np.maximum(np.asarray(degrees_of_freedom, dtype=np.float64), 1e-3)
     share = (1 + confidence) / 2
-    if freedom.size <= _FEW_QUANTILES:
+    if freedom.size < _QUANTILES_AT_ONCE:
         return np.array([student_quantile(each, share) for each in freedom.ravel().tolist()]).reshape(freedom.shape)
     from scipy.special import stdtrit
 
     return np.asarray(np.where(freedom < 1e10, stdtrit(np.minimum(freedom, 1e10), share), normal_quantile(share)))
 
 
-_FEW_QUANTILES = 32
-"""So many are found one by one in less time than it takes to load SciPy."""
+_QUANTILES_AT_ONCE = 33
+"""So many are left to SciPy; fewer are found one by one in less time than it takes to load it."""

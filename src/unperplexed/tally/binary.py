@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block
 from ..kernels.rows import DistinctValues, Grid
@@ -136,7 +137,7 @@ class BinaryColumns:
     @cached_property
     def p(self) -> Floats:
         """Probability of the positive class; of a cell the mean."""
-        first = np.flatnonzero(np.diff(self._entry, prepend=-1))
+        first = run_starts(self._entry)
         return without_last_digits(self._values[first])
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.arrays import run_starts
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.rows import (
     COARSE,
@@ -151,7 +152,7 @@ def split_by_class(table: ClassPairCounts, n_classes: int, complements: bool) ->
         code = group * values.size + same_value(values, complements)[at]
         entry: Ints = np.cumsum(np.diff(code, prepend=code[:1]) != 0)
         pairs, points = pooled(table, entry), points._replace(entry=entry[points.entry])
-        group = group[np.flatnonzero(np.diff(entry, prepend=-1))]
+        group = group[run_starts(entry)]
     else:
         pairs = Pairs(without_last_digits(table.mean()), table.happened, table.total)
     return ClassPairs(pairs, points, np.searchsorted(group, np.arange(n_classes + 1)))

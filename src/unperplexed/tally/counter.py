@@ -178,7 +178,7 @@ class BlockCounter:
             if taken < p.size:
                 self._to_cells()
                 rest = None if weights is None else np.repeat(weights, p.shape[1])[taken:]
-                self.pairs.add(p.reshape(-1)[taken:], rest)
+                self.pairs.add(p.ravel()[taken:], rest)
 
     def _count_happened(self, rows: Rows, weights: Floats | None) -> None:
         """Count what happened, and the top-label pairs."""
@@ -202,7 +202,7 @@ class BlockCounter:
             found = ExactCounts(_ANY)
         else:
             found = DenseCells(self.grid, None)
-        found.add(highest, weights)
+        found.add(highest[:, None], weights)
         found.add_happened(highest[hit], None if weights is None else weights[hit])
         if ties > 1 and isinstance(self.pairs, DenseCells):
             assert isinstance(found, ExactCounts)

@@ -79,7 +79,7 @@ rows of two classes are not kept by their outcome; up to 6 there is no part "dia
 every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
-_CHUNK = 1 << 16
+_BYTES_AT_ONCE = 1 << 16
 
 
 def tally_bytes(state: Mapping[str, Any]) -> bytes:
@@ -155,7 +155,7 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
         for name, table in vars(state["binary"]).items():
             yield from _named(f"binary/{name}", table)
     if state["row_sample"] is not None:
-        yield from ((f"rows/{name}", column.reshape(-1)) for name, column in vars(state["row_sample"]).items())
+        yield from ((f"rows/{name}", column.ravel()) for name, column in vars(state["row_sample"]).items())
     for part in _BY_CLASS:
         if state[part] is not None:
             yield from _named(part, state[part])
@@ -244,7 +244,7 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
         raise InputError(f"{start - length:,} bytes too long: {start:,} instead of {length:,}. Copy or make it anew.")
     found = hashlib.sha256(prefix[: -len(digest)] + bytes(len(digest)))
     stream.seek(_PREFIX.size)
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read(_BYTES_AT_ONCE):
         found.update(chunk)
     if found.digest() != digest:
         raise InputError("damaged: its content does not match its checksum. Copy or make it anew.")
@@ -381,7 +381,7 @@ def _row_sample(sections: Sections, n_rows: int, n_classes: int) -> RowSample:
     require((np.diff(key) > 0).all() and (key >= 0).all() and (count >= 1).all(), "rows are out of order")
     total = float(count.sum())
     require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
-    return RowSample(key, count, cells.reshape(-1, n_classes))
+    return RowSample(key, count, cells.reshape(key.size, n_classes))
 
 
 def _binary(sections: Sections, state: Mapping[str, Any], kind: type[PairTable], highest: int, room: int) -> BinaryRows:

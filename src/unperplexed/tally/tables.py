@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.arrays import run_starts
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import (
@@ -104,7 +105,7 @@ class Keyed:
         """Count all of one or more tables, the keys of each of which are distinct and in order."""
         some = [table for table in tables if table.key.size]
         if len(some) < 2:
-            return some[0] if some else tables[0]
+            return (some or tables)[0]
         names = [f.name for f in fields(some[0])]
         if _kernel is None:
             return type(some[0])(*(np.concatenate([getattr(each, name) for each in some]) for name in names)).merged()
@@ -198,7 +199,7 @@ MOMENTS = ("first", "second_high", "second_low")
 """Columns of cells that are sums over the values that happened, in the order of `moments`."""
 
 
-@lru_cache(maxsize=4)
+@cache
 def grid_of(fraction_bits: int) -> Grid:
     """Grid of cells with so many bits of fraction."""
     return Grid(fraction_bits)
@@ -211,8 +212,8 @@ class ExactCounts:
         self._all, self._happened = DistinctValues(most), DistinctValues(most)
 
     def add(self, p: AnyFloats, weights: Floats | None) -> int:
-        """Add values, whether they happened or not, and say how many: all, or those for which there was room."""
-        return self._all.add(p.reshape(len(p), -1), weights)
+        """Add the values of a matrix, whether they happened or not, and say how many: all, or those that had room."""
+        return self._all.add(p, weights)
 
     def add_happened(self, values: Floats, weights: Floats | None) -> None:
         """Add values that happened, without their part in the total."""
@@ -299,10 +300,10 @@ def same_probability(value: Floats) -> Ints:
     for v, here in ((single, single == value), (value, np.ones(value.size, dtype=bool))):
         complement = 1 - v  # in the precision in which the value came
         exact = (1 - complement).astype(np.float64)
-        at = np.minimum(np.searchsorted(value, exact), max(value.size - 1, 0))
-        leader = np.where(here & (v < 0.5) & (complement < 1) & (exact != value) & (value[at] == exact), at, leader)
-    at = np.minimum(np.searchsorted(value, 1 - value), max(value.size - 1, 0))
-    leader = np.where((value > 0.5) & (value[at] == 1 - value), -1 - leader[at], leader)
+        at = np.minimum(np.searchsorted(value, exact), value.size - 1)
+        leader = np.where(here & (complement < 1) & (exact != value) & (value[at] == exact), at, leader)
+    at = np.minimum(np.searchsorted(value, 1 - value), value.size - 1)
+    leader = np.where((value > 0.5) & (value[at] == 1 - value), ~leader[at], leader)
     # Values between two with the same complement have it too, so that groups are runs.
     return np.cumsum(np.diff(leader, prepend=leader[:1]) != 0)
 
@@ -313,15 +314,14 @@ def same_value(value: Floats, complements: bool) -> Ints:
     For complements, as two classes have, also those that only the rounding of 1 - p tells apart.
     """
     group = same_probability(value) if complements else np.arange(value.size)
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    shown = without_last_digits(value[first])
+    shown = without_last_digits(value[run_starts(group)])
     return np.cumsum(np.diff(shown, prepend=shown[:1]) != 0)[group]
 
 
 def pooled(table: PairTable, group: Ints) -> Pairs:
     """Pairs of an exact table with the values of a group as one."""
     total, happened = (np.bincount(group, x).astype(np.float64) for x in (table.total, table.happened))
-    return Pairs(without_last_digits(table.values[np.flatnonzero(np.diff(group, prepend=-1))]), happened, total)
+    return Pairs(without_last_digits(table.values[run_starts(group)]), happened, total)
 
 
 def without_last_digits(p: Floats) -> Floats:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,20 @@ _LINEAR = 1e-16
 
 def expm1_ratio(k: Any, y: Any) -> Floats:
     """Return (exp(k y) - 1)/k, at k = 0 its limit y: right to the last digits for any k, however small."""
-    with np.errstate(all="ignore"):
-        z = np.multiply(k, y)
-        # Where z is next to nothing the ratio is y; z and k may be subnormal there, with few digits left.
-        return np.asarray(np.where((np.abs(z) < _LINEAR) | np.equal(k, 0), y, np.expm1(z) / k))
+    return _ratio(np.expm1, k, y)
 
 
 def log1p_ratio(k: Any, y: Any) -> Floats:
     """Return ln(1 + k y)/k, at k = 0 its limit y: the inverse of `expm1_ratio`. From the pole on, ln is -inf."""
+    return _ratio(lambda z: np.log1p(np.maximum(z, -1.0)), k, y)
+
+
+def _ratio(function: Callable[[Floats], Floats], k: Any, y: Any) -> Floats:
+    """Return f(k y)/k of a function that is z next to 0."""
     with np.errstate(all="ignore"):
         z = np.multiply(k, y)
-        return np.asarray(np.where((np.abs(z) < _LINEAR) | np.equal(k, 0), y, np.log1p(np.maximum(z, -1.0)) / k))
+        # Where z is next to nothing the ratio is y; z and k may be subnormal there, with few digits left.
+        return np.asarray(np.where((np.abs(z) < _LINEAR) | np.equal(k, 0), y, function(z) / k))
 
 
 def coupled_log(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | Floats:

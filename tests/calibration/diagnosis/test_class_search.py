@@ -104,6 +104,7 @@ def test_the_tail_is_told_from_confidence_if_three_in_a_hundred_of_it_are_new(ne
     assert not any(_identifiable(errors, 0 * shape) for errors in [("confidence",), ("tail",), ("noise",)])
     assert _identifiable((), 0 * shape)
     assert _identifiable(("confidence", "tail"), 1e-4 * shape) == both  # few rows
+    assert _identifiable(("tail",), 1e-4 * shape)
 
 
 def test_one_class_at_least_is_not_named():
@@ -214,5 +215,7 @@ def test_confidence_and_tail_are_told_from_biases_if_three_in_a_hundred_of_eithe
     across = np.array([3 * np.sqrt(1 - new[0] ** 2), 7 * np.sqrt(1 - new[1] ** 2)])[:, None] * (directions @ known)
     shape = np.array([[9.0, 0.0], [0.0, 49.0]])
     information = np.block([[shape, across], [across.T, known]])
-    np.testing.assert_array_equal(_beside_biases(shape, information), shape if told else 0 * shape)
+    for unit in (1, 1e-6):  # however few the rows are
+        found = _beside_biases(unit * shape, unit * information)
+        np.testing.assert_array_equal(found, unit * shape if told else 0 * shape)
     np.testing.assert_array_equal(_beside_biases(shape, 0 * information), shape)

@@ -138,6 +138,13 @@ def test_sums_over_clusters_are_tested_by_the_covariance_of_calibrated_forecasts
     assert np.isnan(found.shared) == (not rare or components > 2)
 
 
+@pytest.mark.parametrize(("each", "rare"), [(15, True), (16, False)])
+def test_events_are_rare_if_fewer_than_four_are_expected_in_a_cluster(each, rare):
+    n = 10 * each  # rows at even odds, whose p (1 - p) is exactly 1/4
+    rows = scored(np.zeros(n), np.arange(n) % 2.0)
+    assert np.isfinite(gate(rows, in_clusters(rows, np.arange(n) // each)).shared) == rare
+
+
 def test_rare_events_in_few_clusters_may_have_shared_one_outcome(rng):
     """Then as much is known of a bias as clusters tell whose rows all go the same way."""
     s = rng.normal(-5, 1, 900)

@@ -25,7 +25,6 @@ def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -
     s, p, y, w, cluster, index = (np.concatenate(column) for column in zip(*read, strict=True))
     w *= s.size / w.sum()
     values, entry = np.unique(s, return_inverse=True)
-    entry = entry.reshape(-1)
 
     def summed(x: Floats) -> Floats:
         return np.bincount(entry, x, values.size).astype(np.float64)

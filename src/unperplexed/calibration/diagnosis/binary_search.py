@@ -57,7 +57,7 @@ class Search:
         c = self.counted
         v = c.total * expit(c.s) * expit(-c.s)
         base = log_likelihood(c.s, c)
-        cost = max(math.log(max(4 * rows.information / tested.design_effect, 1e-300)), 3.84)
+        cost = math.log(max(4 * rows.information / tested.design_effect, math.exp(3.84)))
         sides = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum()))
         names = [x for x in NAMES if x != "asymmetry" or sides >= _BOTH_SIDES * v.sum()]
         self.fits: dict[tuple[str, ...], Fitted] = {}

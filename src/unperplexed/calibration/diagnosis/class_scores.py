@@ -75,7 +75,7 @@ class ScoreFitter:
             step = np.zeros(2)
             bend = bend[np.ix_(scalars, scalars)] + far * np.eye(len(scalars))
             step[scalars] = np.linalg.solve(definite(bend), slope[scalars])
-            size = min(1.0, _FURTHEST / max(float(np.abs(step).max()), 1e-300))
+            size = _FURTHEST / max(_FURTHEST, float(np.abs(step).max()))
             new = self._height(shape + size * step, biases)
             while size > 1e-3 and new < height:
                 size /= 2

@@ -77,7 +77,7 @@ class Search:
         """Take the fitter with the statistics of the same rows and the gate's design effects."""
         self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
         self._variance = statistics.information / gate.effect
-        self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
+        self._unit = math.log(max(2 * float(self._variance.sum()), math.exp(LEAST)))  # sum of V is twice that of v
         shape = _beside_biases(statistics.shape_information, information_of(statistics))
         possible = [x for x in PLAIN if fitter.known.issuperset(x) and _identifiable(x, shape)]
         self._plain = [x for x in possible if len(x) < 2 or fitter.alone.isdisjoint(x)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._lib.arrays import run_starts
 from ..._lib.typing import (
     AnyFloats,
     Bools,
@@ -176,7 +177,7 @@ def _by_shard(chunk: Chunk, p: Floats, shape: Floats) -> ClusterSums:
     residual = -p * chunk.weights[:, None]
     residual[np.arange(len(p)), chunk.truth] += chunk.weights
     order = np.argsort(shard, kind="stable")
-    first = np.flatnonzero(np.diff(shard[order], prepend=-1))
+    first = run_starts(shard[order])
     sums = np.zeros((SHARDS, 2 + p.shape[1]))
     scores = np.concatenate([shape, residual], axis=1)
     if len(order):

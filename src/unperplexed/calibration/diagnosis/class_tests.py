@@ -145,7 +145,7 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     if not used.any():
         return 1.0
     score, variance, freedom = score[used], variance[used], freedom[used]
-    some = (s.cells[used] > 0).any(axis=0)
+    some = s.cells[used].any(axis=0)
     n = s.cells[used][:, some]
     p = s.cell_sums[used][:, some] / np.maximum(n, 1)
     whole = s.clusters is None and abs(s.squared_weight - s.weight) <= 1e-9 * s.weight
@@ -156,9 +156,9 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     count = np.clip(expected + away, 0, n.sum(axis=1))
     both, step = (np.concatenate([n, n]), np.concatenate([p, 1 - p])), float(whole)
     count = np.round(count) if whole else count
-    tails = np.minimum(*upper_tail(np.concatenate([count, n.sum(axis=1) - count]), *both, step).reshape(2, -1))
+    tails = np.minimum(*np.split(upper_tail(np.concatenate([count, n.sum(axis=1) - count]), *both, step), 2))
     if whole:
-        chance = attained(min(float(tails.min()), 0.5), *both).reshape(2, -1).sum(axis=0)
+        chance = np.add(*np.split(attained(min(float(tails.min()), 0.5), *both), 2))
     else:
         z = _through_t(np.array([-normal_quantile(each) for each in np.clip(tails, 1e-300, 0.5).tolist()]), freedom)
         chance = np.full(len(n), 2 * normal_cdf(-float(z.max())))

@@ -60,15 +60,14 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
         kept = kept[:room]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
         weights = WEIGHTS[kept]
-        z, inflation, shared = _independent(rows, q), np.ones(1), np.nan
+        z, inflation, shared = _independent(rows, q), 1.0, np.nan
         statistic = float(weights @ z**2)
         p_value = weighted_chi2_sf(statistic, weights)
     else:
         kept = kept[: min(room, _MOST_DEPENDENT)]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
         statistic, p_value, inflation, shared = _dependent(rows, q, WEIGHTS[kept], clusters)
-    whole = max(1.0, float(np.mean(inflation))) * of_weights
-    return Gate(statistic, p_value, whole, information, shared)
+    return Gate(statistic, p_value, max(1.0, inflation) * of_weights, information, shared)
 
 
 def _independent(rows: Scored, q: Floats) -> Floats:
@@ -80,8 +79,8 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     return hall(z, skewness)
 
 
-def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, Floats, float]:
-    """Test the first components of dependent rows: statistic, p-value, inflation of all variances, `Gate.shared`."""
+def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, float, float]:
+    """Test the first components of dependent rows: statistic, p-value, mean inflation of variances, `Gate.shared`."""
     shares = cluster_shares(clusters.totals(rows.variance[None])[:, 0])
     events = events_seen(rows, clusters)
     covariance = null_covariance(rows, clusters, q, shares, events)
@@ -96,15 +95,15 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     # One more for each further component: few clusters show less of a covariance than these degrees of freedom say.
     statistic, p_value = squares_tested(z, weights[:k], max(freedom - k + 1, 1.0))
     if not (rare and k <= 2):
-        return statistic, p_value, inflation, np.nan
+        return statistic, p_value, float(inflation.mean()), np.nan
     one, sd = clusters.totals(np.stack([rows.variance, np.sqrt(rows.variance)])).T
-    return statistic, p_value, inflation, float(one.sum() ** 2 / (sd @ sd))
+    return statistic, p_value, float(inflation.mean()), float(one.sum() ** 2 / (sd @ sd))
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:
     """Return the components before they are made orthonormal: four named errors, and four shapes."""
     x = 2 * information_time(s, v) - 1
-    return [np.ones_like(s), s, tail(s), np.abs(s), *(legendre.legval(x, np.eye(6)[k]) for k in (2, 3, 4, 5))]
+    return [np.ones_like(s), s, tail(s), np.abs(s), *(legendre.Legendre.basis(k)(x) for k in (2, 3, 4, 5))]
 
 
 def orthonormal(basis: Sequence[Floats], v: Floats) -> list[Floats | None]:
