@@ -18,13 +18,32 @@ LIMIT = math.log(20)
 
 def test_the_mean_evidence_is_one_at_the_limit():
     p, n = 0.3, 5
-    expected = -(p * math.log(p) + (1 - p) * math.log(1 - p))
+    expected = -(p * math.log(p) + (1 - p) * math.log(1 - p)) - p / (512 * (1 - p))
 
     def evidence(k):
         counts = EventCounts(np.array([p]), np.array([float(n)]), np.array([float(k)]))
-        return math.exp(kept(f"log_loss < {expected / (1 + 1 / 250)}", ["d"], [counts], 2, LIMIT).log_evidence)
+        return math.exp(kept(f"log_loss < {expected}", ["d"], [counts], 2, LIMIT).log_evidence)
 
     assert sum(binom.pmf(k, n, p) * evidence(k) for k in range(n + 1)) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier_score"])
+def test_calibrated_forecasts_within_a_cell_gain_no_evidence(name):
+    """At the mean loss of two predictions at the ends of a cell the expected evidence of one row is at most 1."""
+    loss = {"log_loss": lambda p: -math.log(p), "brier_score": lambda p: 2 * (1 - p) ** 2}[name]
+    for low in (1 / 16, 1 / 4, 7 / 16):
+        high, share = low + 2.0 ** math.floor(math.log2(low)) / 8, 0.5
+        ends = {low: share, high: 1 - share}
+        limit = sum(w * (p * loss(p) + (1 - p) * loss(1 - p)) for p, w in ends.items())
+        mean = sum(w * p for p, w in ends.items())
+        evidence = [
+            math.exp(kept(f"{name} < {limit!r}", ["d"], [counts_of(mean, y)], 2, LIMIT).log_evidence) for y in (0, 1)
+        ]
+        assert (1 - mean) * evidence[0] + mean * evidence[1] <= 1
+
+
+def counts_of(p, y):
+    return EventCounts(np.array([p]), np.ones(1), np.array([float(y)]))
 
 
 def test_values_are_the_mean_scores_of_the_rows():

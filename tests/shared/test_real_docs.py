@@ -10,7 +10,8 @@ import pytest
 
 from pages import DOCS, text_of
 from real_data import DATA, SETS
-from unperplexed import Recalibrator, assess, compare
+from unperplexed import Recalibrator, Tally, assess, compare
+from unperplexed.monitoring import monitor
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
@@ -111,6 +112,33 @@ def test_elections_games():
 
 
 THREE = ["prob1", "probtie", "prob2"]
+
+
+def watched(path, event, period):
+    """Forecasts over time, a tally for each value of the period."""
+    frame = pl.read_csv(DATA / path, infer_schema_length=None).with_columns(period.alias("period")).sort("date")
+    tallies = {name: event(rows) for (name,), rows in frame.group_by("period", maintain_order=True)}
+    return frame.height, monitor(tallies)
+
+
+def test_elections_over_time():
+    _, nba = watched(
+        "fte_games/nba_games.csv",
+        lambda rows: Tally.of(rows["prob1_outcome"].cast(int), rows["prob1"]),
+        pl.col("date").str.slice(0, 7),
+    )
+    assert (nba.alarm.began, nba.alarm.diagnosis.errors[0]) == (nba.periods[0], "bias")
+    states("elections", f"the alarm comes after {nba.alarm.period}, and the bias may date from the first month")
+    n, cup = watched(
+        "fte_worldcup/world_cup_matches_men.csv",
+        lambda rows: Tally.of(
+            np.argmax(rows[["prob1_outcome", "probtie_outcome", "prob2_outcome"]].to_numpy(), axis=1),
+            rows[THREE].to_numpy(),
+        ),
+        pl.col("date"),
+    )
+    assert cup.alarm is None
+    states("elections", f"The {n} matches of 2014, 2018 and 2022, watched day by day, raise no alarm.")
 
 
 MATCH = ["season", "team1", "team2"]

@@ -20,6 +20,10 @@ MOST_POINTS = 40
 """Periods beyond so many are put together, so that a chart can be read."""
 
 _NORMAL = 1.959963984540054
+
+_WIDEST = 20.0
+"""Half-width of an interval in log-odds beyond which a few rows do not determine the estimate; it is left out."""
+
 _NOWHERE = Interval(math.nan, math.nan)
 
 
@@ -82,10 +86,10 @@ def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool
 
 
 def _estimate(found: FittedMap, name: str, identity: float, limits: bool) -> tuple[float, Interval]:
-    if found.separated:
+    half = _NORMAL * found.standard_error(name)
+    if not half <= _WIDEST:
         return math.nan, _NOWHERE
     value = identity + found.parameter(name)
-    half = _NORMAL * found.standard_error(name)
     return value, Interval(value - half, value + half) if limits else _NOWHERE
 
 
