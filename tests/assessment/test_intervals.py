@@ -574,3 +574,16 @@ def test_logit_of_the_curve_band_narrows_with_rows(rng):
         near = np.abs(logit(np.clip(band.reported, 1e-9, 1 - 1e-9))) < 1
         widths.append(np.median((band.high - band.low)[near]))
     assert widths[1] < widths[0] / 2
+
+
+def test_clusters_of_a_tally_are_counted_in_shards_and_that_is_said():
+    rng = np.random.default_rng(0)
+    day, (y, p) = rng.integers(0, 300, 3000), binary(rng, 3000)
+    of_rows, of_tally = assess(y, p, groups=day), assess(Tally.of(y, p, groups=day, parts=["shards"]))
+    assert ", 300 clusters, effective sample size" in " ".join(str(of_rows).split())
+    said = re.search(
+        r", at least (\d+) clusters \(counted in 1,000 shards, which several may share\), effective sample size",
+        " ".join(str(of_tally).split()),
+    )
+    assert int(said[1]) == pytest.approx(1000 * (1 - 0.999**300), abs=20)  # hashes of 300 names into a thousand
+    assert of_tally.independent_rows == pytest.approx(of_rows.independent_rows)

@@ -176,13 +176,13 @@ def test_files_give_what_arrays_give(file, capsys):
     by_file = found(capsys, *columns, "--by", "date:month", "age:halves", "--where", "age < 60 AND site = 'a'")
     some = frame.filter((pl.col("age") < 60) & (pl.col("site") == "a"))
     keys = {"m": some["date"].dt.month(), "half": some["age"] > some["age"].quantile(0.5, "lower")}
-    by_array = skill({"f": some["p"]}, some["y"], by=keys)
-    mine = [group.scores["f"]["log_loss"].skill for group in by_array.groups]
-    assert [group["scores"]["f"]["log_loss"]["skill"] for group in by_file["groups"]] == pytest.approx(mine)
+    by_array = skill({"p": some["p"]}, some["y"], by=keys)
+    mine = [group.scores["p"]["log_loss"].skill for group in by_array.groups]
+    assert [group["scores"]["p"]["log_loss"]["skill"] for group in by_file["groups"]] == pytest.approx(mine)
     assert by_file["groups"][0]["key"] == [1, "1 of 2: 0 to 29"]
-    assert by_file["notes"]["f"]["dropped"] == {"not chosen, or no valid counterpart": N - some.height}
+    assert by_file["notes"]["p"]["dropped"] == {"not chosen, or no valid counterpart": N - some.height}
     column = found(capsys, *columns, "--baseline", "clim")
-    assert column["whole"]["scores"]["f"]["brier_score"]["baseline_score"] == pytest.approx(
+    assert column["whole"]["scores"]["p"]["brier_score"]["baseline_score"] == pytest.approx(
         2 * ((frame["y"] - 0.4) ** 2).mean()
     )
     climatology = found(capsys, *columns, "--baseline", "climatology:site")

@@ -17,7 +17,7 @@ from ..pairing.describe_skill import skill_blocks
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.commands import lookup
 from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
-from ..report.numbers import MINUS, between, count, number, share
+from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming
 from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
@@ -103,9 +103,9 @@ def groups_table(b: Breakdown) -> Table:
         ),
         Column("rows", [count(a.n_rows) for a in found]),
         Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
-        Column("standard error", [_small(group.standard_error) for group in of], detail=True),
+        Column("standard error", [small(group.standard_error) for group in of], detail=True),
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
-        Column("cost in nats", [_small(group.cost) for group in of], meaning="ln(calibrated / predicted"
+        Column("cost in nats", [small(group.cost) for group in of], meaning="ln(calibrated / predicted"
                " geometric accuracy). Smaller is better."),
         Column("share of the cost", ["100%", *(share(each.share) for each in shares)], meaning="Cost times rows, of the"
                " total over all groups."),
@@ -148,17 +148,6 @@ ORDERS = {
     "group": "in order",
 }
 _MOST_EMPTY = 3
-
-
-_ROUNDING = 1e-9
-"""Less than this comes of the last digits of averages."""
-
-
-def _small(value: float) -> str:
-    """Give a number that may be small, without an exponent from a millionth on."""
-    if 0.9e-6 <= abs(value) < 1e-4:
-        return f"{MINUS if value < 0 else ''}{abs(value):.6f}"
-    return number(0.0 if abs(value) < _ROUNDING else value)
 
 
 def _caption(b: Breakdown) -> str:

@@ -9,6 +9,7 @@ from .._lib.formatting import number_of, printable, short_name
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.result import ROWS
 from ..calibration.diagnosis.words import terms
+from ..forecasts.shards import N_SHARDS
 from ..report.numbers import between, estimate, figure, number, share
 from ..statistics.intervals import wilson
 from ..statistics.means import t_quantile
@@ -246,11 +247,13 @@ def slope_note(a: Assessment) -> str:
 
 
 def clusters_text(a: Assessment) -> str:
-    """Count the clusters; several may share a shard of a tally."""
+    """Count the clusters; a tally, from which groups (``--by``) are read, has fewer where some share a shard."""
     d = a.diagnosis
     if d.n_clusters is None:
         return "clusters"
-    return f"{'' if d.by == ROWS else 'at least '}{number_of(d.n_clusters, 'cluster')}"
+    if d.by == ROWS:
+        return number_of(d.n_clusters, "cluster")
+    return f"at least {number_of(d.n_clusters, 'cluster')} (counted in {N_SHARDS:,} shards, which several may share)"
 
 
 def dependence_text(a: Assessment) -> str:

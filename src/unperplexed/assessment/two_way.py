@@ -13,7 +13,7 @@ from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import Value, in_order, key_text
 from ..report.chart import Axis, Cells, Chart
 from ..report.document import Column, Table
-from ..report.numbers import count, number
+from ..report.numbers import count, number, small
 from .breakdown import Breakdown, GroupAssessment
 from .findings_chart import LEAST, SCALE, sign_of
 
@@ -64,7 +64,7 @@ def two_way_table(t: TwoWay) -> Table:
         group = t.cells.get((row, column))
         if group is None:
             return ""
-        return number(0.0 if group.cost < 0.0005 else group.cost) + "*" * t.found(group)
+        return small(max(group.cost, 0.0)) + "*" * t.found(group)
 
     down, across = t.names
     return Table(

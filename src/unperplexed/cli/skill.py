@@ -40,12 +40,20 @@ def skill(arguments: argparse.Namespace) -> None:
     from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
-    files = named_files(a.files)
+    files = _named_by_column(named_files(a.files), a)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a)
     found = _skill_of(a, files)
     outputs = picture_bytes(a.plot, found.plot, forest=found) | report_bytes(a, found)
     write_outputs(a, found.to_json, text_of(a, found), outputs)
+
+
+def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict[str, list[str]]:
+    """Name the only forecaster, where nobody did, by its column: several may stand in one file."""
+    alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster) and len(a.prob or ()) == 1
+    column = a.prob[0].rpartition("=")[2] if alone else ""
+    paths = next(iter(files.values()))
+    return {column: paths} if column and "*" not in column and a.files == paths else files
 
 
 def skill_beside(arguments: argparse.Namespace) -> Skill | None:

@@ -6,6 +6,7 @@ change.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -146,7 +147,7 @@ class Shares:
         """Pearson's chi-squared of each period, as it would be with as many predictions as the first of them has.
 
         Beyond chance it grows with the number of predictions: the usual shares are estimates, and periods vary. How
-        much it grows is learned from the periods so far.
+        much it grows is learned from the periods so far; in doubt, by a standard error, the number is taken as smaller.
         """
         rows, squared = (np.array(each) for each in ([x.rows for x in periods], [self._squared(x) for x in periods]))
         chance, beyond = self._expected, self._expected / self.rows + self.vary
@@ -157,7 +158,9 @@ class Shares:
             seen = slice(FIRST + at + 1)
             weight = (sizes[seen] / (chance + sizes[seen] * beyond)) ** 2
             beyond = max(0.0, float(weight @ known[seen] / weight.sum()))
-            found[at] *= (chance + rows[0] * beyond) / (chance + rows[at] * beyond)
+            error = math.sqrt(2 / (chance * weight.sum()))
+            doubted = max(0.0, beyond + math.copysign(error, rows[at] - rows[0]))
+            found[at] *= (chance + rows[0] * doubted) / (chance + rows[at] * doubted)
         return found
 
     def moved(self, before: Sequence[EventCounts], since: Sequence[EventCounts]) -> BinShare:

@@ -43,6 +43,17 @@ def number(value: float, decimals: int = 3) -> str:
     return (MINUS + text[1:] if text.startswith("-") else text).replace("e-", f"e{MINUS}")
 
 
+_ROUNDING = 1e-9
+"""Less than this comes of the last digits of averages."""
+
+
+def small(value: float) -> str:
+    """Give a number that may be small, without an exponent from a millionth on."""
+    if 0.9e-6 <= abs(value) < 1e-4:
+        return f"{MINUS if value < 0 else ''}{abs(value):.6f}"
+    return number(0.0 if abs(value) < _ROUNDING else value)
+
+
 def signed(value: float, decimals: int = 3) -> str:
     """Give a number with its sign."""
     return number(value, decimals) if not value > 0 else f"+{number(value, decimals)}"
