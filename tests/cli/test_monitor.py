@@ -246,3 +246,29 @@ def test_a_date_is_after_the_last_date_whatever_came_between():
     history = History().after("2026-03-26", day).after("replayed", Tally.of([1, 0], [0.7, 0.2]))
     with pytest.raises(InputError, match="it is before 2026-03-26"):
         history.after("2026-03-10", Tally.of([1, 0], [0.6, 0.1]))
+
+
+def test_the_table_shows_rows_around_the_break_and_fits_eighty_columns(rain, capsys, tmp_path):
+    """Of 120 days three are together in each row."""
+    rng = np.random.default_rng(5)
+    lines = ["date,rain,p"]
+    for at in range(120):
+        s = rng.normal(0, 1.5, 100)
+        day = np.datetime64("2026-01-01") + at
+        lines += [f"{day},{int(rng.random() < expit(x + 0.8 * (at >= 30)))},{expit(x):.5f}" for x in s]
+    rain.write_text("\n".join(lines))
+    assert monitored(rain, "--plot", str(tmp_path / "c.svg")) == 1
+    text = capsys.readouterr().out
+    table = text[text.index("Over time: 12 of 40 rows") :].split("\n\n")[0].splitlines()
+    assert "3 periods from" in table[2]
+    assert len(table) == 3 + 12  # no row needs a second line
+    assert any(row.startswith("2026-01-31") for row in table)  # where it began
+    assert table[-1].startswith("2026-04-28")
+    assert "3 periods a point" in (tmp_path / "c.svg").read_text()
+
+
+def test_one_forecast_has_a_picture_without_a_warning(rain, capsys, tmp_path):
+    rain.write_text("date,rain,p\n2026-01-01,1,0.4\n")
+    assert monitored(rain, "--labels", "0", "1", "--plot", str(tmp_path / "c.svg")) == 0
+    assert "not determined" in (tmp_path / "c.svg").read_text()
+    assert capsys.readouterr().err == ""
