@@ -162,5 +162,5 @@ def _of_rows(a: argparse.Namespace) -> History:
         return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
     except InputError as error:
         if not error.missing_outcomes:
-            raise
+            raise error.reworded(str(error).replace(f"{timed}: column", f"--every {a.every}: column")) from None
         raise error.reworded(f"{error} Predictions without outcomes are tested by --drift.") from None
