@@ -85,6 +85,8 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
         ([], "nothing is required"),
         (["--require", "log_loss < 1", "--looks", "many"], "test limits and calibration at every look with"),
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
+        (["--require", "log_loss < 1", "--junit", "-"], "only --json prints; name a file"),
+        (["--require", "verdict.lower > 0"], "a verdict has no ends"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(files, capsys, words, says):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unperplexed import Tally
-from unperplexed.cli import main, monitor
+from unperplexed import InputError, Tally
+from unperplexed._lib.output_files import sole_run
+from unperplexed.cli import main
 from unperplexed.monitoring import History
 
 
@@ -49,23 +50,6 @@ def test_the_history_goes_on_where_it_ended(rain, capsys, tmp_path):
     in_two = json.loads(capsys.readouterr().out)
     monitored(rain, "--json", "-")
     assert in_two == json.loads(capsys.readouterr().out)
-
-
-def test_a_history_that_another_program_wrote_meanwhile_loses_no_period(rain, capsys, tmp_path, monkeypatch):
-    path = tmp_path / "h.json"
-    kept = ["--history", str(path)]
-    monitored(rain, *kept, "--where", "date < '2026-01-11'")
-    watched = monitor._watched
-
-    def meanwhile(*arguments):
-        monkeypatch.setattr(monitor, "_watched", watched)
-        assert monitored(rain, *kept, "--where", "date < '2026-01-21'", "-q") == 0
-        return watched(*arguments)
-
-    monkeypatch.setattr(monitor, "_watched", meanwhile)
-    assert monitored(rain, *kept, "--where", "date < '2026-01-12'") == 2
-    assert "another program wrote it in the meantime" in capsys.readouterr().err
-    assert len(History.load(path).periods) == 20
 
 
 def test_groups_are_watched_too(rain, capsys):
@@ -224,3 +208,67 @@ def test_other_errors_do_not_name_drift_whatever_their_words_are(tmp_path, capsy
     path.write_text("date,rain,p\n2026-01-01,1,0.5\n2026-01-01,0,1.5\n")
     assert monitored(path) == 2
     assert "drift" not in capsys.readouterr().err
+
+
+def test_one_run_at_a_time_writes_the_history(rain, tmp_path, capsys, monkeypatch):
+    """Of two runs that read the same history, the second to write would lose what the first one added."""
+    history = tmp_path / "h.json"
+    assert monitored(rain, "--where", "date < '2026-01-10'", "--history", str(history)) == 0
+    kept = history.read_bytes()
+    with sole_run(history):
+        assert monitored(rain, "--where", "date < '2026-01-20'", "--history", str(history)) == 2
+    assert "another run" in capsys.readouterr().err
+    assert history.read_bytes() == kept
+    with sole_run(history) as refuse_changed:
+        refuse_changed()
+        history.write_bytes(kept + b" ")
+        with pytest.raises(InputError, match="another run has written it meanwhile"):
+            refuse_changed()
+    history.write_bytes(kept)
+    assert monitored(rain, "--where", "date < '2026-01-20'", "--history", str(history)) == 0
+    assert History.load(history).names[-1] == "2026-01-19"
+
+
+def test_names_that_the_alphabet_puts_in_another_order_are_refused(rain, tmp_path, capsys):
+    text = rain.read_text().replace("2026-01-", "Jan ").replace("2026-02-", "Feb ")
+    named = tmp_path / "named.csv"
+    named.write_text(text)
+    assert monitored(named) == 2
+    assert "the order of periods such as 'Feb 01' is not known" in capsys.readouterr().err
+    rows = text.replace("Jan ", "week ").splitlines()
+    named.write_text("\n".join(row for row in rows if "Feb" not in row))
+    assert monitored(named, "--history", str(tmp_path / "h2.json"), "--quiet") in (0, 1)
+    assert History.load(tmp_path / "h2.json").names[:3] == ("week 01", "week 02", "week 03")
+
+
+def test_a_date_is_after_the_last_date_whatever_came_between():
+    day = Tally.of([1, 0] * 9, [0.8, 0.3] * 9)
+    history = History().after("2026-03-26", day).after("replayed", Tally.of([1, 0], [0.7, 0.2]))
+    with pytest.raises(InputError, match="it is before 2026-03-26"):
+        history.after("2026-03-10", Tally.of([1, 0], [0.6, 0.1]))
+
+
+def test_the_table_shows_rows_around_the_break_and_fits_eighty_columns(rain, capsys, tmp_path):
+    """Of 120 days three are together in each row."""
+    rng = np.random.default_rng(5)
+    lines = ["date,rain,p"]
+    for at in range(120):
+        s = rng.normal(0, 1.5, 100)
+        day = np.datetime64("2026-01-01") + at
+        lines += [f"{day},{int(rng.random() < expit(x + 0.8 * (at >= 30)))},{expit(x):.5f}" for x in s]
+    rain.write_text("\n".join(lines))
+    assert monitored(rain, "--plot", str(tmp_path / "c.svg")) == 1
+    text = capsys.readouterr().out
+    table = text[text.index("Over time: 12 of 40 rows") :].split("\n\n")[0].splitlines()
+    assert "3 periods from" in table[2]
+    assert len(table) == 3 + 12  # no row needs a second line
+    assert any(row.startswith("2026-01-31") for row in table)  # where it began
+    assert table[-1].startswith("2026-04-28")
+    assert "3 periods a point" in (tmp_path / "c.svg").read_text()
+
+
+def test_one_forecast_has_a_picture_without_a_warning(rain, capsys, tmp_path):
+    rain.write_text("date,rain,p\n2026-01-01,1,0.4\n")
+    assert monitored(rain, "--labels", "0", "1", "--plot", str(tmp_path / "c.svg")) == 0
+    assert "not determined" in (tmp_path / "c.svg").read_text()
+    assert capsys.readouterr().err == ""

@@ -122,6 +122,7 @@ def test_infinite_log_loss_fails():
     ("text", "says"),
     [
         ("logloss < 1", "is log_loss meant?"),
+        ("loss < 1", "verdict; for rows beside a baseline, skill"),
         ("auc > 0.5", "there is no figure 'auc' here"),
         ("skill > 0", "skill needs a baseline"),
     ],

@@ -45,6 +45,8 @@ def test_verdicts(text, operator, words):
         ("log_loss < nan", "'nan' is not a number"),
         ("log_loss < inf", "'inf' is not a number"),
         ("verdict < 1", "words are for the verdict"),
+        ("verdict.lower > 0", "a verdict has no ends"),
+        ("verdict.upper in (biased)", "a verdict has no ends"),
         ("log_loss in (1, 2)", "words are for the verdict"),
         ("verdict not in (wrong)", "no verdict is called 'wrong'; there are none, biased"),
         ("__import__('os') < 1", "is not a requirement"),

@@ -8,10 +8,11 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from .errors import InputError
 from .signals import ENDING
 
 PREFIX = ".unperplexed-"
@@ -145,6 +146,40 @@ def hold(handle: int) -> None:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def sole_run(path: Path) -> Iterator[Callable[[], None]]:
+    """Let one run at a time read a file and write it anew; gives what refuses a file that another run has written.
+
+    Where files have no locks, as on Windows, and where there is no file yet, only that is noticed.
+    """
+    before = _stamp(path)
+
+    def check() -> None:
+        if _stamp(path) != before:
+            raise InputError(f"{path}: another run has written it meanwhile. Run this one again, after that.")
+
+    with ExitStack() as stack:
+        try:
+            import fcntl
+
+            fcntl.flock(stack.enter_context(open(path.resolve(), "rb", opener=_at_once)), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: another run is using it. Run this one after that.") from None
+        except (ImportError, OSError):  # Windows, some file systems, or no file that can be read
+            pass
+        check()
+        yield check
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Tell a file from the one that replaces it."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns, state.st_size
 
 
 def clear(folder: Path) -> None:

@@ -23,7 +23,8 @@ FAILED = 1
 _DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
 """What is required of the change from earlier forecasts, where nothing else is."""
 
-_NOW, _BEFORE = "now", "before"
+_FILES = "FILE"
+"""What several files are called together, as in the help."""
 
 
 def add_check(command: argparse.ArgumentParser) -> None:
@@ -116,7 +117,12 @@ def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figur
         ), f"change from {a.baseline} ({tags}{before.n_rows:,} forecasts), {samples}"
     compared = _compared(a)
     how = f"change from {a.baseline}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
-    return changes_of_pairs(compared, _NOW), how
+    return changes_of_pairs(compared, _name(a)), how
+
+
+def _name(a: argparse.Namespace) -> str:
+    """Name the forecasts as the user does, for errors."""
+    return str(a.files[0]) if len(a.files) == 1 else _FILES
 
 
 def _assessed(a: argparse.Namespace, path: str) -> Assessment:
@@ -140,5 +146,5 @@ def _compared(a: argparse.Namespace) -> Comparison:
     options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
     settings = ComparisonSettings(a.scores, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
     how = partial(compared, settings=settings)
-    files = {_NOW: list(a.files), _BEFORE: [a.baseline]}
+    files = {_name(a): list(a.files), a.baseline: [a.baseline]}
     return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,31 +65,24 @@ _OBSERVED: dict[str, Any] = {
 
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
-    from .._lib.errors import InputError
+    from .._lib.output_files import sole_run
     from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
     check_outputs(a)
     if a.drift:
         _refuse_observed(a)
-    before = _state(a.history)
-    history, kept = _history(a)
-    found = _watched(a, history)
-    if kept and _state(a.history) != before:
-        raise InputError(f"{a.history}: another program wrote it in the meantime. Run one after another.")
-    outputs = figure_bytes(a.plot, found.plot, found.plot_size) | report_bytes(a, found)
-    if kept:
-        outputs[a.history] = history.to_bytes()
-    write_outputs(a, found.to_json, text_of(a, found), outputs)
+    with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
+        history, kept = _history(a)
+        found = _watched(a, history)
+        outputs = figure_bytes(a.plot, found.plot, found.plot_size) | report_bytes(a, found)
+        if kept:
+            outputs[a.history] = history.to_bytes()
+        text = text_of(a, found)
+        if kept and refuse_changed:
+            refuse_changed()
+        write_outputs(a, found.to_json, text, outputs)
     return 0 if found else ALARM
-
-
-def _state(path: Path | None) -> tuple[int, ...] | None:
-    """Tell a file from one that takes its place; None where there is none."""
-    if path is None or not path.exists():
-        return None
-    state = path.stat()
-    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _refuse_observed(a: argparse.Namespace) -> None:
@@ -131,8 +125,7 @@ def _history(a: argparse.Namespace) -> tuple[History, bool]:
 
 def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> History:
     from .._lib.errors import InputError
-    from ..forecasts.group_keys import in_order
-    from ..monitoring.history import History
+    from ..monitoring.history import History, in_time
     from ..tally.tally import Tally
     from .counting import refuse_reading
 
@@ -151,7 +144,7 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
         if period in found:
             raise InputError(f"{name}: another tally has the same period, {period}. Merge them, or rename one.")
         found[period] = tally
-    return History.of({key[0]: found[str(key[0])] for key in in_order([(period,) for period in found])})
+    return History.of({key[0]: found[str(key[0])] for key in in_time([(period,) for period in found])})
 
 
 def _of_rows(a: argparse.Namespace) -> History:
@@ -169,5 +162,5 @@ def _of_rows(a: argparse.Namespace) -> History:
         return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
     except InputError as error:
         if not error.missing_outcomes:
-            raise
+            raise error.reworded(str(error).replace(f"{timed}: column", f"--every {a.every}: column")) from None
         raise error.reworded(f"{error} Predictions without outcomes are tested by --drift.") from None

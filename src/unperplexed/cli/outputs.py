@@ -62,6 +62,9 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     """Refuse outputs that cannot be written, or that would overwrite what is read or each other."""
     known = {"plot": PICTURES, "report": REPORTS, "output": suffixes, **dict.fromkeys(_ANY_SUFFIX, ())}
     named = {name: getattr(arguments, name, None) for name in known}
+    printed = next((name for name, path in named.items() if str(path) == "-" and name != "json"), None)
+    if printed:
+        raise InputError(f"--{printed} -: only --json prints; name a file.")
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, evidence_text, number, share
 from ..report.result import Naming
 from ..statistics.intervals import Interval
+from .control import ControlPoint
 from .describe_over_time import (
     LAST,
     began_text,
@@ -207,19 +208,19 @@ def _dispersed(m: Monitored) -> bool:
 
 def _table(m: Monitored, brief: bool) -> Table:
     after = dict(zip(m.periods, m.log_evidence.tolist(), strict=True))
-    points = m.control[-LAST:] if brief else m.control
-    earlier = len(m.control) - len(points)
-    shown = [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
+    points = _some(m) if brief else m.control
+    name, shown = _names(m, points)
+    left_out = f": {len(points)} of {len(m.control)} rows" if len(points) < len(m.control) else ""
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [_limits(each.bias_interval) for each in points] if limits else ()
     return Table(
-        f"Over time, the last {len(points)} of {len(m.control)} rows" if earlier else "Over time",
+        f"Over time{left_out}",
         [
-            Column("period", shown),
+            Column(name, shown),
             Column("forecasts", [count(each.rows) for each in points]),
             Column("mean prediction", [share(each.predicted) for each in points]),
             Column("observed frequency", [share(each.observed) for each in points]),
-            Column("bias (log-odds)", [number(each.bias, 2) for each in points], biases),
+            Column("bias (log-odds)", [_log_odds(each.bias) for each in points], biases),
             Column(
                 "calibration slope",
                 [number(each.calibration_slope, 2) for each in points],
@@ -234,8 +235,38 @@ def _table(m: Monitored, brief: bool) -> Table:
     )
 
 
+def _some(m: Monitored) -> Sequence[ControlPoint]:
+    """Choose rows: those around the beginning, where there is an alarm, and the last ones."""
+    points = m.control
+    if len(points) <= LAST or m.alarm is None:
+        return points[-LAST:]
+    at = m.periods.index(m.alarm.began)
+    row = next((k for k, each in enumerate(points) if m.periods.index(each.last) >= at), len(points))
+    around = range(max(0, row - LAST // 4), min(len(points), row + LAST // 4))
+    last = range(len(points) - LAST + len(around), len(points))
+    return [points[k] for k in sorted({*around, *last})]
+
+
+def _together(m: Monitored) -> int:
+    """Say how many periods are together in each row and point; 1 where that differs."""
+    numbers = {m.periods.index(each.last) - m.periods.index(each.first) + 1 for each in m.control[:-1]}
+    return numbers.pop() if len(numbers) == 1 else 1
+
+
+def _names(m: Monitored, points: Sequence[ControlPoint]) -> tuple[str, list[str]]:
+    """Head the column of periods, and name them: where as many are together in each row, the first of them."""
+    if (together := _together(m)) > 1:
+        return f"{together} periods from", [each.first for each in points]
+    return "period", [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
+
+
+def _log_odds(value: float) -> str:
+    """Write what is nearer to 0 than two decimals show as 0."""
+    return number(0.0 if abs(value) < 0.005 else value, 2)
+
+
 def _limits(interval: Interval) -> str:
-    return between(*interval, lambda value: number(value, 2))
+    return between(*interval, _log_odds)
 
 
 def _evidence_chart(m: Monitored) -> Chart:
@@ -246,7 +277,8 @@ def control_charts(m: Monitored) -> list[Chart]:
     """Draw evidence, bias, calibration slope, log loss and skill over time, one chart each."""
     place = {name: float(at) for at, name in enumerate(m.periods)}
     x = np.array([(place[each.first] + place[each.last]) / 2 for each in m.control])
-    charts = [_evidence_chart(m)]
+    charts, together = [_evidence_chart(m)], _together(m)
+    each_of = f"; {together} periods a point" if together > 1 else ""
     if not m.control:
         return charts
     for title, better, name, ideal, limits in (
@@ -258,5 +290,5 @@ def control_charts(m: Monitored) -> list[Chart]:
         values = np.array([getattr(each, name) for each in m.control])
         ends = [getattr(each, limits) for each in m.control] if limits else []
         low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
-        charts.append(chart_over_time(m, title, better, x, values, ideal, low, high))
+        charts.append(chart_over_time(m, title, better + each_of, x, values, ideal, low, high))
     return charts

@@ -25,6 +25,8 @@ LAST = 12
 """Rows of the table over time that text shows."""
 
 _TICKS = 5
+_ABOVE = 0.25
+"""Room above the evidence, in powers of ten."""
 _INCHES = (6.8, 2.5)
 """Width of a chart over time, and height of each of its parts."""
 
@@ -34,7 +36,8 @@ Watched = Monitored | Drift
 
 def limit_text(m: Watched) -> str:
     """Give the evidence of the alarm."""
-    return f"{1 / m.level:.10g}"
+    limit = 1 / m.level
+    return f"{round(limit):,}" if limit >= 100 else f"{limit:.3g}"
 
 
 def range_text(a: Began) -> str:
@@ -95,7 +98,7 @@ def evidence_chart(m: Watched, title: str, headline: str) -> Chart:
     """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
     tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
     limit = m.log_limit / math.log(10)
-    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, MOST_EVIDENCE)), limit + 0.5)
+    top = max(2.0, min(float(tens.max()) + 0.2, MOST_EVIDENCE), limit + 0.5) + _ABOVE
     ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
     x = np.arange(len(m.periods), dtype=np.float64)
     began = "" if m.alarm is None else "; upright, where it most probably began"
@@ -105,7 +108,8 @@ def evidence_chart(m: Watched, title: str, headline: str) -> Chart:
         label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {headline}.",
         x=_time_axis(m),
         y=Axis(-1.0, top, ticks, "Evidence"),
-        lines=[Line(x, tens, "first", "Evidence")],
+        lines=[Line(x, tens, "first", "Evidence")] if x.size > 1 else [],
+        points=[] if x.size > 1 else [Points(x, tens, None, None, "first")],
         references=(Reference(_ends(m), (limit, limit)), *_beginning(m, -1.0, top)),
         shape="wide",
         percent=False,
@@ -129,21 +133,23 @@ def chart_over_time(
     below = above = None
     if low is not None and high is not None and values.size and np.isfinite(low[there]).all():
         below, above = low[there], high[there]
-        shown.append(np.quantile(np.concatenate([below, above]), [0.05, 0.95]))  # those of few rows would flatten it
+        ends = np.concatenate([below, above])
+        most = np.quantile(ends, [0.05, 0.95])
+        shown.append(ends if np.ptp(ends) < 2 * np.ptp(most) else most)  # those of few rows would flatten it
     every = np.concatenate(shown) if values.size else np.array([0.0, 1.0])
     axis = value_axis(float(every.min()), float(every.max()), title)
     if below is not None and above is not None:
         below, above = np.clip(below, axis.low, axis.high), np.clip(above, axis.low, axis.high)
     return Chart(
         title=title,
-        subtitle=better[0].upper() + better[1:],
+        subtitle=better[0].upper() + better[1:] + ("" if values.size else "; not determined"),
         label=f"{title} over time ({better}): {number(float(values[0]), 2)} at first and {number(float(values[-1]), 2)}"
         " at the end."
         if values.size
         else f"{title}: not determined.",
         x=_time_axis(m),
         y=axis,
-        points=[Points(x, values, below, above, "first")],
+        points=[Points(x, values, below, above, "first")] if values.size else [],
         references=(
             *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
             *_beginning(m, axis.low, axis.high),
@@ -167,8 +173,8 @@ def _ends(m: Watched) -> tuple[float, float]:
 
 def _time_axis(m: Watched) -> Axis:
     n = len(m.periods)
-    at: Sequence[int] = sorted({round(each) for each in np.linspace(0, n - 1, min(n, _TICKS)).tolist()})
-    return Axis(*_ends(m), [(float(each), short_name(m.periods[each], 12)) for each in at], "Period")
+    at = range(0, n, math.ceil(n / _TICKS))
+    return Axis(*_ends(m), [(float(each), short_name(m.periods[each], 12)) for each in at], "Period (equally spaced)")
 
 
 def charts_size(charts: Sequence[Chart]) -> tuple[float, float]:

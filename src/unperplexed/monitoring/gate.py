@@ -326,7 +326,8 @@ def _others(name: str, known: Mapping[str, Figure]) -> str:
     if name.endswith("skill"):
         return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
     close = get_close_matches(name, known, 1)
-    return f"{f'is {close[0]} meant? There' if close else 'there'} are {', '.join(known)}."
+    skill = "" if "skill" in known else "; for rows beside a baseline, skill"
+    return f"{f'is {close[0]} meant? There' if close else 'there'} are {', '.join([*known, VERDICT])}{skill}."
 
 
 def _unknown(each: Requirement, what: str) -> str:

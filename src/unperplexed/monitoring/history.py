@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
@@ -19,7 +19,7 @@ from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
-from ..forecasts.group_keys import in_order
+from ..forecasts.group_keys import Key, in_order
 from ..forecasts.labels import Label
 from ..tally.periods import span_of
 from ..tally.tags import UNKNOWN, Tags, different
@@ -121,7 +121,7 @@ class History(ByValue):
             For weighted rows, for tallies of other classes, and for tallies among predictions without outcomes.
         """
         by_period: dict[str, dict[str, Tally | Predictions]] = {}
-        keys = in_order(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
+        keys = in_time(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
         for key in (key for key in keys if tallies[key].n_rows):
             period, *group = key if isinstance(key, tuple) else (key,)
             if period is None:
@@ -208,7 +208,7 @@ class History(ByValue):
         at = self._place(name)
         if at is not None:
             return self._again(at, period)
-        _check_order(self.names[-1:], name)
+        _check_order(self.names, name)
         twin = next((each for each in apart if period.same(each)), None)
         if twin is not None and period.tells:
             raise InputError(
@@ -231,7 +231,8 @@ class History(ByValue):
         if not self.periods[at].same(period):
             raise InputError(
                 f"{period.name}: this period is in the history with other forecasts. A period is closed once it has"
-                " been looked at: count outcomes that came late into the period in which they came."
+                " been looked at: count outcomes that came late into the period in which they came, and look at a"
+                " period when it is over."
             )
         return self
 
@@ -320,15 +321,41 @@ _UNKNOWN = ("positive", "certain_and_wrong")
 
 _DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 
+_MONTH = re.compile(
+    r"\b(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?"
+    r"|dec(ember)?|(mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun)\b",
+    re.IGNORECASE,
+)
+"""A month or a weekday, by which the alphabet puts nothing in the order of time."""
 
-def _check_order(last: tuple[str, ...], name: str) -> None:
-    """Refuse dates that are out of order, and those of which the order is not known."""
+
+def in_time(keys: list[Key]) -> list[Key]:
+    """Put keys, each of which begins with a period, in the order of time: dates, numbers, and names in natural order.
+
+    Raises
+    ------
+    InputError
+        For names with months or weekdays, which the alphabet puts in another order.
+    """
+    names = dict.fromkeys(str(key[0]) for key in keys)
+    named = next((name for name in names if _MONTH.search(name)), None)
+    if named is not None and len(names) > 1:
+        raise InputError(
+            f"time: the order of periods such as {named!r} is not known. Write dates as year-month-day (2026-04-11) or"
+            " year-month (2026-04)."
+        )
+    return in_order(keys)
+
+
+def _check_order(earlier: Sequence[str], name: str) -> None:
+    """Refuse a date that is out of order, and one of which the order is not known."""
     if re.fullmatch(_DAY_FIRST, name):
         raise InputError(f"{name}: the order of such dates is not known. Write them as year-month-day.")
-    before, now = (span_of(each) for each in ((*last, "")[0], name))
+    last, before = next(((each, span) for each in reversed(earlier) if (span := span_of(each))), ("", None))
+    now = span_of(name)
     if before and now and now[0] <= before[1]:
         how = "it is before" if now[1] < before[0] else "it has days of"
-        raise InputError(f"{name}: {how} {last[0]}, which has been looked at. Add periods in the order of time.")
+        raise InputError(f"{name}: {how} {last}, which has been looked at. Add periods in the order of time.")
 
 
 def _common_tags(name: str, before: Tags, now: Tags) -> Tags:

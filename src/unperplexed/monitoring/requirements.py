@@ -53,11 +53,14 @@ class Requirement:
         if found is None:
             raise InputError(f"requirements (--require): {text!r} is not a requirement; {_HOW}.")
         name, operator, value = found[1], " ".join(found[2].split()), found[3]
-        if (name == VERDICT) != operator.endswith("in"):
+        verdict = name.partition(".")[0] == VERDICT
+        if verdict and name != VERDICT:
+            raise InputError(f"requirements (--require): {text!r}: a verdict has no ends; {_HOW}.")
+        if verdict != operator.endswith("in"):
             raise InputError(
                 f"requirements (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}."
             )
-        if name == VERDICT:
+        if verdict:
             return cls(text.strip(), name, "", operator, math.nan, _words(text, value))
         name, dot, end = name.rpartition(".") if name.endswith(tuple(f".{each}" for each in _ENDS)) else (name, "", "")
         try:
