@@ -1,6 +1,7 @@
-"""Write the address of the repository into what a release publishes: metadata, links of the README, citation, recipe.
+"""Write the address of the repository into what a release publishes: metadata, README, citation, recipe.
 
-The tree names no address, since it can be hosted anywhere; the release's workflow knows where it runs.
+The tree names no address, since it can be hosted anywhere; the release's workflow knows where it runs. The README's
+links become absolute, and it gets badges, which show how the latest runs of tests and benchmarks on main ended.
 
     python packaging/address.py https://HOST/OWNER/unperplexed v0.1.0 [FOLDER]
 """
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 PAGES = {"Homepage": "", "Documentation": "docs/index.md", "Source": "", "Changelog": "CHANGELOG.md"}
+
+BADGES = {"Tests": "ci.yml", "Benchmarks": "benchmarks.yml"}
 
 
 def addressed(folder: Path, address: str, version: str) -> None:
@@ -29,7 +32,9 @@ def addressed(folder: Path, address: str, version: str) -> None:
     _rewrite(folder / "packaging" / "conda" / "recipe.yaml", "about:\n", about)
     readme = folder / "README.md"
     text = re.sub(r"(!?\[[^\]]*\]\()(?!https?:|#)([^)\s]+)\)", link, readme.read_text("utf-8"))
-    readme.write_text(text, "utf-8")
+    runs = {name: f"{address}/actions/workflows/{file}" for name, file in BADGES.items()}
+    badges = " ".join(f"[![{name}]({run}/badge.svg?branch=main)]({run})" for name, run in runs.items())
+    readme.write_text(text.replace("# unperplexed\n", f"# unperplexed\n\n{badges}\n", 1), "utf-8")
 
 
 def _rewrite(path: Path, old: str, new: str) -> None:

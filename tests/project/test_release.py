@@ -56,6 +56,9 @@ def test_a_release_has_absolute_addresses(tmp_path):
     assert {"Homepage", "Documentation", "Issues", "Changelog"} <= urls.keys()
     links = [*urls.values(), *re.findall(r"\]\(([^)\s]+)\)", made["README.md"])]
     assert all(re.match(r"https?://", link) for link in links)
+    badges = re.findall(r"/actions/workflows/([\w.]+)/badge\.svg", made["README.md"])
+    assert all((ROOT / ".github" / "workflows" / name).exists() for name in badges)
+    assert len(badges) == 2
     within = [link.split("/v9.9.9/")[1] for link in links if link.startswith(address) and "/v9.9.9/" in link]
     assert len(within) > 10
     assert all((ROOT / path).exists() for path in within)
