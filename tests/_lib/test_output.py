@@ -5,10 +5,13 @@ import os
 import sys
 import threading
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from unperplexed import InputError
 from unperplexed._lib import json_files
+from unperplexed._lib.arrays import as_array, by_column
 from unperplexed._lib.formatting import three_digits
 from unperplexed._lib.output import check_output
 from unperplexed._lib.output_files import write_whole
@@ -74,3 +77,12 @@ def test_steps_are_shown_on_a_terminal_alone(monkeypatch):
 )
 def test_shares_close_to_1_have_digits_of_what_they_lack(value, text):
     assert three_digits(value) == text
+
+
+def test_missing_numbers_and_columns_of_frames():
+    assert as_array(pd.Series([0.5, pd.NA], dtype="Float64")) == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert as_array(pd.Series([1, 2], dtype="Int8")).dtype == np.int8
+    frame = pd.DataFrame({"town": ["a", "b"], "day": [1, 2]})
+    assert {name: column.tolist() for name, column in by_column(frame).items()} == {"town": ["a", "b"], "day": [1, 2]}
+    rows = [1, 2]
+    assert by_column(rows) is rows

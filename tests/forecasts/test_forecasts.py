@@ -474,13 +474,8 @@ def test_a_part_without_outcomes_says_nothing_of_the_classes():
         None,
     )
     assert Forecasts([0, 1], [0.5, 0.25], whole=False).labels == (0, 1)
-
-
-def test_text_is_named_in_the_columns_of_the_rows_that_count():
-    p = {"a": np.array(["x", "0.5", "0.5"], object), "b": np.array(["0.5", "y", "0.5"], object)}
-    with pytest.raises(InputError, match="not a number") as caught:
-        assess(["a", "c", "b"], pl.DataFrame({k: pl.Series(v.tolist()) for k, v in p.items()}), ignore_label="c")
-    assert "'y'" not in str(caught.value)
+    with pytest.raises(InputError, match="the positive class does not follow from the labels 'rain'. Name it with pos"):
+        Forecasts(["rain"], [0.5], whole=False)
 
 
 def test_rows_without_outcomes_have_classes_by_name():

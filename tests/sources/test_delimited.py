@@ -95,3 +95,13 @@ def test_labels_of_columns_that_are_not_there(tmp_path):
     assert np.isclose(tally(path, ["1=a=b"]).weight, 2)
     with pytest.raises(InputError, match="no column 'b=c'"):
         tally(path, ["1=b=c"])
+
+
+def test_text_is_named_in_columns_of_rows_that_count_alone(tmp_path):
+    """Text in a row whose label is one to ignore is no error, and no example of one."""
+    path = tmp_path / "f.csv"
+    path.write_text("y,a,b\na,x,0.5\nc,0.5,z\nb,0.5,0.5\n")
+    with pytest.raises(InputError) as caught:
+        tally(path, ["a", "b"], ignore_label="c")
+    assert "not a number in 1 row (0; counted from 0), column 'a', for example 'x'" in str(caught.value)
+    assert "'z'" not in str(caught.value)
