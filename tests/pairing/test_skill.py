@@ -151,7 +151,7 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
         ({"scores": ["spherical_score"]}, "not spherical_score"),
         ({"climatology": [1, 1], "baseline": "forecast"}, "leave one out"),
         ({"scores": "brier_score"}, "scores: expected a list of names, got 'brier_score'"),
-        ({"sample_weight": [0, 0]}, "no row has a weight above 0|total weight"),
+        ({"sample_weight": [0, 0]}, "the total weight is 0"),
     ],
 )
 def test_what_is_refused(settings, message):
@@ -258,3 +258,8 @@ def test_where_the_baseline_scores_0_there_is_nothing_to_draw():
     found = skill([0.2, 0.4], [1, 1], labels=[0, 1])
     with pytest.raises(InputError, match="rule: no skill score by log loss is defined; choose another rule"):
         found.plot()
+
+
+def test_where_the_rows_with_weight_are_left_out_there_is_nothing_to_score():
+    with pytest.raises(InputError, match="no row has a weight above 0"):
+        skill([0.2, np.nan], [0, 1], sample_weight=[0, 1], drop_invalid=True)
