@@ -21,6 +21,8 @@ from unperplexed._lib.output import check_output
 from unperplexed._lib.output_files import write_whole
 from unperplexed.forecasts.labels import plain
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.readers import Options
+from unperplexed.sources.readers.formats import File, open_source
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -782,6 +784,7 @@ def test_row_groups_without_rows_are_passed(tmp_path):
         for part in (table[:0], table[:2], table[:0], table[2:]):
             writer.write_table(part)
     assert pq.ParquetFile(path).metadata.num_row_groups == 4
+    assert open_source(File(str(path), path), None, Options(), print).values("y").to_list() == [0, 1]
     assert tally(path).to_bytes() == Tally.of([1, 0, 1], [0.5, 0.25, 0.75], source=str(path)).to_bytes()
 
 
