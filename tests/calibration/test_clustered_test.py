@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import binom, gamma, kstest, skew, ttest_1samp
 
 from unperplexed import Tally, calibration_test
+from unperplexed.calibration import CalibrationTest
 from unperplexed.calibration.clustered_test import (
     CalibratedShardSums,
     _calibrated,
@@ -409,3 +410,7 @@ def test_shards_without_an_uncertain_row_have_no_sum():
     assert not _calibrated(
         replace(two_classes(), sums=0 * SUMS), np.array([3.0, 40]), 9, np.random.default_rng(0)
     ).any()
+
+
+def test_without_a_p_value_it_says_that_nothing_could_be_tested():
+    assert str(CalibrationTest(float("nan"), float("nan"), "rows")).startswith("No p-value: nothing could be tested.")

@@ -284,3 +284,10 @@ def test_parts_are_never_below_0(rng):
         for _ in range(50):
             parts = decompose(np.ones(n, dtype=int), rng.uniform(size=n), labels=[0, 1], score="log_loss")
             assert min(parts.miscalibration, parts.discrimination, parts.uncertainty) >= 0
+
+
+def test_an_infinite_score_has_no_share():
+    assert str(decompose([0, 1, 1], [0.0, 0.0, 0.5], score="log_loss")).startswith(
+        "Miscalibration is ∞ of ∞ in log loss."
+    )
+    assert str(decompose([0, 1, 1], [0.0, 0.0, 0.5])).startswith("Miscalibration is 60.0% of the Brier score")

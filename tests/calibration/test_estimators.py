@@ -17,6 +17,7 @@ from unperplexed.calibration.estimators import (
     isotonic,
     kernel,
     logistic,
+    named_estimator,
     nearest_neighbors,
     shrunk_isotonic,
 )
@@ -609,3 +610,11 @@ def test_estimators_are_values():
 def test_misspelt_estimators_say_what_is_meant(measured, message):
     with pytest.raises(InputError, match=message):
         assess([1, 0], [0.5, 0.4], measured=measured)
+
+
+def test_settings_are_spelled_as_name_and_value():
+    assert named_estimator("equal-width:bins=auto") == named_estimator("equal-width")
+    assert named_estimator("equal-width:bins=20").settings == {"bins": 20}
+    for text in ("equal-width:bins", "equal-width:bins=many"):
+        with pytest.raises(InputError, match="measured: expected a setting as in bins=20, got 'bins"):
+            named_estimator(text)

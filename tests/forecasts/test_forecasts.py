@@ -5,7 +5,9 @@ import pyarrow as pa
 import pytest
 
 from unperplexed import Forecasts, InputError, Tally, assess
+from unperplexed._lib.arrays import as_columns
 from unperplexed.forecasts.forecasts import Notes
+from unperplexed.forecasts.unobserved import unobserved
 
 Y = [1, 0, 1, 1]
 P = [0.9, 0.2, 0.4, 0.7]
@@ -433,3 +435,56 @@ def test_all_columns_at_fault_are_named():
     rows[8, 0], rows[9, 2] = -0.5, -0.5
     with pytest.raises(InputError, match=r"NaN in 2 rows .* columns 'b', 'd',.*negative in 2 rows .* columns 'a', 'c'"):
         assess(["a"] * 300, pl.DataFrame(dict(zip("abcd", rows.T, strict=True))))
+
+
+def test_other_probabilities_leave_invalid_rows_invalid():
+    forecasts = Forecasts([0, 1, 1], [np.nan, 0.25, 0.5], drop_invalid=True)
+    halved = forecasts.with_probabilities(lambda p: np.stack([1 - p[:, 1] / 2, p[:, 1] / 2], axis=1))
+    assert halved.correct_class_probabilities()[0] == pytest.approx([0.125, 0.25])
+    nothing = Forecasts([0, 1], [np.nan, np.nan], drop_invalid=True)
+    assert nothing.with_probabilities(lambda p: 1 / 0).correct_class_probabilities()[0].size == 0
+
+
+def test_chosen_rows_are_cut_into_the_same_rows(rng, monkeypatch):
+    monkeypatch.setattr("unperplexed.forecasts.forecasts.BLOCK_ELEMENTS", 16)
+    y, p = rng.integers(0, 2, 60), rng.random(60)
+    some = Forecasts(y, p)[np.arange(0, 60, 2)]
+    parts = some.split(3)
+    assert len(parts) == 3
+    found = [part.correct_class_probabilities()[0] for part in parts]
+    assert np.concatenate(found).tolist() == some.correct_class_probabilities()[0].tolist()
+
+
+def test_outcomes_that_do_not_fit_are_refused():
+    for y, settings, message in (
+        (np.zeros((2, 2, 2)), {}, r"y_true: expected one label a row, or one-hot rows, got shape \(2, 2, 2\)"),
+        (np.eye(2), {"pos_label": 1}, "one-hot rows already name the observed class; leave out pos_label"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Forecasts(y, [[0.5, 0.5], [0.2, 0.8]], **settings)
+    with pytest.raises(InputError, match="pos_label: 'c' is not one of the labels 'a', 'b'"):
+        Forecasts(["a", "b"], [0.5, 0.2], labels=["a", "b"], pos_label="c")
+    assert correct(["a", "b"], [0.75, 0.25], labels=["a", "b"], pos_label="a").tolist() == [0.75, 0.75]
+
+
+def test_a_part_without_outcomes_says_nothing_of_the_classes():
+    """Whole data of no outcomes are taken for those of 0 and 1; parts leave that to the others."""
+    assert Forecasts([None, None], [0.5, 0.25], ignore_label=None, drop_invalid=True, whole=False).labels == (
+        None,
+        None,
+    )
+    assert Forecasts([0, 1], [0.5, 0.25], whole=False).labels == (0, 1)
+    with pytest.raises(InputError, match="the positive class does not follow from the labels 'rain'. Name it with pos"):
+        Forecasts(["rain"], [0.5], whole=False)
+
+
+def test_rows_without_outcomes_have_classes_by_name():
+    def classes(p, labels=None, pos_label=None):
+        return unobserved(as_columns(np.asarray(p), "p", 0), labels, pos_label)["known_labels"]
+
+    assert classes([0.5, 0.2]) == (0, 1)
+    assert classes([0.5, 0.2], None, "rain") == ("not rain", "rain")
+    with pytest.raises(InputError, match=r"labels \(--labels\): some are the same. Give each class a name of its own"):
+        classes([[0.5, 0.5]], ["a", "a"])
+    with pytest.raises(InputError, match="3, but there are 2 classes. Name each once"):
+        classes([[0.5, 0.5]], ["a", "b", "c"])

@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from unperplexed import InputError
-from unperplexed.forecasts.gathered import gathered
+from unperplexed import Forecasts, InputError
+from unperplexed.forecasts.gathered import gathered, gathered_chunks
 
 
 def test_rows_left_out_for_one_forecaster_are_left_out_for_all():
@@ -30,3 +31,19 @@ def test_what_cannot_be_gathered_is_refused_by_name():
         gathered("pool", {"a": [0.1, np.nan]}, [0, 1], {"drop_invalid": True, "sample_weight": [0.0, 1.0]})
     with pytest.raises(TypeError, match=r"pool\(\) got an unexpected keyword argument 'lables'"):
         gathered("pool", {"a": [0.1]}, [0], {"lables": [0, 1]})
+
+
+def test_forecasters_of_other_classes_are_refused_by_name():
+    first = pd.DataFrame({"a": [0.5, 0.2], "b": [0.5, 0.8]})
+    with pytest.raises(
+        InputError, match=r"second: its classes are \['b', 'a'\], those of first \['a', 'b'\]. Give all"
+    ):
+        gathered("pool", {"first": first, "second": first[["b", "a"]]}, ["a", "b"], {})
+
+
+def test_parts_without_rows_are_none_to_gather():
+    with pytest.raises(InputError, match="no rows to read"):
+        gathered_chunks([Forecasts([], np.zeros((0, 2)), labels=[0, 1])], "model")
+    empty = Forecasts([0, 1], [0.2, 0.7], sample_weight=[0.0, 0.0], whole=False)
+    with pytest.raises(InputError, match="no rows of positive weight are left"):
+        gathered_chunks([empty], "model")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
+from unperplexed import InputError
 from unperplexed.calibration.estimators import shrunk_isotonic
 from unperplexed.kernels import compiled, curves, isotonic
 
@@ -99,3 +100,21 @@ def test_frequencies_that_differ_by_rounding_are_in_one_block(monkeypatch, kerne
     assert isotonic.isotonic_bins(happened, total).tolist() == [0, 0, 1, 2]
     twice = isotonic.isotonic_bins(np.tile(happened, 2), np.tile(total, 2), np.repeat([0, 1], 4))
     assert twice.tolist() == [0, 0, 1, 2, 3, 3, 4, 5]
+
+
+def test_nothing_is_one_of_no_blocks_and_numpy_measures_without_the_kernel(rng, monkeypatch):
+    assert isotonic.isotonic_bins(np.zeros(0), np.zeros(0)).size == 0
+    p, happened, total = samples(rng, lambda p: p**2)
+    expected = curves.shrunk_isotonic_of_samples(p, happened, total)
+    monkeypatch.setattr(curves, "_kernel", None)
+    np.testing.assert_allclose(curves.shrunk_isotonic_of_samples(p, happened, total), expected, atol=1e-10)
+
+
+def test_the_kernel_is_chosen_by_name(monkeypatch):
+    monkeypatch.setenv("UNPERPLEXED_KERNEL", "numpy")
+    assert compiled._found() is None
+    monkeypatch.setenv("UNPERPLEXED_KERNEL", "fortran")
+    with pytest.raises(
+        InputError, match="UNPERPLEXED_KERNEL: expected 'numpy', or nothing for the compiled kernel, got"
+    ):
+        compiled._found()

@@ -17,6 +17,7 @@ import pytest
 from unperplexed import InputError
 from unperplexed.cli import main
 from unperplexed.language_models import Question, Remarks, Text, assess_texts, read_items
+from unperplexed.language_models import records as reading_records
 from unperplexed.language_models.forms import forms
 
 
@@ -431,3 +432,116 @@ def test_forms_are_all_named_by_the_help():
 def test_texts_of_answers_to_nothing_are_none():
     assert math.isnan(assess_texts([Text("a", -1.0, tokens=2)]).bits_per_byte)
     assert np.isnan(assess_texts([Text("a", -1.0, n_bytes=2)]).perplexity)
+
+
+def test_servers_in_their_own_shapes(tmp_path):
+    pieces = [{"token": "n", "logprob": -1.0, "bytes": [110]}, {"token": "\ufffd", "logprob": -0.5, "bytes": [195]}]
+    pieces.append({"token": "\ufffd", "logprob": -0.25, "bytes": [169]})
+    for content in ({"content": "né"}, {}):  # without the text the bytes are those of the tokens
+        [found], said = read(tmp_path, {"completion_probabilities": pieces, **content})
+        assert (found.log_probability, found.n_bytes) == (-1.75, 3)
+        assert "those of generated text" in said
+    found, said = read(tmp_path, {"completion_probabilities": [{"token": "n", "prob": 0.5}], "content": "n"})
+    assert found == []
+    assert "1 document left out: probabilities after sampling (post_sampling_probs)" in said
+    prompt = [[None, 1, "<s>"], [-2.0, 7, "so"]]
+    meta = {"input_token_logprobs": prompt, "output_token_logprobs": [[-1.0, 8, " it"]]}
+    one, two = read(tmp_path, {"text": " it", "meta_info": meta})[0]
+    assert (one.log_probability, two.log_probability, two.name) == (-2.0, -1.0, f"{one.name}/output")
+    [found], said = read(tmp_path, {"text": "", "meta_info": {"input_token_logprobs": prompt}})
+    assert (found.pieces, said) == (["so"], "")  # the prompt is not generated
+    [found], _ = read(tmp_path, {"text": " it", "meta_info": {"output_token_logprobs": [[-1.0, 8, " it"]]}})
+    assert "output" not in found.name
+    found, said = read(tmp_path, {"text": "", "meta_info": {}})
+    assert found == []
+    assert "1 document left out: without log-probabilities" in said
+    tokens = [{"text": "a", "logprob": -9999.0}, {"text": "</s>", "logprob": 0.0, "special": True}]
+    found, said = read(tmp_path, {"generated_text": "a", "details": {"tokens": tokens}})
+    assert found == []
+    assert "a token has no log-probability" in said
+
+
+def test_tokens_that_are_no_text_or_another(tmp_path):
+    assert read(tmp_path, legacy(["<s>"], [None], ""))[0] == []  # nothing follows the beginning
+    pieces = [("\ufffd", -1.0), ("x", -1.0), ("\ufffd", -1.0)]
+    found, said = read(tmp_path, chat(pieces, "éaé"))
+    assert found == []
+    assert "the tokens do not join to the text" in said
+
+
+def test_details_of_lighteval(tmp_path):
+    doc = {"task_name": "quiz", "id": "7", "choices": [" Bern", " Rome"], "gold_index": 1}
+    response = {"logprobs": [-1.0, None], "unconditioned_logprobs": [-3.0, -4.0]}
+    [found], said = read(tmp_path, {"doc": doc, "model_response": response})
+    assert (found.name, found.options, found.correct, said) == ("quiz/7", ("Bern", "Rome"), (1,), "")
+    assert found.log_probs == pytest.approx([-1.0, math.nan], nan_ok=True)
+    assert found.unconditional.tolist() == [-3.0, -4.0]
+    several = {"doc": doc | {"gold_index": [0, 1]}, "model_response": {"logprobs": [-1.0, -2.0]}}
+    assert read(tmp_path, several)[0][0].correct == (0, 1)
+    doc = {"task_name": "wiki", "id": "8", "query": "né", "choices": []}
+    [text], said = read(tmp_path, {"doc": doc, "model_response": {"logprobs": [-5.0], "truncated_tokens_count": 3}})
+    assert (text.name, text.log_probability, text.n_bytes) == ("wiki/8", -5.0, 3)
+    assert said == "1 document: the text was cut to the length of the model"
+    assert read(tmp_path, {"doc": doc, "model_response": {"text": ["an answer"]}})[0] == []
+
+
+@pytest.mark.parametrize(("acc", "correct"), [(1.0, 0), (0.0, 1)])
+def test_a_target_that_is_an_index_and_an_option_is_told_by_the_accuracy(tmp_path, acc, correct):
+    """Options "1" and "0" with the target "1": the host counted the first option, of the higher probability, or not."""
+    record = question("1", acc=acc)
+    record["arguments"] = [["?", "1"], ["?", "0"], ["?", "2"]]  # without the space that delimits
+    [found], _ = read(tmp_path, record)
+    assert (found.options, found.correct) == (("1", "0", "2"), (correct,))
+
+
+def test_generated_answers_have_the_grades_that_are_numbers(tmp_path):
+    record = {
+        "doc_id": 3,
+        "arguments": [["Capital?", {"until": ["."]}]],
+        "resps": [["Bern"]],
+        "metrics": ["exact_match", "words"],
+        "exact_match": 1.0,
+        "words": "Bern",
+    }
+    [found], _ = read(tmp_path, record)
+    assert (found.name, found.grade, found.grader) == ("3", 1.0, "exact_match,none")
+
+
+def test_partial_grades_of_inspect_are_numbers(tmp_path):
+    for value, grade in ((0.25, 0.25), ("P", 0.5), ({"a": 1}, math.nan)):
+        [found], _ = read(tmp_path, inspect_log(scores={"s": {"value": value}}))
+        assert found.grade == pytest.approx(grade, nan_ok=True)
+
+
+def test_empty_lines_are_passed_and_counted(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{PLAIN_LINE}\n\n{PLAIN_LINE}\n")
+    assert len([*read_items(path)]) == 2
+    path.write_text(f"{PLAIN_LINE}\n\n[1]\n")
+    with pytest.raises(InputError, match="line 3: expected a JSON object"):
+        [*read_items(path)]
+
+
+def test_zips_that_are_no_logs_and_small_files_of_many_values_are_refused(tmp_path, monkeypatch):
+    zipped(tmp_path / "a.eval", samples__1="{}")
+    with pytest.raises(InputError, match=r"a\.eval: a zip file without header\.json is no log of Inspect"):
+        [*read_items(tmp_path / "a.eval")]
+    monkeypatch.setattr(reading_records, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(reading_records, "_MOST_VALUES", 1 << 10)
+    packed = tmp_path / "a.json.gz"
+    for content, most in ((b" " * (1 << 20) + b"{}", "1 MB"), (b"[" + b"1," * 2000 + b"1]", "1,024 values")):
+        packed.write_bytes(gzip.compress(content))
+        with pytest.raises(InputError, match=f"unpacks to more than {most}. Write one record a line"):
+            [*read_items(packed)]
+
+
+def test_texts_and_questions_hold_together():
+    for make, message in (
+        (lambda: Text("a", 0.5), "document 'a': log-probability 0.5; expected a natural logarithm"),
+        (lambda: Text("a", math.nan), "document 'a': log-probability nan"),
+        (lambda: Text.of("a", "ab", [-1.0], pieces=["a", "b"]), "document 'a': 2 tokens, but 1 log-probabilities"),
+        (lambda: Question("q", ("a",), np.array([np.inf]), (0,)), "question 'q': a log-probability is infinite"),
+        (lambda: Question("q", ("a",), np.zeros(1), (0,), np.array([-np.inf])), "a log-probability is infinite"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make()

@@ -7,9 +7,10 @@ import pytest
 
 from unperplexed import InputError
 from unperplexed.cli import main
-from unperplexed.language_models import GradedAnswers, Remarks, answer_agreement, leaderboard, read_answers
+from unperplexed.language_models import Answer, GradedAnswers, Remarks, answer_agreement, leaderboard, read_answers
 from unperplexed.language_models.abstaining import Ranked, risk_coverage
 from unperplexed.language_models.agreement import beta_binomial
+from unperplexed.language_models.graded import epoch_answers, grader_agreement
 
 
 def test_the_area_is_the_expectation_over_the_orders_of_equal_confidences(rng):
@@ -175,3 +176,85 @@ def _with_auc(each):
     low, high = each.auc_interval
     limits = "" if each.confidence == "constant" else f", 95% CI {low:.3f} to {high:.3f}"
     return f"{each.confidence} (AUC {each.auc:.3f}{limits})"
+
+
+def test_a_log_of_few_samples_with_several_graders(rng):
+    """24 answers in 8 questions: no recalibration, but agreement, and graders that are split over some answers."""
+    q = np.repeat(np.arange(8), 3)
+    one = (rng.random(24) < 0.5).astype(float)
+    two = np.where(np.arange(24) < 5, 1 - one, one)  # they differ on the first five answers
+    said = np.linspace(0.2, 0.9, 24)
+    texts = [f"{x:g}" for x in one]
+    answers = [
+        Answer(f"q{q[k]}", grade, said[k], grader, k % 3, texts[k], "m")
+        for k in range(24)
+        for grader, grade in (("one", one[k]), ("two", two[k]))
+    ]
+    found = leaderboard(epoch_answers(answers))
+    assert {each.confidence: each.n for each in found.entries} == {"stated": 19, "agreement": 19}
+    assert found.remarks == ("5 answers left out: as many graders call the answer right as wrong",)
+    of = {each.confidence: each for each in found.entries}
+    agreement = answer_agreement(q, texts)
+    assert of["agreement"].mean_confidence == pytest.approx(agreement.probability[5:].mean())
+    assert found.agreement == (("m", 3.0, agreement.reliability, pytest.approx(agreement.standard_error.mean())),)
+    assert of["stated"].risk_coverage == risk_coverage(one[5:], said[5:], q[5:])
+    [(first, second, same, kappa, n)] = found.graders
+    p, r = one.mean(), two.mean()
+    chance = p * r + (1 - p) * (1 - r)
+    assert (first, second, n) == ("one", "two", 24)
+    assert (same, kappa) == pytest.approx((19 / 24, (19 / 24 - chance) / (1 - chance)))
+    assert found.differences == ()
+    assert all(np.isnan(each.gain) and each.remedy == "" for each in found.entries)
+    printed = " ".join(str(found).split())
+    assert printed.startswith("Too few answers to recalibrate their confidences.")
+    assert "Agreement among samples" in printed
+    assert "Cohen's kappa" in printed
+    assert "No gain is to be expected" not in printed
+
+
+def test_graders_without_common_answers_are_not_compared():
+    nan = np.nan
+    found = grader_agreement({"a": np.array([1, 1, nan]), "b": np.array([nan, nan, 0]), "c": np.array([1, 1, 0])})
+    assert [each[:3] for each in found] == [("a", "c", 1.0), ("b", "c", 1.0)]
+    assert all(np.isnan(each[3]) for each in found)  # kappa: graders of one opinion agree by chance
+
+
+def test_answers_that_cannot_be_ranked_are_refused():
+    def ranked(grades, confidences):
+        return leaderboard(GradedAnswers(grades, confidences, np.arange(2), ["m", "m"]))
+
+    split = {"a": np.array([1.0, 0.0]), "b": np.array([0.0, 1.0])}
+    with pytest.raises(InputError, match="answers: none is right or wrong"):
+        ranked(split, {"said": np.array([0.5, 0.5])})
+    with pytest.raises(InputError, match="none that is right or wrong has a confidence"):
+        ranked({"a": np.array([1.0, 0.5])}, {"said": np.array([np.nan, 0.5])})
+    for arguments, message in (
+        (([1, 0], [0.5]), "expected one of each for every answer, got 2 and 1"),
+        (([], []), "got 0 and 0"),
+        (([[1, 0]], [0.5, 0.5]), "right: expected one dimension, got 2"),
+        (
+            ([1, 0, 1], [0.5, np.nan, np.nan]),
+            r"confidence: NaN in 2 rows \(1, 2; counted from 0\); leave these answers out",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            risk_coverage(*arguments)
+    with pytest.raises(InputError, match="one of each for every sample, got 2 and 3"):
+        answer_agreement([1, 1], ["x", "x", "y"])
+
+
+def test_one_answer_has_an_area_and_no_interval():
+    found = risk_coverage([0], [0.3])
+    assert (found.area, found.area_by_chance, found.area_at_best) == (1.0, 1.0, 1.0)
+    assert np.isnan([*found.interval, *found.points[-1].interval]).all()
+
+
+def test_a_table_without_rows_is_refused(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("g,said\n")
+    with pytest.raises(InputError, match="answers: no rows"):
+        read_answers(path, ["g"], {"said": "said"})
+    path.write_text("g,said\nCorrect,0.5\nWrong,25%\n")
+    remarks = Remarks()
+    assert read_answers(path, ["g"], {"said": "said"}, remarks=remarks).confidences["said"].tolist() == [0.5, 0.25]
+    assert remarks.sentences() == ()

@@ -21,6 +21,7 @@ from unperplexed.language_models import (
     question_events,
 )
 from unperplexed.language_models.items import UNREAD
+from unperplexed.language_models.question_result import task_table
 
 
 def some_questions(rng, n=200, k=4):
@@ -237,3 +238,42 @@ def test_command_line(tmp_path, capsys, rng):
 def test_grades_whose_squares_are_no_numbers_are_refused(grade):
     with pytest.raises(InputError, match="answer to 'b': a grade of .*; expected one up to 1e"):
         assess_answers([Answer("a", 1.0, 0.5), Answer("b", grade, 0.5)], resamples=0)
+
+
+def test_tasks_have_metrics_of_their_own_and_enough_questions_are_tested(rng):
+    questions = some_questions(rng, 40)
+    named = [replace(each, name=f"{'law' if at % 2 else 'art'}/{at}") for at, each in enumerate(questions)]
+    found = assess_questions(named, resamples=0)
+    for task, some in (("art", questions[::2]), ("law", questions[1::2])):
+        own = assess_questions(some, resamples=0).metrics
+        assert found.tasks[task]["acc"] == own["acc"]
+        assert found.tasks[task]["brier_score"].value == pytest.approx(own["brier_score"].value)
+    table = task_table(found)
+    assert [each.heading for each in table.columns] == ["task", "questions", "acc", "brier_score"]
+    assert not str(found).startswith("Not tested")
+    several = [replace(each, correct=(0, 1)) if each.name.startswith("art") else each for each in named]
+    without = task_table(assess_questions(several, resamples=0))
+    assert [each.heading for each in without.columns] == ["task", "questions", "acc"]  # art has no Brier score
+
+
+def test_questions_without_all_log_probabilities_make_no_events():
+    missing = Question("q", ("A", "B"), np.array([math.nan, math.log(0.2)]), (0,))
+    whole = Question("r", ("A", "B"), np.log([0.5, 0.5]), (1,))
+    events = question_events([missing, whole], missing="leave-out")
+    assert (events.happened.tolist(), events.question.tolist()) == ([False, True], [0, 0])
+    with pytest.raises(InputError, match="questions: none with a log-probability for each option"):
+        question_events([missing], missing="leave-out")
+
+
+def test_confidences_in_partial_grades_alone_have_a_brier_score_and_no_assessment():
+    found = assess_answers([Answer("a", 0.5, 0.7), Answer("b", 0.5, 0.3)], resamples=0)
+    assert found.metrics["brier_score"].value == pytest.approx(0.04)
+    assert found.assessment is None
+
+
+def test_a_model_that_is_better_by_all_metrics_leaves_none_undecided(rng):
+    questions = some_questions(rng, 60)
+    sharp = [replace(q, log_probs=np.where(np.arange(4) == q.correct[0], -0.05, -4.0)) for q in questions]
+    found = compare_questions(sharp, questions, names=("sharp", "soft"))
+    assert found.verdict.count("sharp is better than soft by ") == 3
+    assert "no evidence" not in found.verdict

@@ -145,3 +145,23 @@ def test_the_interval_covers_the_difference_where_that_of_tokens_does_not(rng):
         by_token += abs(difference - truth) <= 1.96 * noise / math.sqrt(n_bytes.sum())
     assert 0.93 * runs <= covered <= 0.975 * runs
     assert by_token < 0.7 * runs
+
+
+def test_models_that_differ_by_chance_alone_have_a_verdict_that_says_so(rng):
+    first, _ = two_models(rng)
+    second = [replace(each, log_probability=each.log_probability * (1 + 0.05 * rng.normal())) for each in first]
+    found = compare_texts(first, second, names=("a", "b"))
+    assert found.interval.low < 0 < found.interval.high
+    assert found.verdict.startswith("no evidence that a and b differ in bits per byte (95% CI of the difference ")
+    assert str(found).startswith("No evidence that a and b differ")
+
+
+def test_documents_that_leave_nothing_to_compare_by():
+    text = Text("a", -1.0, n_bytes=5)
+    with pytest.raises(InputError, match="first: no text with a log-probability"):
+        compare_texts([], [text])
+    with pytest.raises(InputError, match="second: no text with a log-probability"):
+        compare_texts([text], [])
+    found = compare_texts(*([Text("a", -x, n_bytes=1), Text("b", -x, n_bytes=1 << 53)] for x in (1.0, 2.0)))
+    assert np.isnan(found.interval).all()  # one document has all the bytes that doubles can tell apart
+    assert found.reservation.startswith("2 documents are too few for a test (effective sample size 1)")

@@ -1,6 +1,8 @@
 """Figures of texts: against formulas written out, whatever the order and the split, and coverage of the intervals."""
 
+import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unperplexed import InputError
-from unperplexed.language_models import Text, TextTally, assess_texts
+from unperplexed.language_models import Question, Text, TextTally, assess_texts, text_tally
 from unperplexed.language_models.clustered_ratios import RatioSums
-from unperplexed.language_models.describe_texts import position_chart
+from unperplexed.language_models.describe_texts import position_chart, position_text, profile_table
+from unperplexed.language_models.text_result import PositionLoss
 from unperplexed.statistics import generalized_mean
+from unperplexed.statistics.intervals import Interval
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 
@@ -197,3 +201,35 @@ def test_intervals_cover_the_bits_per_byte(rng):
         low, high = sums.estimate().interval(0.95)
         covered += low <= 0.6 <= high
     assert 0.92 * runs <= covered <= 0.98 * runs
+
+
+def test_texts_known_by_their_totals_alone():
+    """Log-probabilities of whole texts have figures per document; with bytes, a profile over documents as well."""
+    texts = [Text(f"d{k}", -1.0 - k, greedy=k < 3) for k in range(4)]
+    found = assess_texts([*texts, Question("q", ("a",), np.zeros(1), (0,))])  # questions are no texts
+    assert (found.n_documents, [*found.rates], found.greedy.value) == (4, ["document"], 0.75)
+    assert found.documents == ()  # which need sizes to be compared
+    printed = " ".join(str(found).split())
+    assert printed.startswith("Perplexity 12.182 per document (95% CI ")  # exp(2.5)
+    assert "All tokens were the most probable ones in 75.0% of the texts" in printed
+    assert "Generalized mean" not in printed
+    sized = assess_texts([replace(each, n_bytes=7) for each in texts])
+    assert [each.heading for each in profile_table(sized).columns] == ["order", "over documents"]
+    assert json.loads(sized.to_json())["documents"][0] == {"bits": sized.documents[0].bits, "name": "d3"} | {
+        "tokens": None,
+        "n_bytes": 7,
+    }
+    assert np.isnan(RatioSums.of(np.ones(2), np.zeros(2)).estimate()).all()  # bytes of empty texts
+
+
+def test_counting_in_parts_changes_nothing(rng, monkeypatch):
+    texts = some_texts(rng, 11, 5)
+    whole = TextTally.count(texts)
+    monkeypatch.setattr(text_tally, "_BATCH", 4)
+    assert TextTally.count(texts) == whole
+
+
+def test_late_positions_are_named_together():
+    late = PositionLoss((1 << 22) + 1, None, 1, 1, 1.0, Interval(math.nan, math.nan), 1.0)
+    assert position_text(late) == "4,194,305 and later"
+    assert position_text(replace(late, first=5, last=8)) == "5 to 8"

@@ -53,6 +53,7 @@ def test_any_split_and_order_gives_the_same(rng):
     assert parts[2] + parts[0] + parts[1] == whole
     assert assess_texts(parts[2] + parts[0] + parts[1]).frequencies == assess_texts(whole).frequencies
     assert (parts[0] + parts[1]).distinct != whole.distinct
+    assert whole.distinct != whole.distinct.sums.tolist()
 
 
 def test_nothing_is_kept_of_more_tokens_than_a_vocabulary_has(rng, monkeypatch):
@@ -60,6 +61,11 @@ def test_nothing_is_kept_of_more_tokens_than_a_vocabulary_has(rng, monkeypatch):
     monkeypatch.setattr(token_frequency, "MOST_TOKENS", 50)
     parts = TextTally.count(texts[:1]), TextTally.count(texts[1:])
     assert not parts[0].distinct.too_many
+    alone = [Text.of(f"d{k}", None, [-1.0] * 30, pieces=VOCABULARY[30 * k : 30 * k + 30]) for k in range(2)]
+    small = [TextTally.count([each]) for each in alone]
+    assert not any(each.distinct.too_many for each in small)
+    assert sum(small, TextTally()) == TextTally.count(alone)
+    assert sum(small, TextTally()).distinct.too_many
     for tally in (TextTally.count(texts), sum(parts, TextTally()), parts[1] + parts[0]):
         assert tally == TextTally.count(texts)
         assert tally.distinct.sums.size == 0

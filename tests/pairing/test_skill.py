@@ -10,6 +10,7 @@ import pytest
 from helpers import softmax_forecasts
 from unperplexed import InputError, compare, decompose, skill
 from unperplexed.cli.parser import main
+from unperplexed.pairing.describe_skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.ratios import uncertain_ratio
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
@@ -149,6 +150,8 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
         ({"baseline": "forecast"}, "is the only forecaster"),
         ({"scores": ["spherical_score"]}, "not spherical_score"),
         ({"climatology": [1, 1], "baseline": "forecast"}, "leave one out"),
+        ({"scores": "brier_score"}, "scores: expected a list of names, got 'brier_score'"),
+        ({"sample_weight": [0, 0]}, "the total weight is 0"),
     ],
 )
 def test_what_is_refused(settings, message):
@@ -226,3 +229,37 @@ def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, cap
 def test_what_files_refuse(file, capsys, arguments, message):
     assert run(file[0], "--truth", "y", "--prob", "p", *arguments) == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_ratio_whose_denominator_may_be_0_has_no_limits(rng):
+    """Fieller's set is then no interval; and limits of means that move together may lie on one side alone."""
+    x, b = rng.exponential(size=8), np.append(np.zeros(7), 0.01)
+    found = uncertain_ratio(x, b, np.ones(8), Dependence(), 0.95)
+    assert found.ratio == pytest.approx(x.mean() / b.mean())
+    assert np.isnan([*found.interval]).all()
+    assert found.p_value == pytest.approx(uncertain_mean(x - b, np.ones(8), Dependence()).p_value())
+
+
+def test_small_groups_of_a_climatology_and_chance_alone_are_said(rng):
+    y, p = rng.integers(0, 2, 40), rng.uniform(0.4, 0.6, 40)
+    found = skill({"one": p, "two": 1 - p}, y, climatology=np.arange(40) // 5)
+    said = " ".join(str(found).split())
+    assert (
+        "the climatology is fitted to the same rows, in the smallest of 8 groups to 5: the skill against it is" in said
+    )
+    flat = skill({"one": p, "two": 1 - p}, y)
+    assert flat.verdict.count("no evidence that '") == 2
+    chart = skill_chart(flat, "log_loss")
+    assert chart is not None
+    assert {_role(flat, each["log_loss"], name) for name, each in flat.whole.scores.items()} == {"first", "second"}
+
+
+def test_where_the_baseline_scores_0_there_is_nothing_to_draw():
+    found = skill([0.2, 0.4], [1, 1], labels=[0, 1])
+    with pytest.raises(InputError, match="rule: no skill score by log loss is defined; choose another rule"):
+        found.plot()
+
+
+def test_where_the_rows_with_weight_are_left_out_there_is_nothing_to_score():
+    with pytest.raises(InputError, match="no row has a weight above 0"):
+        skill([0.2, np.nan], [0, 1], sample_weight=[0, 1], drop_invalid=True)

@@ -23,6 +23,8 @@ from unperplexed.forecasts.labels import plain
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
+from unperplexed.sources.readers import Options
+from unperplexed.sources.readers.formats import File, open_source
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -768,3 +770,32 @@ def test_an_arrow_stream_cut_between_batches_is_refused(tmp_path, cut):
         assert "an Arrow stream whose end is not marked" in refusal(path)
     else:
         assert tally(path).n_rows == 100
+
+
+def test_probabilities_of_types_that_are_no_floats(tmp_path):
+    path = tmp_path / "f.parquet"
+    table = {"y": [1, 0], "p": [True, False], "none": pa.nulls(2), "day": pa.array([1, 2], pa.date32())}
+    pq.write_table(pa.table(table), path)
+    assert tally(path).to_bytes() == Tally.of([1, 0], [1.0, 0.0], source=str(path)).to_bytes()
+    assert "none: NaN in 2 rows (0, 1; counted from 0)" in refusal(path, ["none"])
+    assert "column 'day' holds Date, not numbers" in refusal(path, ["day"])
+
+
+def test_row_groups_without_rows_are_passed(tmp_path):
+    """Statistics of the others tell which outcomes there are."""
+    path, table = tmp_path / "f.parquet", pa.table({"y": [1, 0, 1], "p": [0.5, 0.25, 0.75]})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for part in (table[:0], table[:2], table[:0], table[2:]):
+            writer.write_table(part)
+    assert pq.ParquetFile(path).metadata.num_row_groups == 4
+    assert open_source(File(str(path), path), None, Options(), print).values("y").to_list() == [0, 1]
+    assert tally(path).to_bytes() == Tally.of([1, 0, 1], [0.5, 0.25, 0.75], source=str(path)).to_bytes()
+
+
+def test_json_lines_of_blanks_and_of_true_among_numbers(tmp_path, tiny):
+    """Blank lines fill a chunk of their own; true and false are 1 and 0 beside a value that is spelled otherwise."""
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"y": 1, "p": 0.5}\n' * 3 + "\n" * 500 + '{"y": 0, "p": 0.25}\n')
+    assert tally(path).to_bytes() == Tally.of([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.25], source=str(path)).to_bytes()
+    path.write_text('{"y": 1, "p": true}\n{"y": 0, "p": "0.25"}\n{"y": 0, "p": false}\n')
+    assert tally(path).to_bytes() == Tally.of([1, 0, 0], [1.0, 0.25, 0.0], source=str(path)).to_bytes()

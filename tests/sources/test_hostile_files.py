@@ -1,5 +1,6 @@
 """Files that lie, break off, change while they are read, or are named twice: one clear error, in little memory."""
 
+import errno
 import gc
 import gzip
 import io
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import tracemalloc
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -362,3 +364,84 @@ def test_names_by_which_nothing_can_be_read(tmp_path):
     assert re.search("cannot be read: .*embedded null", refusal("a\0b.csv"))  # in words of the version of Python
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n")
     assert "no such file" in refusal(tmp_path / "f.csv" / "g.csv")
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_an_archive_whose_directory_claims_more_than_is_there(tmp_path, order):
+    """The header of the array and the directory agree on rows that the member does not have."""
+    whole = saved(np.full((20, 2), 0.5, order=order))
+    with zipfile.ZipFile(tmp_path / "f.npz", "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("y.npy", saved(np.zeros(20, int)))
+        zipped.writestr("p.npy", whole[:-160])
+        zipped.filelist[1].file_size = len(whole)
+    assert re.search(r"not a readable NPZ file.*the data end (10 rows )?too soon", refusal(tmp_path / "f.npz"))
+
+
+def test_an_array_by_columns_cut_short_while_it_is_read(tmp_path):
+    np.save(tmp_path / "p.npy", np.full((20, 2), 0.5, order="F"))
+    np.save(tmp_path / "y.npy", np.zeros(20, int))
+    chosen = Selection([str(tmp_path / "y.npy")], ["p"])
+    assert [batch.forecasts[0].n_rows for batch in ForecastFiles([str(tmp_path / "p.npy")], chosen, FileReading())] == [
+        20
+    ]
+    files = ForecastFiles([str(tmp_path / "p.npy")], chosen, FileReading())
+    with (tmp_path / "p.npy").open("r+b") as file:
+        file.truncate(300)
+    with pytest.raises(InputError, match=r"p\.npy: another program changed the file"):
+        list(files)
+
+
+def test_arrays_without_rows_have_none_to_assess(tmp_path):
+    np.savez(tmp_path / "f.npz", y=np.zeros(0, int), p=np.zeros((0, 3)))
+    assert counted(tmp_path / "f.npz", labels=["0", "1", "2"]).n_rows == 0
+
+
+def test_arrays_side_by_side_have_one_dimension(tmp_path):
+    np.savez(tmp_path / "f.npz", y=[0, 1], a=np.full((2, 2), 0.5), b=[0.5, 0.5])
+    files = ForecastFiles([str(tmp_path / "f.npz")], Selection(["y"], ["a", "b"]), FileReading())
+    with pytest.raises(
+        InputError, match=r"arrays to be put side by side need one dimension.*'a': \(2, 2\), 'b': \(2,\)"
+    ):
+        list(files)
+
+
+def test_one_hot_rows_of_an_array_settle_their_own_classes(tmp_path):
+    p = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3]])
+    np.savez(tmp_path / "a.npz", y=np.eye(3)[[0, 2, 1]], p=p)
+    np.savez(tmp_path / "b.npz", y=np.eye(3)[[1]], p=p[2:])
+    found = counted(tmp_path / "a.npz", tmp_path / "b.npz")
+    assert found.n_rows == 4
+    assert found.prediction_accuracy == 1
+
+
+def test_a_disk_that_fails_while_it_is_read_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p\n1,0.5\n0,0.25\n")
+    files = ForecastFiles([str(path)], Selection(["y"], ["p"]), FileReading())
+
+    @contextmanager
+    def failing(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+        yield
+
+    monkeypatch.setattr(chunks, "opened_text", failing)
+    with pytest.raises(InputError, match=rf"f\.csv: cannot be read: {os.strerror(errno.EIO)}\.$"):
+        list(files)
+
+
+def test_standard_input_that_is_closed_or_holds_another_format(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert refusal("-") == "standard input: is closed."
+    pq.write_table(pa.table({"y": [1, 0], "p": [0.5, 0.25]}), tmp_path / "f.parquet")
+    content = (tmp_path / "f.parquet").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    files = ForecastFiles(["-"], Selection(["y"], ["p"]), FileReading())
+    assert files.messages == ["standard input read as parquet"]
+    assert [batch.forecasts[0].n_rows for batch in files] == [2]
+
+
+def test_lists_of_another_length_in_the_next_file_are_refused(tmp_path):
+    for k in (3, 4):
+        pq.write_table(pa.table({"y": [0, 1], "p": [[1 / k] * k] * 2}), tmp_path / f"{k}.parquet")
+    said = refusal(tmp_path / "3.parquet", tmp_path / "4.parquet", labels=["0", "1", "2"])
+    assert "4.parquet: p: 4 in a row, 3 in the file before" in said

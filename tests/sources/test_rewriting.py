@@ -259,3 +259,15 @@ def test_metadata_of_parquet_are_kept(tmp_path):
     pq.write_table(table, tmp_path / "in.parquet")
     rewritten(tmp_path / "in.parquet", tmp_path / "out.parquet")
     assert pq.read_schema(tmp_path / "out.parquet").metadata[b"station"] == b"Kew"
+
+
+def test_batches_follow_one_another_in_parquet_and_progress_ends_at_the_file_s_size(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 200)
+    path, out, seen = written(frame, tmp_path / "in.parquet"), tmp_path / "out.parquet", []
+    file = forecast_file(str(path), ["p"], FileReading())
+    file.write(out, halved, ["p"], progress=lambda *each: seen.append(each))
+    assert pl.read_parquet(out)["p"].to_list() == (frame["p"] / 2).to_list()
+    rows, read, sizes = zip(*seen, strict=True)
+    assert len(rows) > 1
+    assert [*rows] == sorted(rows)
+    assert (rows[-1], read[-1], {*sizes}) == (ROWS, path.stat().st_size, {path.stat().st_size})

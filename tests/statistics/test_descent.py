@@ -33,3 +33,13 @@ def test_it_turns_back_where_nothing_is_defined():
         return (float(x[0] - np.log(x[0])), 1 - 1 / x) if x[0] > 0 else (np.inf, x)
 
     assert minimized(objective, np.array([0.05]), gain=0, slope=1e-9) == pytest.approx([1], abs=1e-8)
+
+
+def test_it_takes_no_more_steps_than_asked_and_none_from_where_nothing_is_known():
+    """The first step is that of steepest descent; from a value that is no number there is none that descends."""
+    found = minimized(lambda x: (rosen(x), rosen_der(x)), np.zeros(4), gain=0, slope=1e-6, steps=1)
+    away = found / -rosen_der(np.zeros(4))[0]
+    assert rosen(found) < rosen(np.zeros(4))
+    assert away == pytest.approx(np.where(rosen_der(np.zeros(4)) < 0, away[0], 0))
+    start = np.array([1.0, 2.0])
+    assert minimized(lambda x: (np.nan, np.full(2, np.nan)), start, gain=0, slope=1e-6) is start

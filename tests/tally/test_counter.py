@@ -150,3 +150,13 @@ def test_not_with_groups(tmp_path, capsys):
     path.write_text("y,p,town\n1,0.9,Rome\n0,0.4,Oslo\n")
     assert main(["assess", str(path), "--truth", "y", "--prob", "p", "--by", "town", "--jobs", "2"]) == 2
     assert "--jobs: groups are counted by one thread" in capsys.readouterr().err
+
+
+def test_entries_of_classes_become_cells_wherever_a_block_ends(rng, monkeypatch):
+    """The first rows have few probabilities of their own, later ones more than are counted exactly."""
+    p = np.concatenate([np.tile([[0.5, 0.3, 0.2]], (30, 1)), rng.dirichlet(np.ones(3), 60)])
+    y = rng.integers(0, 3, 90)
+    expected = Tally.of(y, p, parts=["classes"], exact_limit=16).to_bytes()
+    monkeypatch.setattr("unperplexed.tally.class_tables._GATHERED", 8)
+    monkeypatch.setattr("unperplexed.forecasts.forecasts.BLOCK_ELEMENTS", 30)
+    assert Tally.of(y, p, parts=["classes"], exact_limit=16).to_bytes() == expected

@@ -33,6 +33,11 @@ def test_billions_of_rows_are_counted_from_their_groups():
         ([1, 1], [2, -1], "total: is no whole number"),
         ([1], [2, 1], "1 counts for 2 predictions"),
         ([0, 0], [2**51, 2**52], "total: "),
+        (
+            [0, 0],
+            [3 * 2**50, 3 * 2**50],
+            "total: 6,755,399,441,055,744 rows; a tally of two classes counts up to 4,503",
+        ),
     ],
 )
 def test_counts_that_cannot_be_are_refused_with_their_rows(happened, total, said):

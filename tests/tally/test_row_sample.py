@@ -10,7 +10,7 @@ from unperplexed import InputError, Tally, calibration_test
 from unperplexed.calibration.null_samples import calibrated
 from unperplexed.calibration.resampling import coarse_counts
 from unperplexed.kernels.rows import COARSE
-from unperplexed.tally.row_sample import ROOM
+from unperplexed.tally.row_sample import ROOM, _nth_distinct
 
 
 def forecasts(rng, n, classes):
@@ -140,3 +140,13 @@ def test_two_plausible_classes_a_row():
         p[np.arange(8000), first], p[np.arange(8000), (first + 3) % 10] = likely, 0.98 - likely
         rejected += resampled(drawn(rng, p), p, resamples=99, seed=run).p_value <= 0.05
     assert rejected <= stats.binom.ppf(0.9999, 100, 0.05)
+
+
+@pytest.mark.parametrize("n", [1, 3, 7])
+def test_the_lowest_keys_are_found_among_many_equal_ones(rng, n):
+    for key in (
+        rng.integers(0, 1000, 200),
+        np.repeat(rng.permutation(9), [90, 1, 1, 1, 50, 2, 30, 1, 60]),
+        np.arange(2),
+    ):
+        assert _nth_distinct(key, n) == np.unique(key)[:n][-1]

@@ -492,3 +492,19 @@ def test_counts_of_the_most_probable_class_are_held_against_one_another(rng):
         tops = {**tally.top_tables, ties: replace(table, total=total)}
         with pytest.raises(InputError, match=f"'top/{ties}': an entry counts nothing"):
             Tally.from_bytes(replace(tally, top_tables=tops).to_bytes())
+
+
+def test_shards_of_two_classes_in_version_5_are_refused(rng):
+    content = Tally.of(rng.integers(0, 2, 50), rng.random(50), parts=["shards"]).to_bytes()
+    with pytest.raises(InputError, match="version 5 of the format, whose part 'shards' does not keep the two classes"):
+        Tally.from_bytes(older(content, lambda header, body, _: (header, body, 5)))
+
+
+def test_version_2_said_which_parts_are_exact():
+    """Version 1 had none; the next one is read with those it names."""
+
+    def change(header, body, version):
+        return {**header, "exact_parts": []}, body, 2
+
+    first = zlib.decompress(base64.b64decode(VERSION_1))
+    assert Tally.from_bytes(rewritten(first, change)).to_bytes() == Tally.from_bytes(first).to_bytes()

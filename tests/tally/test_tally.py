@@ -1,4 +1,5 @@
 import itertools
+import os
 
 import mpmath
 import numpy as np
@@ -12,7 +13,7 @@ from unperplexed import SCORES, Forecasts, InputError, Tally, assess
 from unperplexed.scores import brier_score, log_loss, row_scores
 from unperplexed.statistics import generalized_mean
 from unperplexed.statistics.averages import averages
-from unperplexed.tally.counter import BlockCounter
+from unperplexed.tally.counter import BlockCounter, jobs_of
 from unperplexed.tally.tables import Cells, same_probability
 
 
@@ -456,3 +457,18 @@ def test_values_that_became_cells_are_those_that_were_counted_in_cells(rng, weig
     for one, other in ((found.pairs_table, cells.pairs_table), (found.top_tables[1], cells.top_tables[1])):
         for name, column in vars(other).items():
             np.testing.assert_allclose(getattr(one, name), column, rtol=1e-12, err_msg=name)
+
+
+def test_what_is_no_tally_or_not_kept_is_named():
+    tally = Tally.of([0, 1], [0.2, 0.7], sample_weight=[1.5, 2])
+    with pytest.raises(InputError, match="score: this tally does not keep 'power_score.3.'; it has log_loss, "):
+        tally.score("power_score(3)")
+    with pytest.raises(InputError, match="from_bytes: expected bytes, got str"):
+        Tally.from_bytes("a tally")
+    assert "total weight" in " ".join(str(tally).split())
+    assert "3.5" in str(tally)
+
+
+def test_threads_are_numbered_from_the_last_processor():
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert [jobs_of(n) for n in (None, 3, -1, -2, -10_000)] == [1, 3, usable, max(1, usable - 1), 1]

@@ -549,3 +549,13 @@ def test_pandas_indexes_are_not_ignored():
     with pytest.raises(InputError, match="indexes differ"):
         divergence(p, q)
     assert divergence(p, q.loc[p.index]) == divergence([0.7, 0.3], [0.6, 0.4])
+
+
+@pytest.mark.parametrize("coupling", [-0.2, 0.0, 1.0])
+def test_deformed_entropies_are_one_on_the_scales_of_perplexity(coupling):
+    """The inverse of the deformed logarithm takes the deformation back: what is left is Renyi's of the same order."""
+    p, r = np.array([0.5, 0.3, 0.2]), order_from_coupling(coupling)
+    for scale in ("perplexity", "probability"):
+        assert coupled_entropy(p, coupling, scale=scale) == pytest.approx(renyi_entropy(p, r, scale=scale), rel=1e-14)
+    deformed = coupled_exp(coupled_entropy(p, coupling), coupling) ** -0.5
+    assert deformed == pytest.approx(coupled_entropy(p, coupling, scale="probability"), rel=1e-12)

@@ -481,3 +481,18 @@ def test_a_small_limit_is_no_limit():
 def test_bad_arguments(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_where_one_support_alone_holds_the_class_is_certain():
+    """Two compact supports that overlap: certain of class 0, undecided, certain of class 1; beyond both the prior."""
+    two = CoupledGaussian([0, 1], [1, 1], [-0.5, -0.25])
+    segments = LogOdds(two, 0.3).segments
+    starts = np.array([each.start for each in segments])
+    assert all(np.isclose(starts, end).any() for end in (-np.sqrt(2), -1, np.sqrt(2), 3))
+    for start, stop, first, last in segments:
+        middle = np.clip((max(start, -9) + min(stop, 9)) / 2, -9, 9)
+        known = np.isfinite(two.logpdf(middle))
+        if known.all():
+            assert first < last
+        else:
+            assert first == last == (0.3 if not known.any() else np.inf if known[1] else -np.inf)

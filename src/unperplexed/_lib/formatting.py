@@ -17,7 +17,7 @@ def percent(share: float) -> str:
 
 
 def three_digits(share: float) -> str:
-    """Give a share in percent to three digits: "36.6%", "3.55%", "0.00120%", "99.993%"."""
+    """Give a share in percent to three digits: "36.6%", "3.55%", "0.00120%", "99.9930%"."""
     shown = 100 * share
     if shown == 0 or not math.isfinite(shown):
         return f"{shown:g}%"

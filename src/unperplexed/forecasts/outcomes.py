@@ -289,8 +289,6 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         for pair in _TEXT_PAIRS if isinstance(first, str) else [(False, True) if isinstance(first, bool) else (0, 1)]:
             if seen <= set(pair):
                 return pair
-    if not present:
-        return None, None
     numbers = [v for v in present if isinstance(v, bool | int | float)]
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
         return 0, 1  # so the others are no class, which is said with their rows

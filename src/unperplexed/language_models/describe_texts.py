@@ -36,12 +36,12 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
     totals += [number_of(round(each.total), unit) for unit, each in found.rates.items() if unit != "document"]
     where: list[Block] = [position_table(found)] if found.positions else []
     where += [frequency_table(found)] if found.frequencies else []
-    where += [document_table(found)]
+    where += [document_table(found)] if found.documents else []
     where += [token_table(found)] if found.tokens else []
     notes: list[Block] = [Prose(f"Settings: {_settings(found)}.", quiet=True)]
     notes += [Notes("What was found in the logs", found.remarks)] if found.remarks else []
     notes += [Code(command, "Make this report again")] if command else []
-    profiles: list[Block] = [profile_table(found)]
+    profiles: list[Block] = [profile_table(found)] if found.document_profile else []
     return Document(
         title=f"{short_name(name, 200)}: language model on texts" if name else "Language model on texts",
         facts=", ".join(totals),
@@ -57,7 +57,7 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
         ],
         summary=[
             rate_table(found),
-            profile_table(found, (ROBUST, 0.0, 1.0)),
+            *([profile_table(found, (ROBUST, 0.0, 1.0))] if profiles else []),
             *([position_table(found)] if len(found.positions) > 1 else []),
             *([frequency_table(found)] if len(found.frequencies) > 1 else []),
             *([token_table(found, 5)] if found.tokens else []),

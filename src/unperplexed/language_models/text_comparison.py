@@ -300,12 +300,12 @@ def _refuse(
 def jackknife(x: Floats, y: Floats) -> tuple[float, float, float]:
     """Ratio of sums over documents, its delete-one standard error, and the degrees of freedom by Kish's size of y."""
     of_x, of_y = float(x.sum()), float(y.sum())
-    ratio = of_x / of_y
-    if x.size < 2 or (y >= of_y).any():
-        return ratio, math.nan, math.nan
+    ratio, degrees = of_x / of_y, of_y**2 / float((y * y).sum()) - 1
+    if (y >= of_y).any():  # nothing is left without it
+        return ratio, math.nan, degrees
     without = (of_x - x) / (of_y - y)
     error = math.sqrt((x.size - 1) / x.size * float(((without - without.mean()) ** 2).sum()))
-    return ratio, error, of_y**2 / float((y * y).sum()) - 1
+    return ratio, error, degrees
 
 
 def _compared(

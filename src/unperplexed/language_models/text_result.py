@@ -231,7 +231,7 @@ def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAsse
         _profile(f"document {shown}", sums, confidence),
         _positions(sums, confidence),
         tally.distinct.losses(confidence),
-        tuple(sized or tally.documents),
+        tuple(sized or [each for each in tally.documents if each.tokens]),
         tuple(tally.tokens),
         confidence,
         (*remarks.sentences(), *_without_bytes(tally), *_without_frequencies(tally)),

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from unperplexed import Tally
+from spoiled_tallies import older
+from unperplexed import Forecasts, InputError, Tally
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows, data_of_tally
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
+from unperplexed.calibration.diagnosis.describe import lines
+from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
+from unperplexed.calibration.resampling import positive_pairs
 
 P = np.array([0.05, 0.2, 0.5, 0.7, 0.9, 1.0])
 """Far enough apart to be in cells of their own."""
@@ -162,3 +166,26 @@ def test_weighted_rows_that_were_certain_and_wrong_are_counted_where_all_of_them
     assert data_of_tally(Tally.of(y, p, labels=(0, 1), sample_weight=w, parts=["surprises"])).wrong_rows == told
     assert data_of_tally(Tally.of(y, p, labels=(0, 1), sample_weight=w)).wrong_rows is None
     assert data_of_tally(Tally.of(y, p, labels=(0, 1), parts=["surprises"])).wrong_rows is None
+
+
+@pytest.mark.parametrize("version", [2, 3, 5])
+def test_tallies_of_earlier_versions_have_no_verdict_and_say_why(rng, version):
+    """They do not keep the positive class apart; its pairs are those of the part that counts each class."""
+    y, p = rng.integers(0, 2, 60), rng.random(60)
+    content = Tally.of(y, p, parts=["classes"]).to_bytes()
+    tally = Tally.from_bytes(older(content, lambda header, body, _: (header, body, version)))
+    found = diagnosis_of_tally(tally)
+    assert not found.made
+    assert found.verdict.startswith("No verdict: the tally does not keep the positive class apart")
+    assert "".join(lines(found)) == found.verdict
+    pairs, expected = positive_pairs(tally, "each-class"), Tally.of(y, p).positive_pairs()
+    for name in ("reported", "happened", "total"):
+        assert getattr(pairs, name) == pytest.approx(getattr(expected, name))
+
+
+def test_rows_without_weight_are_none_to_diagnose():
+    """Blocks of rows of weight 0 are passed."""
+    parts = [Forecasts([0, 1], [0.2, 0.7], sample_weight=w, whole=False) for w in ([0.0, 0.0], [1.0, 1.0])]
+    assert [len(block.truth) for block in rows_of(lambda: parts)()] == [2]
+    with pytest.raises(InputError, match="y_true: no rows of positive weight to diagnose"):
+        diagnosis_of_rows(rows_of(lambda: parts[:1]), (0, 1))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from many_classes import prepared, simulate
+from unperplexed.calibration.diagnosis import class_findings
 from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, SMALL_SD, Fitter
 from unperplexed.calibration.diagnosis.class_maps import SCALARS, ClassMap
 from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
@@ -219,3 +220,21 @@ def test_confidence_and_tail_are_told_from_biases_if_three_in_a_hundred_of_eithe
         found = _beside_biases(unit * shape, unit * information)
         np.testing.assert_array_equal(found, unit * shape if told else 0 * shape)
     np.testing.assert_array_equal(_beside_biases(shape, 0 * information), shape)
+
+
+def test_where_no_set_pays_the_error_that_the_gate_saw_is_named(search, monkeypatch):
+    """By the shape the error that explains most, by the classes their biases; nothing that is not significant."""
+
+    def named(**seen):
+        own = copy(search)
+        own.found = dict(search.found)
+        return class_findings._single(own, replace(search.gate, **seen))
+
+    singles = search.singles()
+    best = max(singles, key=lambda each: singles[each].ratio)
+    by_shape, by_class = {"shape": 0.0}, {"shape": 1.0, "single": 0.0}
+    assert named(**by_shape) == best
+    assert named(**by_class) == ("bias",)
+    monkeypatch.setattr(class_findings, "LEAST", singles[best].ratio)
+    monkeypatch.setattr(Search, "named", lambda *_: np.empty(0, np.int64))
+    assert named(**by_shape) == named(**by_class) == ()

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, gamma, kstest, multinomial, norm, t
 
 from many_classes import prepared, simulate
-from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
 from unperplexed.calibration.diagnosis.class_tails import hall
 from unperplexed.calibration.diagnosis.class_tests import (
     _cluster_effects,
@@ -280,3 +280,9 @@ def test_the_spread_of_biases_is_a_gamma_variable_of_its_moments(rng, kind):
     found = _spread(s, score, variance, by_class, freedom)
     assert found[0] == pytest.approx((statistic - mean) / np.sqrt(of_squares), rel=1e-9)
     assert found[1] == pytest.approx(gamma.sf(statistic, mean**2 / of_squares, scale=of_squares / mean), rel=1e-6)
+
+
+def test_no_rows_are_no_evidence():
+    nothing, zeros = ClassStatistics.none(3), np.zeros(3)
+    assert gate(nothing).p_value == 1
+    assert _spread(nothing, zeros, zeros, np.ones(3), np.full(3, np.inf)) == (0.0, 1.0)

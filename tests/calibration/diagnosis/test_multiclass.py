@@ -9,7 +9,8 @@ from scipy.special import erfc, softmax
 from scipy.stats import binom, chi2
 
 from many_classes import blocks, diagnose, prepared, simulate
-from unperplexed.calibration.diagnosis import class_rows, class_words
+from unperplexed import Tally, assess
+from unperplexed.calibration.diagnosis import class_rows, class_words, multiclass
 from unperplexed.calibration.diagnosis.class_fit import Fitter
 from unperplexed.calibration.diagnosis.class_maps import ClassMap, information, slopes
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
@@ -527,3 +528,62 @@ def test_odd_forecasts(seed):
     assert found.gain >= 0
     assert np.isnan(found.p_value) or 0 <= found.p_value <= 1
     assert "nan" not in found.verdict
+
+
+def test_rows_are_the_same_whether_kept_or_read_again(rng, monkeypatch):
+    p, y = simulate(rng, 120, 3)
+    kept = [*prepared(p, y)]
+    monkeypatch.setattr(class_rows, "KEPT_VALUES", 0)
+    for one, other in zip(kept, prepared(p, y), strict=True):
+        np.testing.assert_array_equal(one.p, other.p)
+        np.testing.assert_array_equal(one.truth, other.truth)
+
+
+def test_no_rows_of_clusters_have_no_sums(rng):
+    """Of chunks that hold some of the surprising rows, others may hold none of the first of them."""
+    p, y = simulate(rng, 30, 3)
+    (chunk,) = prepared(p, y, cluster=np.arange(30) // 3)
+    nothing = ClassStatistics.of(chunk.only(np.arange(0)))
+    assert all(np.all(value == 0) for value in each_field(nothing).values())
+
+
+def test_more_classes_than_it_takes_are_said(rng, monkeypatch):
+    monkeypatch.setattr(multiclass, "MOST_CLASSES", 2)
+    found = diagnose(*simulate(rng, 30, 3))
+    assert not found.made
+    assert "it takes at most 2 classes" in found.verdict
+
+
+def of_sums(p, y, **settings):
+    return assess(Tally.of(y, p, labels=[*range(p.shape[1])], **settings), resamples=0).diagnosis
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(3, 3.0), 3000)
+    return p, (p.cumsum(1) < rng.random((3000, 1))).sum(1).clip(max=2)
+
+
+@pytest.mark.parametrize("few", [2, 3])
+def test_sums_tell_surprising_outcomes_with_the_probability_of_each(calibrated, few):
+    """Outcomes of one probability are one entry of a tally, and rows of their own."""
+    p, y = (each.copy() for each in calibrated)
+    p[:few], y[:few] = [3e-6, 0.5, 0.5 - 3e-6], 0
+    found = of_sums(p, y)
+    assert found.errors == ("rows",)
+    assert found.verdict.startswith(
+        f"{few} surprising outcomes (assigned probability {', '.join(['3e-06'] * few)}) carry"
+    )
+
+
+def test_errors_too_large_for_sums_have_no_price(calibrated):
+    """A temperature of 8, and outcomes that come in runs: the sums of scores say little of where errors end."""
+    p, y = calibrated
+    sharp = p[:800] ** 8 / (p[:800] ** 8).sum(axis=1, keepdims=True)
+    found = of_sums(sharp, y[:800])
+    assert "the errors are too large to be told apart or priced from counts" in found.verdict
+    assert found.findings[-1].remedy == "Diagnose the rows, or the files that hold them."
+    assert found.gain == 0
+    few = np.tile([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], (150, 1))
+    assert of_sums(few, np.arange(300) // 7 % 3).errors == ("shape",)

@@ -342,6 +342,14 @@ X = [0.3, 1.1, 2.5, 0.7, 4.0, 3.3]
         (MultivariateCoupledGaussian, {"data": [[1, 2], [2, 4], [3, 6]]}, "lie in a plane of fewer dimensions"),
         (MultivariateCoupledGaussian, {"data": [[1, 2], [2, 5]], "floc": [1]}, "floc: has 1 dimensions, the data 2"),
         (MultivariateCoupledGaussian, {"data": X}, r"data: expected an array of shape \(n, d\)"),
+        (CoupledGaussian, {"data": X, "fscale": [1, 2]}, r"fscale: expected one number, got an array of shape \(2,\)"),
+        (CoupledGaussian, {"data": X, "fscale": 1e-80}, "fscale: 1e-80 is too small or too large to square twice"),
+        (CoupledExponential, {"data": [0, 1e295], "floc": 0}, r"up to 1e\+295 beyond the location; give it in other"),
+        (
+            CoupledGaussian,
+            {"data": [2, 2, 2], "floc": 2, "fcoupling": 0.5},
+            "at couplings from 0 on, the likelihood of these data is infinite",
+        ),
     ],
 )
 def test_bad_input(family, arguments, message):

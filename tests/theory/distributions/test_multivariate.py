@@ -235,3 +235,14 @@ def test_bad_arguments():
         ours.conditional([0, 1], 1.0)
     with pytest.raises(InputError, match="size: expected a whole number of at least 0"):
         ours.rvs(-1)
+    with pytest.raises(InputError, match="values: so far out that squared distances overflow"):
+        MultivariateCoupledGaussian(LOC, SHAPE, 0.3).conditional(0, 1e200)
+
+
+def test_a_box_of_the_normal_in_two_dimensions_and_a_shape_of_one():
+    """Independent normals: the probability of a box is a product. One dimension takes its squared scale as a number."""
+    normal = MultivariateCoupledGaussian([0, 0], np.eye(2))
+    sides = np.diff(stats.norm.cdf([[-1, 0.5], [0, 2]]))
+    assert normal.cdf([0.5, 2], [-1, 0]) == pytest.approx(sides.prod(), abs=1e-6)
+    one = MultivariateCoupledGaussian([1.0], 4.0, 0.2)
+    assert one.pdf([2.0]) == pytest.approx(CoupledGaussian(1, 2, 0.2).pdf(2.0), rel=1e-12)

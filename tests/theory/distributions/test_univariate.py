@@ -399,6 +399,8 @@ def test_bad_arguments():
         CoupledGaussian().generalized_average_density(np.inf)
     with pytest.raises(InputError, match="x: holds <U3, not numbers"):
         CoupledGaussian().pdf("one")
+    with pytest.raises(InputError, match=r"r: expected one number, got an array of shape \(2,\)"):
+        CoupledGaussian().generalized_average_density([0, 1])
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -18,7 +18,11 @@ def certain_level(sums: ClassSums) -> int:
     return min(max(math.ceil(-math.log2(CERTAIN / float(sums["rows"][0]))), FIRST_LEVEL), LEVELS)
 
 
-def surprising_levels(sums: ClassSums, most: int = 3) -> list[tuple[int, int]]:
+MOST_SURPRISING = 3
+"""Rows at most that are named as surprising."""
+
+
+def surprising_levels(sums: ClassSums, most: int = MOST_SURPRISING) -> list[tuple[int, int]]:
     """Return levels below the certain ones with how many wrong rows there are from there on, at most a few.
 
     Each of these rows predicted its outcome, and those no more probable, with less than 1 / n.

@@ -16,7 +16,7 @@ from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
 from . import class_words as say
-from .class_counts import statistics_of_sums, surprising_levels
+from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
 from .class_fit import Fitter
 from .class_rest import rest
@@ -151,7 +151,7 @@ def diagnose_class_sums(
         )
         if not opened.p_value < alpha:
             return in_words(labels, findings, about)
-        surprising = _surprising_level(sums, np.sort(observed[0]), opened, clustered, alpha)
+        surprising = _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha)
         if surprising:
             return in_words(labels, (*findings, surprising), about)
         search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
@@ -189,6 +189,14 @@ def _far_off(
         label=labels[classes[0]] if classes else None,
         remedy="Diagnose the rows, or the files that hold them.",
     )
+
+
+def _least(observed: tuple[Floats, Floats], s: ClassStatistics) -> Floats:
+    """The least probabilities of observed classes, one a row; rows of unequal weight and one probability are one."""
+    p, weight = observed
+    few = np.argsort(p, kind="stable")[:MOST_SURPRISING]
+    alike = abs(s.squared_weight - s.weight) <= 1e-9 * s.weight  # then weights are numbers of rows
+    return np.repeat(p[few], np.clip(weight[few], 1, MOST_SURPRISING).astype(np.int64)) if alike else p[few]
 
 
 def _surprising_level(

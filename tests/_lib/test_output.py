@@ -1,0 +1,88 @@
+"""Outputs are refused before any work, written by any thread, and their progress is shown on a terminal."""
+
+import io
+import os
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unperplexed import InputError
+from unperplexed._lib import json_files
+from unperplexed._lib.arrays import as_array, by_column
+from unperplexed._lib.formatting import three_digits
+from unperplexed._lib.output import check_output
+from unperplexed._lib.output_files import write_whole
+from unperplexed._lib.progress import in_turn, steps
+
+
+def test_places_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    monkeypatch.setattr(os, "access", lambda place, _: place != tmp_path)
+    with pytest.raises(InputError, match=r"a\.json: no permission to write in "):
+        check_output(path)
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda place, _: place != path)
+    with pytest.raises(InputError, match=r"a\.json: no permission to write it"):
+        check_output(path)
+    assert path.read_text() == "old"
+
+
+def test_a_thread_writes_files_whole(tmp_path):
+    """Signals come to the main thread alone, so that others do not hold them off."""
+    path = tmp_path / "a.txt"
+
+    def write():
+        write_whole(path, b"new")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    assert path.read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_file_that_is_too_large_to_be_one_of_ours_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    path.write_text("[1, 2, 3]")
+    assert json_files.made_of_file(path, "map", list) == [1, 2, 3]
+    monkeypatch.setattr(json_files, "LARGEST_FILE", 8)
+    with pytest.raises(InputError, match=r"a\.json: not a map: the file is too large"):
+        json_files.made_of_file(path, "map", list)
+
+
+def test_streams_ahead_may_be_of_any_kind():
+    """Lists have nothing to close, as generators have."""
+    assert [*in_turn([lambda: [1, 2], lambda: iter([3]), lambda: (k for k in (4, 5))], 2, 2)] == [1, 2, 3, 4, 5]
+
+
+def test_steps_are_shown_on_a_terminal_alone(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream in (io.StringIO(), Terminal()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with steps(3, "folds") as done:
+            for _ in range(3):
+                done(1)
+        assert stream.getvalue().strip() == ""  # it takes less than a second
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.366, "36.6%"), (0.0355, "3.55%"), (0.99993, "99.9930%"), (0.9996, "99.960%"), (1.0, "100.0%"), (0.0, "0%")],
+)
+def test_shares_close_to_1_have_digits_of_what_they_lack(value, text):
+    assert three_digits(value) == text
+
+
+def test_missing_numbers_and_columns_of_frames():
+    assert as_array(pd.Series([0.5, pd.NA], dtype="Float64")) == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert as_array(pd.Series([1, 2], dtype="Int8")).dtype == np.int8
+    frame = pd.DataFrame({"town": ["a", "b"], "day": [1, 2]})
+    assert {name: column.tolist() for name, column in by_column(frame).items()} == {"town": ["a", "b"], "day": [1, 2]}
+    rows = [1, 2]
+    assert by_column(rows) is rows
