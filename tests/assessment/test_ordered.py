@@ -149,6 +149,17 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
     assert "Where outcomes fall in their forecasts" in (tmp_path / "r.html").read_text("utf-8")
 
 
+def test_the_command_is_the_function(data, tmp_path, capsys):
+    y, p = (each[:60] for each in data)
+    path = tmp_path / "f.csv"
+    pl.DataFrame({"y": y, **{str(k): p[:, k] for k in range(4)}}).write_csv(path)
+    assert main(["ordered", str(path), "--truth", "y", "--prob", "0", "1", "2", "3", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own = assess_ordered(y, p, labels=range(4))
+    assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
+    assert found["location"]["value"] == pytest.approx(own.location.value)
+
+
 def test_what_is_refused(tmp_path, capsys):
     with pytest.raises(InputError, match="at least three, here 2"):
         assess_ordered([0, 1], [0.2, 0.7])

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from helpers import softmax_forecasts
-from unperplexed import InputError, compare, decompose, skill
+from unperplexed import InputError, Tally, compare, decompose, skill
 from unperplexed.cli.parser import main
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.ratios import uncertain_ratio
@@ -226,3 +226,37 @@ def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, cap
 def test_what_files_refuse(file, capsys, arguments, message):
     assert run(file[0], "--truth", "y", "--prob", "p", *arguments) == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_what_skill_cannot_read_is_refused_with_the_option(tmp_path, capsys):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p,q,base\n" + "1,0.75,0.6,0.5\n0,0.25,0.4,0.5\n" * 5)
+    Tally.of([0, 1], [0.2, 0.7]).save(tmp_path / "f.tally")
+    columns = [path, "--truth", "y"]
+    for words, message in (
+        (
+            [*columns, "--pair", "p=y", "--on", "y"],
+            "--pair: several binary forecasts a row are read from one forecaster",
+        ),
+        ([path, "--pair", "p=y", "p=base"], "--pair: name each probability column once."),
+        (
+            [*columns, "--baseline", "base"],
+            "--baseline base: name the probability columns of the forecaster with --prob",
+        ),
+        ([*columns, "--prob", "p", "--baseline", "base,q"], "--baseline base,q: 2 columns, where --prob names 1"),
+    ):
+        assert run(*words) == 2
+        assert message in capsys.readouterr().err
+    for words, message in (
+        ([tmp_path / "f.tally"], "a baseline is compared row by row, and the rows of"),
+        ([*columns, "--prob", "p", "--engine", "dask"], "--engine dask: --baseline is by the engine local; leave one"),
+    ):
+        assert main(["assess", *map(str, words), "--baseline", "base-rate", "--resamples", "0"]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_the_picture_of_skill_is_its_chart(tmp_path):
+    path, picture = tmp_path / "f.csv", tmp_path / "s.svg"
+    path.write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5)
+    assert run(path, "--truth", "y", "--prob", "p", "--plot", picture, "-q") == 0
+    assert "Skill" in picture.read_text("utf-8")
