@@ -140,6 +140,22 @@ def test_rows_of_several_classes_that_a_tally_only_counted_are_not_listed(three)
     )
 
 
+def test_surprising_rows_of_several_files_are_shown_with_their_file(binary):
+    y, p = binary
+    one, other = (Tally.of(y, each, parts=["surprises"], source=name) for each, name in ((p, "a.csv"), (p**2, "b.csv")))
+    assert " b.csv " not in shown(assess(other, resamples=0))  # nothing to tell apart
+    page = shown(assess(one + other, resamples=0))
+    assert page.index("The most surprising forecasts") < page.index(" a.csv ")
+    assert " b.csv " in page
+
+
+def test_a_constant_forecast_shows_a_bias_of_some_size_but_no_slope():
+    page = shown(assess(np.arange(N) % 2, np.full(N, 0.5), resamples=0))
+    [table] = re.findall("Smallest errors that 120 rows with these predictions show with 80% power.{90}", page)
+    assert "Bias" in table
+    assert "slope" not in table
+
+
 def test_tables_that_a_tally_has_not_are_refused_with_what_has_them(binary, three):
     found = assess(*binary, resamples=0)
     floors = found.frame("floors")
