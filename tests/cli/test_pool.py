@@ -228,6 +228,17 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("rows", "message"),
+    [(N, "no rows of positive weight that are valid for every forecaster"), (0, "a: no rows to pool")],
+)
+def test_no_rows_have_no_pool(files, capsys, rows, message):
+    files.head(rows).with_columns(p_a=pl.lit(None)).write_csv("none.csv")
+    assert main(["pool", "none.csv", *QUICK, *COLUMNS, "--drop-invalid", "-o", "pool.json"]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("pool.json").exists()
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("both.csv",), "how are rows matched?"),
