@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, compare, compare_sequentially
+from unperplexed.comparison.describe import comparison_document
+from unperplexed.comparison.describe_tables import contributions_table, differences_table
 from unperplexed.comparison.difference_charts import differences_chart, sequential_chart
+from unperplexed.report.chart import Chart
+from unperplexed.report.result import Naming
 
 N = 60
 
@@ -55,13 +59,19 @@ def test_many_pairs_are_counted_and_their_p_values_adjusted(data):
     y, p = data
     found = compare(p, y, resamples=0)
     assert "... and 4 further pairs" in str(found)
-    assert "Holm, over all pairs" in found.to_html()
+    assert "adjusted p-value" in [column.heading for column in differences_table(found, headline=True).columns]
 
 
 def test_equal_and_untested_differences_are_called_so(data):
     y, p = data
-    assert "equal in every row" in shown(compare({"a": p["a"], "b": p["a"]}, y, resamples=0))
-    assert "not tested" in shown(compare({"a": [0.3], "b": [0.6]}, [1], labels=[0, 1], resamples=0))
+    for forecasts, outcomes, words in (
+        ({"a": p["a"], "b": p["a"]}, y, "equal in every row"),
+        ({"a": [0.3], "b": [0.6]}, [1], "not tested"),
+    ):
+        found = compare(forecasts, outcomes, labels=[0, 1], resamples=0)
+        *_, conclusions = differences_table(found, headline=True).columns
+        assert set(conclusions.values) == {words}
+        assert "adjusted p-value" not in [column.heading for column in differences_table(found, headline=True).columns]
 
 
 def test_rows_that_outweigh_a_difference_next_to_nothing_have_no_share_in_figures():
@@ -69,17 +79,20 @@ def test_rows_that_outweigh_a_difference_next_to_nothing_have_no_share_in_figure
     a = np.where(np.arange(40) < 20, 0.3, 0.6)
     b = np.where(np.arange(40) < 20, 0.6, 0.3)
     b[0] += 1e-6
-    page = shown(compare({"a": a, "b": b}, y, resamples=0))
-    assert "1000%" in page
+    [pair] = compare({"a": a, "b": b}, y, resamples=0).pairs
+    shares = [value for column in contributions_table(pair).columns for value in column.values if "1000%" in value]
+    assert shares
+    assert set(shares) <= {"> 1000%", "< −1000%"}
 
 
 def test_infinite_differences_have_no_forest(data):
     y, p = data
     zero = np.where(np.arange(N) == np.flatnonzero(y)[0], 0.0, p["b"])
     found = compare({"a": p["a"], "zero": zero}, y, floor=0, resamples=0)
-    page = found.to_html()
-    assert "Paired differences in log loss" not in page
-    assert "Paired differences in Brier score" in page
+    blocks = comparison_document(found, Naming(), brief=False).first.blocks
+    assert [block.label.split(".")[0] for block in blocks if isinstance(block, Chart)] == [
+        "Paired differences in Brier score"
+    ]
     with pytest.raises(InputError, match="score: no difference by log loss is finite; choose another score"):
         differences_chart(found, "log_loss")
 
