@@ -103,3 +103,11 @@ def test_a_constant_forecast_has_no_calibration_to_measure_after_its_remedy():
     after = assess(y, np.full(200, 0.4), resamples=0).remedy.after
     assert np.isnan([after.calibration_slope, after.ece]).all()
     assert after.log_loss == pytest.approx(0.693, abs=0.002)
+
+
+def test_one_outcome_has_no_slope_after_a_remedy():
+    _, p = binary(200)
+    found = Recalibrator("identity").fit(np.ones(200, int), p, labels=[0, 1]).cross_fitted
+    after = after_remedy(found, 0.01, "floor", two=True)
+    assert np.isnan(after.calibration_slope)
+    assert after.log_loss == pytest.approx(-np.log(p).mean())

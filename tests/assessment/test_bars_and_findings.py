@@ -80,6 +80,21 @@ def test_classes_and_projections_of_nelsons_axes(rng):
     assert not [line for line in plain.lines if line.get_marker() == "D"]
 
 
+def test_without_a_ratio_of_the_averages_there_are_no_projections(rng):
+    y = rng.integers(2, size=200)
+    p = np.where(y == 1, 0.9, 0.1)
+    p[0] = 1 - y[0]  # certain and wrong: a geometric mean of 0
+    ax = assess(y, p, floor=0, resamples=0).plot(Figure().subplots(), axes="nelson", kind="averages")
+    assert not [line for line in ax.lines if line.get_marker() == "D"]
+
+
+def test_the_top_label_view_has_no_means_to_draw(rng):
+    ax = assess(*softmax_forecasts(rng, 200, 3), view="top-label", resamples=0).plot(
+        Figure().subplots(), kind="averages"
+    )
+    assert not [line for line in ax.lines if str(line.get_label()).startswith("slope")]
+
+
 @pytest.fixture
 def groups(rng):
     z = rng.normal(size=3000)

@@ -581,3 +581,8 @@ def test_small_groups_are_shrunk_by_what_their_rows_vary():
     between = logs.mean(axis=1).var(ddof=1) - within / 5
     assert result.shrinkage.within == pytest.approx(np.sqrt(within), rel=1e-6)
     assert result.shrinkage.between == pytest.approx(np.sqrt(between), rel=1e-6)
+
+
+def test_groups_are_counted_by_one_thread():
+    with pytest.raises(InputError, match="n_jobs: groups are counted by one thread; leave it out"):
+        assess_by([0, 1], [0.2, 0.7], by=["a", "b"], n_jobs=2)

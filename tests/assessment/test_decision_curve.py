@@ -172,3 +172,14 @@ def test_bad_input_is_refused():
         decision_curve([0, 1], {"all": [0.2, 0.6], "b": [0.2, 0.6]})
     with pytest.raises(InputError, match="above 1"):
         decision_curve([0, 1], [0.2, 6])
+
+
+def test_bands_of_many_models_are_left_out_of_the_picture(small):
+    """More than three on one another cannot be told apart; each line keeps its name."""
+    y, p = small
+    curve = decision_curve(y, {name: p**power for name, power in zip("abcde", (1, 1.2, 1.4, 0.8, 0.6), strict=True)})
+    ax = curve.plot(Figure().subplots())
+    assert len(ax.collections) == 3
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert {"d", "e"} <= set(labels)
+    assert "a, 95% CI" in labels

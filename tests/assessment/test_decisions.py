@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ from scipy.stats import binomtest
 
 from unperplexed import InputError, Recalibrator, Tally, decide, decision_curve
 from unperplexed.assessment import Costs
+from unperplexed.assessment.counted_rows import rows_one_by_one
 from unperplexed.assessment.decisions import best_threshold
+from unperplexed.assessment.recalibrated import _fitted
+from unperplexed.forecasts.gathered import gathered
 
 
 def calibrated(rng, n):
@@ -238,3 +242,58 @@ def test_recalibrated_probabilities_of_other_rows_are_refused(rng):
         decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=p[1:])
     with pytest.raises(InputError, match="recalibrated: NaN"):
         decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=np.r_[np.nan, p[1:]])
+
+
+def test_rows_left_out_of_the_forecasts_need_no_recalibrated_probability(rng):
+    y, p = calibrated(rng, 50)
+    outcome, gaps, options = y.astype(float), p.copy(), {"cost_false_positive": 1, "cost_false_negative": 3}
+    outcome[4], gaps[7] = np.nan, np.nan
+    kept = np.setdiff1d(np.arange(50), [4, 7])
+    found = decide(outcome, gaps, recalibrated=np.sqrt(gaps), drop_invalid=True, **options)
+    assert found.recalibrated == decide(y[kept], p[kept], recalibrated=np.sqrt(p[kept]), **options).recalibrated
+    assert "left out" in found.to_html()
+    gaps[9] = np.nan
+    with pytest.raises(InputError, match=r"no valid probability in 1 row \(9; counted from 0\), where y_prob has one"):
+        decide(outcome, np.where(np.arange(50) == 7, np.nan, p), recalibrated=gaps, drop_invalid=True, **options)
+
+
+def test_weighted_decisions_are_sums_of_weights(rng):
+    y, p = calibrated(rng, 80)
+    w = rng.uniform(0.5, 2, 80)
+    found = decide(y, p, cost_false_positive=1, cost_false_negative=1, sample_weight=w, recalibrated=None).confusion
+    acted = p >= 0.5
+    for name, rows in (("true_positives", acted & (y == 1)), ("false_negatives", ~acted & (y == 1))):
+        assert getattr(found, name) == pytest.approx(w[rows].sum())
+
+
+def test_the_bound_of_a_tally_in_cells_holds_the_rows_and_is_said(rng):
+    y, p = calibrated(rng, 500)
+    tally, options = Tally.of(y, p, exact_limit=16, fraction_bits=3), {"recalibrated": None}
+    costs = {"cost_false_positive": 1, "cost_false_negative": 4}
+    exact, found = (decide(*each, **costs, **options) for each in ((y, p), (tally,)))
+    assert 0 < abs(found.cost.value - exact.cost.value) <= found.bound
+    assert found.warnings[0].startswith("the tally counted probabilities in cells, and that of the threshold has")
+    assert exact.bound == 0
+    curve, rows = decision_curve(tally), decision_curve(y, p)
+    off = np.abs(curve.models["model"].net_benefit - rows.models["model"].net_benefit)
+    assert (off <= curve.bounds + 1e-12).all()
+    assert "use the rows for more digits" in curve.warnings[0]
+
+
+def test_a_tally_of_an_earlier_version_cannot_decide(rng):
+    """It did not keep the positive class apart."""
+    y, p = calibrated(rng, 50)
+    earlier = replace(Tally.of(y, p), binary=None)
+    with pytest.raises(InputError, match="does not keep the positive class apart, as those of earlier versions; count"):
+        decide(earlier, cost_false_positive=1, cost_false_negative=1)
+    with pytest.raises(InputError, match="does not keep the positive class apart, as those of earlier versions; count"):
+        Recalibrator().fit(earlier)
+
+
+def test_many_different_probabilities_are_recalibrated_in_the_cells_of_a_tally(rng, monkeypatch):
+    y, p = calibrated(rng, 300)
+    rows = rows_one_by_one(gathered("decide", {"model": np.sqrt(p)}, y, {}), "model")
+    monkeypatch.setattr("unperplexed.assessment.recalibrated.EXACT_LIMIT", 10)
+    tally = Tally.of(y, np.sqrt(p), exact_limit=10)
+    expected = Recalibrator(folds=5).fit(tally).transform(np.sqrt(p))
+    np.testing.assert_allclose(_fitted(rows, np.ones(300, dtype=bool), 0, rows.p), expected, rtol=1e-9)

@@ -247,3 +247,13 @@ def test_in_clusters_the_interval_of_the_calibration_error_covers_the_true_one(s
         naive += low <= error <= high
     assert covered >= 54
     assert naive <= covered - 10
+
+
+def test_one_prediction_that_outweighs_all_others_leaves_no_error_of_the_slope(rng):
+    p = rng.uniform(0.05, 0.95, 200)
+    y = rng.random(200) < p
+    p[:4], y[:4] = 0.4, [False, False, False, True]
+    found = familiar_metrics(Tally.of(y, p, sample_weight=np.where(np.arange(200) < 4, 1e18, 1.0)))
+    assert np.isnan(found.calibration_slope.standard_error)
+    assert np.isnan(found.calibration_slope.interval).all()
+    assert expit(found.calibration_intercept.value + logit(0.4)) == pytest.approx(0.25)

@@ -5,6 +5,9 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import Recalibrator, Tallies, assess, assess_by
+from unperplexed.assessment.group_remedies import remedy_blocks
+from unperplexed.assessment.remedy import Commands
+from unperplexed.report.document import Code, Prose
 
 
 def rows(groups, n, overconfident=()):
@@ -67,3 +70,18 @@ def test_rows_of_more_classes_and_clusters_have_remedies_and_tallies_none():
     clustered = assess_by(Y, P, by={"site": GROUP}, groups=clusters, resamples=0)
     alone = assess(Y[some], P[some], groups=clusters[some], resamples=0)
     assert clustered.remedies[2,].remedy.gain == alone.remedy.gain
+
+
+def test_groups_that_depend_on_all_rows_have_no_command_for_others():
+    """Thirds of other rows have other ends, and without a file to apply a map to there is none for one group."""
+    keys = [group.key for group in FOUND.groups]
+    commands = Commands("unperplexed recalibrate p.csv")
+    blocks = [*remedy_blocks(FOUND.remedies, ["p:thirds"], keys, commands, Y.size)]
+    assert not [block for block in blocks if isinstance(block, Code)]
+    assert "Fit a map to the rows of one group: recalibrate --where CONDITION." in [
+        block.text for block in blocks if isinstance(block, Prose)
+    ]
+    [code] = [
+        each.text for each in remedy_blocks(FOUND.remedies, ["site"], keys, commands, Y.size) if isinstance(each, Code)
+    ]
+    assert code == "unperplexed recalibrate p.csv --by site -o map.json"

@@ -8,8 +8,10 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_ordered
+from unperplexed.assessment.describe_ordered import ordered_document
 from unperplexed.assessment.ordered import _moments, _pit
 from unperplexed.cli.parser import main
+from unperplexed.report.result import Naming
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence
 
@@ -147,6 +149,49 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
     assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
     assert [each["excess"] for each in found["thresholds"]] == pytest.approx(own.frame()["excess"].to_list())
     assert "Where outcomes fall in their forecasts" in (tmp_path / "r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("observed", "verdict"),
+    [
+        ([20, 80, 80, 20], "Forecasts are too wide: outcomes lie in their middle too often."),
+        ([80, 20, 20, 80], "Forecasts are too narrow: outcomes lie in their tails too often."),
+        (
+            [10, 20, 30, 140],
+            "Outcomes are higher than predicted; outcomes lie in the tails of the forecasts too often.",
+        ),
+        ([80, 60, 40, 20], "Outcomes are lower than predicted."),
+        # Neither mean nor spread of the PIT is off, for errors at the ends and in the middle cancel.
+        ([210, 370, 130, 290], "3 of 3 thresholds are miscalibrated."),
+        ([50, 50, 50, 50], "No evidence of miscalibration (n = 200)."),
+    ],
+)
+def test_frequencies_that_differ_from_a_quarter_each_are_named(observed, verdict):
+    y = np.repeat(np.arange(4), observed)
+    found = assess_ordered(y, np.full((y.size, 4), 0.25), labels=range(4))
+    assert found.verdict.startswith(f"{verdict} Mean of the PIT")
+    low, high = np.arange(4) / 4, np.arange(1, 5) / 4
+    assert found.location.value == pytest.approx(np.average((low + high) / 2, weights=observed))
+
+
+def test_thresholds_that_are_never_or_always_exceeded_have_no_diagram(data):
+    p = data[1]
+    found = assess_ordered(np.full(N, 1), p, labels=range(4), sample_weight=np.arange(N) + 0.1)
+    assert [each.frequency for each in found.thresholds] == [1, 0, 0]
+    ids = [section.id for section in ordered_document(found, Naming()).sections]
+    assert "pit" in ids
+    assert "curves" not in ids
+
+
+def test_the_command_is_the_function(data, tmp_path, capsys):
+    y, p = (each[:60] for each in data)
+    path = tmp_path / "f.csv"
+    pl.DataFrame({"y": y, **{str(k): p[:, k] for k in range(4)}}).write_csv(path)
+    assert main(["ordered", str(path), "--truth", "y", "--prob", "0", "1", "2", "3", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own = assess_ordered(y, p, labels=range(4))
+    assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
+    assert found["location"]["value"] == pytest.approx(own.location.value)
 
 
 def test_what_is_refused(tmp_path, capsys):

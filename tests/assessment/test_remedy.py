@@ -2,6 +2,7 @@ import copy
 import json
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.stats import entropy
 
 from unperplexed import Recalibrator, Tally, assess
 from unperplexed.assessment.remedy import remaining_lines
+from unperplexed.recalibration.gain import Baseline, Gain
 
 
 def forecasts(n, slope=1.0, bias=0.0, seed=0, spread=2.0):
@@ -222,3 +224,26 @@ def test_a_slope_beside_a_tail_term_does_not_reverse_forecasts():
     text = " ".join(str(found).split())
     assert f"The mean predicted probability of 'True' is {100 * found.bias.mean_reported:.1f}%" in text
     assert f"The observed frequency is {100 * found.bias.frequency:.1f}%" in text
+
+
+@pytest.mark.parametrize(
+    ("base", "interval", "words"),
+    [
+        (0.70, (0.1, 0.3), "Better predictors may reduce the rest."),
+        (0.55, (0.01, 0.1), "than these forecasts, but worse than the recalibrated ones."),
+        (0.45, (-0.1, -0.02), "even than the recalibrated forecasts: the predictors show no skill."),
+        (0.49, (-0.04, 0.02), "not significantly different from the recalibrated ones: there is no evidence of skill."),
+    ],
+)
+def test_what_is_left_depends_on_a_constant_forecast(base, interval, words):
+    gain = Gain(0.6, 0.5, 0.1, (0.05, 0.15), 1000)
+    [line] = remaining_lines(gain, Baseline(base, interval, 0, 0.001))
+    assert line.endswith(words)
+    assert [*remaining_lines(replace(gain, interval=(-0.1, 0.3)), Baseline(base, interval, 0, 0.001))] == []
+
+
+def test_clusters_of_a_tally_have_no_remedy_without_their_rows():
+    y, p = forecasts(600, slope=3)
+    found = assess(Tally.of(y, p, groups=np.arange(600) // 2, parts=["shards"]), resamples=0)
+    assert found.diagnosis.miscalibrated
+    assert found.remedy is None

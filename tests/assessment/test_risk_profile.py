@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from unperplexed import InputError, assess, decisiveness, geometric_accuracy, risk_profile, robustness
 from unperplexed.assessment import floor_sensitivity
@@ -147,3 +148,16 @@ def test_one_row_that_carries_the_error_is_said_however_small_its_weight():
     found = profile_of_points(p, w, w * w, np.array([-2 / 3]), 0.0)
     assert found.few_rows.all()
     assert found.degrees_of_freedom < 3
+
+
+def test_means_are_marked_where_the_orders_reach_them_and_named_where_they_differ(rng):
+    p = rng.uniform(0.1, 1, 60)
+    y = np.ones(60, dtype=int)
+    for orders, shown, marks, names in (
+        ([-1.0, 0.0, 1.0], p, 3, ["robustness", "geometric accuracy", "decisiveness"]),
+        ([0.0, 0.5], p, 1, ["geometric accuracy"]),
+        ([-1.0, 1.0], np.full(60, 0.8), 3, []),  # equal probabilities: all names would lie on one another
+    ):
+        ax = risk_profile(y, shown, orders=orders).plot(Figure().subplots())
+        assert [line.get_marker() for line in ax.lines].count("None") == len(ax.lines) - marks
+        assert [each.get_text() for each in ax.texts] == names

@@ -77,3 +77,12 @@ def test_rules_asked_for_by_name_stand_in_the_text(folder, capsys, command, by):
     text = capsys.readouterr().out.lower()
     for word in ("penalized", "power", "surprisal"):
         assert text.count(word) >= (2 if by and command != "assess" else 1)
+
+
+def test_groups_without_valid_rows_are_left_out(folder, capsys):
+    frame = pl.read_csv(folder / "all.csv")
+    lost = pl.when(pl.col("lead") == "48 h").then(None).otherwise("p")
+    frame.with_columns(p=lost).write_csv(folder / "lost.csv")
+    found = run(capsys, "scores", folder / "lost.csv", "--by", "lead", "--drop-invalid")
+    assert [each["key"]["lead"] for each in found["groups"]] == ["24 h", "120 h"]
+    assert found["n_rows"] == 60

@@ -66,6 +66,25 @@ def test_tallies_are_periods_named_by_their_files(tmp_path, capsys):
     assert "most probably in day9" in capsys.readouterr().out
 
 
+def test_tallies_do_not_go_with_rows_or_the_options_of_rows(rain, tmp_path, capsys):
+    for day, name in enumerate("ab"):
+        Tally.of([0, 1, 1], [0.1 * day + 0.1, 0.8, 0.7]).tagged(name=name).save(tmp_path / f"{day}.tally")
+    tallies = [str(tmp_path / f"{day}.tally") for day in range(2)]
+    for words, message in (
+        ([tallies[0], str(rain)], "tallies and rows cannot be mixed; count the rows into tallies, one a period"),
+        ([*tallies, "--time", "date"], "--time, --every and --by are for rows; tallies are one a period"),
+        (tallies, "1: its data are 'b', and in the periods before 'a'"),
+    ):
+        assert main(["monitor", *words]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["monitor", *tallies, "--mixed", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["periods"] == ["0", "1"]
+    for path in tallies:
+        Tally.load(path).tagged(period="2026-03-01").save(path)
+    assert main(["monitor", *tallies, "--mixed"]) == 2
+    assert "1.tally: another tally has the same period, 2026-03-01. Merge them, or rename" in capsys.readouterr().err
+
+
 def test_weeks_are_known_by_their_days_however_these_are_written(tmp_path, capsys):
     rng, files, history = np.random.default_rng(3), [], tmp_path / "h.json"
     for week in ("2026-W10", "2026-W11", "2026-W12"):

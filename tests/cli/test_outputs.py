@@ -15,7 +15,8 @@ import pytest
 
 from unperplexed._lib import output_files
 from unperplexed._lib.output_files import whole_files, write_whole
-from unperplexed.cli import commands
+from unperplexed.cli import commands, signals
+from unperplexed.cli import main as unperplexed_main
 from unperplexed.cli.outputs import write_outputs
 from unperplexed.cli.parser import main
 
@@ -334,6 +335,42 @@ def test_a_signal_of_which_a_module_makes_an_error_of_its_own(forecasts, module,
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (128 + getattr(signal, name), "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_error_after_a_signal_is_that_signal_and_others_are_raised(monkeypatch, number):
+    def failed(_):
+        raise ImportError
+
+    monkeypatch.setattr("unperplexed.cli.parser.main", failed)
+    with pytest.raises(ImportError):
+        unperplexed_main([])
+
+    def interrupted(_):
+        signals.came.append(number)
+        raise ImportError
+
+    monkeypatch.setattr("unperplexed.cli.parser.main", interrupted)
+    assert unperplexed_main([]) == 128 + number
+
+
+def test_without_streams_files_are_written_and_errors_are_exit_codes(tmp_path, forecasts, monkeypatch):
+    """As where the program is called from one without a console."""
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left")
+
+    with monkeypatch.context() as without:
+        without.setattr(sys, "stdout", None)
+        without.setattr(sys, "stderr", None)
+        assert main(["scores", str(forecasts), "--json", str(tmp_path / "x.json")]) == 0
+        assert main(["scores", str(tmp_path / "none.csv")]) == 2
+        without.setattr(os, "fsync", full)
+        assert main(["scores", str(forecasts), "--json", str(tmp_path / "y.json")]) == 2
+        assert sys.stderr.name == os.devnull
+        sys.stderr.close()
+    assert (tmp_path / "x.json").read_text().startswith("{")
+    assert not (tmp_path / "y.json").exists()
 
 
 def test_names_move_no_cursor(tmp_path, capsys):

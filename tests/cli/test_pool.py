@@ -2,6 +2,8 @@
 
 import inspect
 import json
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -41,6 +43,18 @@ QUICK = (*WITHIN, *LOGARITHMIC)  # its fit takes a tenth of the time of the defa
 
 def fitted(*arguments):
     assert main(["pool", *arguments, *COLUMNS, "-o", "pool.json", "-q"]) == 0
+    return Pool.load("pool.json")
+
+
+@cache
+def _logarithmic():
+    fitted("both.csv", *QUICK)
+    return Path("pool.json").read_bytes()
+
+
+def fitted_before():
+    """The pool of QUICK, which is fitted once for the tests of what does not depend on the fit."""
+    Path("pool.json").write_bytes(_logarithmic())
     return Pool.load("pool.json")
 
 
@@ -113,7 +127,7 @@ def test_the_held_out_figures_are_those_of_compare(files, capsys):
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 def test_a_pool_is_applied_and_other_columns_are_kept(files, form, capsys):
-    made = fitted("both.csv", *QUICK)
+    made = fitted_before()
     source = {"csv": "both.csv", "parquet": "new.parquet", "jsonl": "new.jsonl"}[form]
     if form == "parquet":
         files.write_parquet(source)
@@ -128,7 +142,7 @@ def test_a_pool_is_applied_and_other_columns_are_kept(files, form, capsys):
 
 
 def test_files_in_the_same_order_are_read_side_by_side(files, monkeypatch):
-    made = fitted("both.csv", *QUICK)
+    made = fitted_before()
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 64)
     files.select("day", p="p_b").write_parquet("b.parquet")  # other batches than those of the text file
     arguments = ["a=a.csv", "b=b.parquet", "--in-order", "--prob", "p", "--column", "joint"]
@@ -140,7 +154,7 @@ def test_files_in_the_same_order_are_read_side_by_side(files, monkeypatch):
 
 
 def test_the_form_of_the_probabilities_is_kept(files):
-    made = fitted("both.csv", *QUICK)
+    made = fitted_before()
     expected = made.transform({"a": files["p_a"], "b": files["p_b"]})
     files.with_columns(pl.col("p_a", "p_b") * 100).write_csv("percent.csv")
     files.with_columns(pl.Series(name, logit(files[name])) for name in ("p_a", "p_b")).write_csv("logits.csv")
@@ -150,7 +164,7 @@ def test_the_form_of_the_probabilities_is_kept(files):
 
 
 def test_invalid_rows_are_refused_by_number_or_left_empty(files, capsys):
-    fitted("both.csv", *QUICK)
+    fitted_before()
     files.with_columns(p_b=pl.when(pl.int_range(N) == 7).then(None).otherwise("p_b")).write_csv("gap.csv")
     apply = ["pool", "--apply", "pool.json", "gap.csv", *WITHIN, "-o", "out.csv"]
     assert main(apply) == 2
@@ -159,6 +173,39 @@ def test_invalid_rows_are_refused_by_number_or_left_empty(files, capsys):
     assert main([*apply, "--drop-invalid"]) == 0
     assert "1 row without valid probabilities left empty" in capsys.readouterr().out
     assert pl.read_csv("out.csv")["pooled"].is_null().arg_true().to_list() == [7]
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_columns_of_lists_are_fitted_and_pooled(files, form, monkeypatch):
+    """A list for each forecaster, read in several batches."""
+    made = fitted_before()
+    lists = files.select("day", *(pl.concat_list(1 - pl.col(name), name).alias(name) for name in ("p_a", "p_b")))
+    source, target = f"lists.{form}", f"out.{form}"
+    lists.write_parquet(source) if form == "parquet" else lists.write_ndjson(source)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 1000)
+    assert main(["pool", "--apply", "pool.json", source, *WITHIN, "-o", target, "-q"]) == 0
+    read = pl.read_parquet(target) if form == "parquet" else pl.read_ndjson(target)
+    assert_frame_equal(read.select("day", "p_a", "p_b"), lists)
+    expected = made.transform({"a": files["p_a"], "b": files["p_b"]})
+    np.testing.assert_allclose(np.array(read["pooled"].to_list()), np.stack([1 - expected, expected], axis=1))
+
+
+def test_rows_without_valid_probabilities_are_empty_and_no_rows_are_none(files, capsys):
+    fitted_before()
+    files.select("day", p_a=pl.lit(None), p_b="p_b").head(3).write_csv("gap.csv")
+    apply = ["pool", "--apply", "pool.json", "-o", "out.csv"]
+    assert main([*apply, "gap.csv", *WITHIN, "--drop-invalid"]) == 0
+    assert "3 rows pooled, column pooled; 3 rows without valid probabilities left empty" in capsys.readouterr().out
+    assert pl.read_csv("out.csv")["pooled"].is_null().all()
+    for name in ("a.csv", "b.parquet"):
+        none = pl.read_csv(f"{name[0]}.csv").clear()
+        none.write_csv(name) if name.endswith("csv") else none.write_parquet(name)
+    assert main([*apply, "a.csv", "b.parquet", "--in-order"]) == 0
+    said = capsys.readouterr()
+    assert "0 rows pooled" in said.out
+    assert "a: probabilities from 'p'" in said.err
+    assert "b: probabilities from 'p'" in said.err
+    assert pl.read_csv("out.csv").columns == ["day", "rain", "station", "p", "pooled"]
 
 
 def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
@@ -178,6 +225,17 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
     assert main(["pool", "--apply", "p.json", "three.csv", *rivals, "-o", "out.csv", "-q"]) == 0
     found = pl.read_csv("out.csv").select("pooled_x", "pooled_y", "pooled_z").to_numpy()
     assert found == pytest.approx(made.transform({"a": a, "b": b}), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [(N, "no rows of positive weight that are valid for every forecaster"), (0, "a: no rows to pool")],
+)
+def test_no_rows_have_no_pool(files, capsys, rows, message):
+    files.head(rows).with_columns(p_a=pl.lit(None)).write_csv("none.csv")
+    assert main(["pool", "none.csv", *QUICK, *COLUMNS, "--drop-invalid", "-o", "pool.json"]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("pool.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -209,11 +267,16 @@ def test_fits_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, mes
         (("a=short.csv", "b=b.csv", "--in-order", "--prob", "p"), "short.csv: b.csv has more rows than this file"),
         (("both.csv", "--forecast", "a=p_a", "b=nothing"), "no column 'nothing'"),
         (("both.csv", *WITHIN, "--labels", "no", "perhaps"), "the pool is of the probability of 'yes'"),
+        (("both.csv", *WITHIN, "--in-order"), "leave out --prob and --in-order"),
+        (("both.csv", "a.csv", *WITHIN), "--apply with --forecast writes the rows of one file to another; name one"),
+        (("a=[ab].csv", *WITHIN), "a: 2 files; --apply takes one FILE of each forecaster."),
+        (("lists.parquet", *WITHIN), "3 probability columns, but the pool is of 2 classes"),
     ],
 )
 def test_applications_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, message):
-    fitted("both.csv", *QUICK)
+    fitted_before()
     files.select("day", p="p_b").head(10).write_csv("short.csv")
+    pl.DataFrame({"p_a": [[0.2, 0.3, 0.5]], "p_b": [[0.1, 0.2, 0.7]]}).write_parquet("lists.parquet")
     assert main(["pool", "--apply", "pool.json", *arguments, "-o", "out.csv"]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()

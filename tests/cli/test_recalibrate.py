@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 
+from helpers import maps_of_groups
 from printed import unfolded
-from unperplexed import Recalibrator, Tally, assess
-from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after
+from unperplexed import InputError, Recalibrator, Tally, assess
+from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after, refuse_few_clusters
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.recalibration import GroupRecalibrator
@@ -391,3 +392,95 @@ def test_groups_of_more_classes_have_remedies_in_files_and_a_command_for_all(tmp
     loaded = GroupRecalibrator.load("map.json")
     assert loaded.by_ == ("the site",)
     assert not loaded.one_map
+
+
+@pytest.fixture
+def small(tmp_path, rng, monkeypatch):
+    """Few rows, their tally, and a map of them that takes no time."""
+    monkeypatch.chdir(tmp_path)
+    s = rng.normal(0, 2, 200)
+    frame = pl.DataFrame({"y": np.where(rng.random(200) < expit(s), "b", "a"), "p": expit(2 * s)})
+    frame = frame.with_columns(site=pl.Series(np.arange(200) % 4), one=pl.lit(0))
+    frame.write_csv("f.csv")
+    made = Tally.of(frame["y"], frame["p"], pos_label="b")
+    made.save("f.tally")
+    Recalibrator("temperature").fit(made).save("m.json")
+    return frame
+
+
+NAMED = ("--truth", "y", "--prob", "p", "--pos-label", "b")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["f.tally", "f.csv"], "f.tally: is a tally, the other files are not. Fit to files of one kind."),
+        (["f.tally", "--by", "site"], "f.tally: --by needs rows; name the file that the tally was counted from."),
+        (["f.tally", "--report", "r.html"], "f.tally: --report needs rows; name the file that the tally was counted"),
+        (["f.csv", *NAMED, "--by", "site", "--single"], "--single: the maps of groups are averages; leave it out"),
+        (["f.csv", *NAMED, "--by", "p:thirds"], "--by p:thirds: other files have other thirds; name a column of"),
+    ],
+)
+def test_fits_of_other_rows_than_the_option_needs_are_refused(small, tmp_path, capsys, words, message):
+    assert message in printed(capsys, "recalibrate", *words, "-o", "o.json", code=2)
+    assert not (tmp_path / "o.json").exists()
+
+
+def test_a_report_compares_raw_and_recalibrated_rows_and_gives_the_command(small, tmp_path):
+    fit = ("recalibrate", "f.csv", *NAMED, "--method", "temperature", "--groups", "site", "-o", "o.json")
+    assert run(*fit, "--report", "r.html", "-q") == 0
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert BEFORE in page
+    assert AFTER in page
+    assert ("recalibrate --apply o.json" in page) != Recalibrator.load("o.json").leave_as_it_is
+
+
+def test_a_report_is_limited_by_memory_and_needs_no_clusters(monkeypatch):
+    forecasts = Forecasts([0, 1, 1], [0.2, 0.7, 0.6])
+    made = Recalibrator("identity").fit_chunks(lambda: [forecasts])
+    refuse_few_clusters(lambda: [forecasts], None)  # three rows that do not depend on one another
+    monkeypatch.setattr("unperplexed.cli.before_after.MOST_PROBABILITIES", 5)
+    with pytest.raises(InputError, match="--report compares up to 5 probabilities. Leave it out, or name fewer files"):
+        before_and_after(lambda: [forecasts], made)
+
+
+def test_classes_are_those_of_the_columns_or_refused(small, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 60)
+    three = Recalibrator("temperature").fit(np.array(list("xyz"))[rng.integers(3, size=60)], p, labels=list("xyz"))
+    three.save("three.json")
+    pl.DataFrame({name: p[:, at] for at, name in enumerate("xyw")}).write_csv("p.csv")
+    apply = ("recalibrate", "--apply", "three.json", "p.csv", "-o", "o.csv", "--prob")
+    err = printed(capsys, *apply, "x", "y", "w", code=2)
+    assert "of the classes 'x', 'y', 'z', the columns of 'x', 'y', 'w'" in err
+    assert "or name the class of each column (--prob label=COLUMN)" in err
+    err = printed(capsys, *apply, "x", code=2)
+    assert "one probability column, but the recalibration map is of 3 classes: 'x', 'y', 'z'" in err
+    assert not (tmp_path / "o.csv").exists()
+    # A column of lists has no names of classes that could differ, so there is nothing to say of their order.
+    pl.DataFrame({"p": p.tolist()}).write_parquet("lists.parquet")
+    assert run("recalibrate", "--apply", "three.json", "lists.parquet", "--prob", "p", "-o", "o.parquet") == 0
+    assert "in the order of" not in capsys.readouterr().err
+    found = np.array(pl.read_parquet("o.parquet")["p"].to_list())
+    np.testing.assert_allclose(found, three.transform(p), rtol=1e-12)
+
+
+def test_columns_that_were_chosen_unasked_are_told_when_a_map_is_applied(small, capsys):
+    small.select("p", "site").write_csv("new.csv")
+    assert run("recalibrate", "--apply", "m.json", "new.csv", "-o", "o.csv") == 0
+    assert "probabilities from 'p'" in capsys.readouterr().err
+    assert run("recalibrate", "--apply", "m.json", "new.csv", "-o", "o.csv", "-q") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_maps_of_groups_are_applied_to_the_rows_of_each_group(tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    s, site = rng.normal(0, 2, 400), np.repeat(["coast", "hills"], 200)
+    y, p = rng.random(400) < expit(s), expit(np.where(site == "hills", 3 * s, s))
+    pl.DataFrame({"p": p, "site": site}).write_csv("f.csv")
+    made = GroupRecalibrator.from_dict(maps_of_groups(y, p, site))
+    made.save("m.json")
+    assert run("recalibrate", "--apply", "m.json", "f.csv", "--prob", "p", "-o", "o.csv") == 0
+    expected = made.transform(p, by={"site": site})
+    np.testing.assert_allclose(pl.read_csv("o.csv")["p"], expected, rtol=1e-12)
+    assert not np.allclose(expected, made.shared_.transform(p))

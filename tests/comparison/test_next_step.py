@@ -73,6 +73,34 @@ def test_calibrated_forecasters_stay_as_they_are():
     assert "the ranking stands" in step.words
 
 
+def test_a_forecaster_whose_maps_promise_nothing_stays_as_it_is():
+    """A finding of 110 rows, where leaving the forecasts as they are has most of the weight."""
+    rng = np.random.default_rng(2)
+    s = rng.normal(0, 1, 110)
+    y, p = rng.random(110) < expit(s), expit(1.2 * s)
+    found = compare({"weak": p, "half": np.full(110, 0.5)}, y, resamples=0)
+    assert found.forecasters["weak"].assessment.diagnosis.errors == ("confidence",)
+    assert Recalibrator().fit(y, p).leave_as_it_is
+    assert found.next_step.mended == {}
+
+
+def test_more_classes_than_are_diagnosed_have_none(rng, monkeypatch):
+    monkeypatch.setattr("unperplexed.calibration.diagnosis.multiclass.MOST_CLASSES", 2)
+    z = rng.normal(size=(120, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    found = compare({"sharp": softmax(3 * z, axis=1), "fair": softmax(z, axis=1)}, y, resamples=0)
+    assert found.forecasters["sharp"].assessment.verdict == "No verdict: it takes at most 2 classes."
+    assert found.next_step is None
+
+
+def test_gains_of_many_forecasters_are_counted_after_the_first_four():
+    [gain] = FOUND.next_step.mended.values()
+    words = replace(FOUND.next_step, mended={f"f{at}": gain for at in range(6)}).words
+    assert "Recalibration would reduce the log loss of f3" in words
+    assert "of f4" not in words
+    assert "2 other forecasters would gain too." in words
+
+
 def test_few_rows_a_lag_and_infinite_losses_have_none():
     some = {name: p[:90] for name, p in FORECASTS.items()}
     assert compare(some, Y[:90], resamples=0).next_step is None
@@ -181,6 +209,19 @@ def test_the_printed_commands_run(files, capsys, words):
     capsys.readouterr()
     assert main([*commands[1], "--resamples", "0"]) == 0
     assert capsys.readouterr().out.startswith("sharp beats dull")
+
+
+def test_files_of_a_forecaster_are_mended_together_without_rows_that_others_lack(files, capsys):
+    sharp = pl.read_csv("sharp.csv")
+    for at, rows in enumerate((sharp.head(100), sharp.tail(-100), sharp.with_columns(id=pl.col("id") + 1000))):
+        rows.write_csv(f"part{at}.csv")
+    words = ["sharp=part*.csv", "dull.csv", "--on", "id", "--common", "--truth", "rain", "--prob", "p"]
+    assert main(["compare", *words, "--resamples", "0", "--json", "-", "-q"]) == 0
+    found, own = json.loads(capsys.readouterr().out)["next_step"], FOUND.next_step
+    assert [*found["mended"]] == ["sharp"]
+    gain = own.mended["sharp"].gain
+    assert found["mended"]["sharp"]["gain"] == pytest.approx(gain.difference, rel=1e-9)
+    assert found["log_losses"] == pytest.approx(own.log_losses, rel=1e-9)
 
 
 def test_a_map_of_no_forecaster_or_of_other_classes_is_refused_by_name(files, capsys):

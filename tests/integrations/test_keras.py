@@ -118,6 +118,22 @@ def test_shares_of_one_column():
     assert float(BrierLoss()(y, p)) == pytest.approx(float(BrierLoss()(both[1], both[0])), rel=1e-6)
 
 
+def test_predictions_in_half_precision_are_scored_in_single():
+    p, y = np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([1, 0])
+    metric = ForecastMetric("brier_score")
+    metric.update_state(y, p.astype(np.float16))
+    assert float(metric.result()) == brier_score(y, p)
+
+
+def test_weights_of_rows_may_be_a_column(rows):
+    z, y = rows
+    w = np.arange(60, dtype=np.float32)
+    for given in (w, w[:, None]):
+        metric = ForecastMetric("log_loss", from_logits=True)
+        metric.update_state(y, z, sample_weight=given)
+        assert float(metric.result()) == pytest.approx(log_loss(y, softmax(z), sample_weight=w), rel=1e-5)
+
+
 def test_gradients_have_room_in_half_precision():
     z = np.float32([[1, 0, 0]])
     layer = keras.layers.Dense(3, use_bias=False, dtype="mixed_float16")
@@ -376,6 +392,25 @@ class TestCallback:
         callback.set_model(model)
         with pytest.raises(InputError, match="the model has several outputs"):
             callback.on_epoch_end(0)
+
+    def test_batches_that_do_not_fit_together_are_refused(self, data):
+        x, y = data
+        inputs = keras.Input((5,))
+        one, two = keras.layers.Dense(3, activation="softmax")(inputs), keras.layers.Dense(3)(inputs)
+        parts = [(x[:50], y[:50]), (x[50:], y[50:])]
+        for batches, model, message in (
+            ([], keras.Model(inputs, one), "x: no batches"),
+            (
+                [(*parts[0], np.ones(50)), parts[1]],
+                keras.Model(inputs, one),
+                "x: some batches have weights, others none",
+            ),
+            (parts, keras.Model(inputs, [one, two]), "the model has several outputs"),
+        ):
+            callback = AssessmentCallback(batches)
+            callback.set_model(model)
+            with pytest.raises(InputError, match=message):
+                callback.on_epoch_end(0)
 
     def test_predictions_for_many_places(self, rng):
         x, y = rng.normal(size=(20, 6, 5)).astype(np.float32), rng.integers(0, 3, (20, 6))

@@ -173,6 +173,14 @@ def test_loggers_take_the_picture(data, tmp_path, way):
     assert all(figure.axes for *_, figure in logger.taken)
 
 
+def test_a_logger_without_pictures_or_a_folder_has_none(data, tmp_path):
+    logger = Taking("figure")
+    logger.board = None
+    trainer, _ = fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger, epochs=1)
+    assert "val_reported_geometric_accuracy" in trainer.callback_metrics
+    assert not list(tmp_path.rglob("*.png"))
+
+
 def test_else_it_lies_in_the_folder(data, tmp_path):
     logger = CSVLogger(tmp_path)
     fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger)

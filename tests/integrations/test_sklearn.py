@@ -45,6 +45,15 @@ def flowers():
     return load_iris(return_X_y=True)
 
 
+@pytest.fixture(scope="module")
+def folds():
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], 30)
+    x = y[:, None] + rng.normal(size=(60, 2))
+    cv = RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0)
+    return x, y, cross_validate(GaussianNB(), x, y, cv=cv, return_estimator=True, return_indices=True)
+
+
 @pytest.fixture(autouse=True)
 def no_figures_left():
     yield
@@ -160,6 +169,19 @@ class TestScorers:
                 make()
         with pytest.raises(InputError, match="floor"):
             scorer("neg_log_loss", floor=2)
+
+    def test_probabilities_without_a_classifier_need_all_its_classes(self, flowers):
+        """As a library calls the metric that a scorer holds: then the outcomes alone name the classes."""
+        x, y = flowers
+        p, metric = GaussianNB().fit(x, y).predict_proba(x), scorer("neg_brier_score")._score_func
+        assert metric(y, p) == unperplexed.scores.brier_score(y, p)
+        with pytest.raises(InputError, match=r"probabilities of 3 classes, and these are \[0, 1\]; give those of the"):
+            metric(y[:100], p[:100])
+        assert metric(y[:100], p[:100], labels=[0, 1, 2]) == unperplexed.scores.brier_score(
+            y[:100], p[:100], labels=[0, 1, 2]
+        )
+        with pytest.raises(InputError, match="these are .* with pos_label 7; give those of the classifier"):
+            metric(y[:100], p[:100, 1], pos_label=7)
 
     def test_weights_are_routed(self, tumours, rng):
         x, y = tumours
@@ -323,6 +345,29 @@ class TestDisplays:
             return high - low
 
         assert 0.7 < width(many) / width(one) < 1.3
+
+    def test_groups_of_one_column_or_several_are_clusters(self, folds):
+        x, y, found = folds
+        draw = partial(AssessmentDisplay.from_cv_results, found, x, y, resamples=0, ax=Figure().subplots())
+        for groups, clusters in ((np.arange(60) // 5, 12), ({"id": np.arange(60) // 5, "k": np.arange(60) % 2}, 24)):
+            assert draw(groups=groups).assessment.diagnosis.n_clusters == clusters
+        # Rows that were left out once do not depend on one another.
+        once = {"estimator": found["estimator"][:2], "indices": {"test": found["indices"]["test"][:2]}}
+        own = AssessmentDisplay.from_cv_results(once, x, y, resamples=0, ax=Figure().subplots()).assessment
+        assert (own.n_rows, own.diagnosis.n_clusters) == (60, None)
+
+    def test_averages_on_own_axes_have_no_title_of_the_figure(self, folds):
+        x, y, found = folds
+        figure = Figure()
+        AssessmentDisplay.from_cv_results(found, x, y, resamples=0, kind="averages", name="bayes", ax=figure.subplots())
+        assert figure.get_suptitle() == ""
+
+    def test_the_first_class_can_be_the_drawn_one(self, folds):
+        x, y, found = folds
+        model, ax = found["estimator"][0], Figure().subplots()
+        drawn = AssessmentDisplay.from_estimator(model, x, y, pos_label=0, resamples=0, ax=ax).assessment
+        assert drawn.labels == (1, 0)
+        assert drawn.bias.mean_reported == pytest.approx(model.predict_proba(x)[:, 0].mean())
 
     def test_what_cannot_be_drawn_is_said(self, tumours):
         x, y = tumours

@@ -306,3 +306,18 @@ def test_orders_next_to_0_are_0():
     x, y = torch.tensor([[1.0, 2.0]]), torch.tensor([0])
     for r in (1e-40, -1e-45):
         assert losses.power_loss(x, y, r) == functional.cross_entropy(x, y)
+
+
+def test_values_are_not_looked_at_where_that_would_wait_for_a_device():
+    """A class out of range is refused where outcomes lie in this memory; elsewhere only shapes are known."""
+    x = torch.zeros(3, 4)
+    with pytest.raises(InputError):
+        losses.brier_loss(x, torch.tensor([0, 1, 4]))
+    away = losses.brier_loss(x.to("meta"), torch.tensor([0, 1, 4], device="meta"), reduction="none")
+    assert (away.shape, away.device.type) == ((3,), "meta")
+
+
+def test_an_empty_batch_sums_to_nothing():
+    none = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
+    assert float(losses.brier_loss(*none, reduction="sum")) == 0
+    assert losses.brier_loss(*none, reduction="none").shape == (0,)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from helpers import softmax_forecasts
-from unperplexed import InputError, compare, decompose, skill
+from unperplexed import InputError, Tally, compare, decompose, skill
 from unperplexed.cli.parser import main
 from unperplexed.pairing.describe_skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
@@ -263,3 +263,37 @@ def test_where_the_baseline_scores_0_there_is_nothing_to_draw():
 def test_where_the_rows_with_weight_are_left_out_there_is_nothing_to_score():
     with pytest.raises(InputError, match="no row has a weight above 0"):
         skill([0.2, np.nan], [0, 1], sample_weight=[0, 1], drop_invalid=True)
+
+
+def test_what_skill_cannot_read_is_refused_with_the_option(tmp_path, capsys):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p,q,base\n" + "1,0.75,0.6,0.5\n0,0.25,0.4,0.5\n" * 5)
+    Tally.of([0, 1], [0.2, 0.7]).save(tmp_path / "f.tally")
+    columns = [path, "--truth", "y"]
+    for words, message in (
+        (
+            [*columns, "--pair", "p=y", "--on", "y"],
+            "--pair: several binary forecasts a row are read from one forecaster",
+        ),
+        ([path, "--pair", "p=y", "p=base"], "--pair: name each probability column once."),
+        (
+            [*columns, "--baseline", "base"],
+            "--baseline base: name the probability columns of the forecaster with --prob",
+        ),
+        ([*columns, "--prob", "p", "--baseline", "base,q"], "--baseline base,q: 2 columns, where --prob names 1"),
+    ):
+        assert run(*words) == 2
+        assert message in capsys.readouterr().err
+    for words, message in (
+        ([tmp_path / "f.tally"], "a baseline is compared row by row, and the rows of"),
+        ([*columns, "--prob", "p", "--engine", "dask"], "--engine dask: --baseline is by the engine local; leave one"),
+    ):
+        assert main(["assess", *map(str, words), "--baseline", "base-rate", "--resamples", "0"]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_the_picture_of_skill_is_its_chart(tmp_path):
+    path, picture = tmp_path / "f.csv", tmp_path / "s.svg"
+    path.write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5)
+    assert run(path, "--truth", "y", "--prob", "p", "--plot", picture, "-q") == 0
+    assert "Skill" in picture.read_text("utf-8")

@@ -112,3 +112,16 @@ def test_fits_do_not_depend_on_where_they_start():
         begun, fresh = fit_binary_maps(names, counted, 15, starts), fit_binary_maps(names, counted, 15)
         for name in names:
             np.testing.assert_allclose(begun[name].probabilities(S), fresh[name].probabilities(S), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logistic", "lapse"])
+def test_a_search_that_ends_early_never_loses(name, monkeypatch):
+    """Each step climbs: however few are allowed, the penalised likelihood only grows with their number."""
+    reached = []
+    for steps in (0, 1, 2, 60):
+        monkeypatch.setattr("unperplexed.recalibration.binary_fit._MOST_STEPS", steps)
+        found = fit_binary_maps([name], COUNTED, 15)[name]
+        q = found.probabilities(S)
+        reached.append(Y @ np.log(q) + (1 - Y) @ np.log1p(-q) - np.square(found.coefficients).sum() / 2)
+    assert (np.diff(reached) >= -1e-9).all()
+    assert reached[-1] > reached[0]

@@ -196,3 +196,13 @@ def test_slopes_and_curves_of_classes_are_tried_where_rows_suffice():
         fitted = Recalibrator(folds=2).fit(truth, p, labels=range(40))
         assert set(CLASS_METHODS) - set(fitted.weights_) == untried
         assert f"Not tried with {n:,} rows of 40 classes: " in fitted.to_text().replace("\n", " ")
+
+
+def test_parts_of_weight_zero_change_nothing():
+    rows = np.arange(250)
+    whole = Forecasts(Y[:250], P[:250], sample_weight=(rows >= 50).astype(float))
+    parts = [whole[rows[50:]], whole[rows[:50]]]
+    found = Recalibrator("temperature", folds=2).fit_chunks(lambda: parts)
+    own = Recalibrator("temperature", folds=2).fit(Y[50:250], P[50:250])
+    assert found.n_rows_ == 200
+    np.testing.assert_allclose(found.transform(P), own.transform(P), rtol=1e-9)

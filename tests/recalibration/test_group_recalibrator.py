@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy.special import expit, softmax
 
+from helpers import maps_of_groups
 from unperplexed import InputError, Recalibrator
 from unperplexed.cli.parser import main
 from unperplexed.recalibration import GroupRecalibrator
@@ -98,6 +99,74 @@ def test_spoiled_maps_are_refused(fitted, spoil, message):
     spoil(data)
     with pytest.raises(InputError, match=message):
         GroupRecalibrator.from_dict(data)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    y, p, site = sample(np.random.default_rng(6), 300)
+    return maps_of_groups(y, p, site)
+
+
+def changed(data, **changes):
+    return {**json.loads(json.dumps(data)), **changes}
+
+
+def test_a_saved_map_is_one_temperature_after_another(plain):
+    made = GroupRecalibrator.from_dict(plain)
+    shared, own = (Recalibrator.from_dict(each["map"]) for each in (plain, plain["groups"][0]))
+    grid = np.linspace(0.01, 0.99, 21)
+    by = ["coast"] * 20 + ["moon"]
+    expected = np.append(own.transform(shared.transform(grid))[:20], shared.transform(grid)[20])
+    for p, column in ((grid, slice(None)), (np.stack([1 - grid, grid], axis=1), (slice(None), 1))):
+        np.testing.assert_allclose(made.transform(p, by=by)[column], expected, rtol=1e-12)
+        np.testing.assert_allclose(made.transform(p, by={"site": by})[column], expected, rtol=1e-12)
+    assert made.transform(grid[:0], by=[]).size == 0
+    for wrong in ({"station": by}, {"site": by, "year": by}):
+        with pytest.raises(InputError, match="by: expected the columns site, got "):
+            made.transform(grid, by=wrong)
+
+
+def test_the_text_says_which_groups_have_maps_and_what_these_change(plain):
+    text = str(GroupRecalibrator.from_dict(plain))
+    assert text.startswith("Recalibrate with a map for each group by site.")
+    [coast] = [line for line in text.splitlines() if "coast" in line]
+    temperature = Recalibrator.from_dict(plain["groups"][0]["map"]).parameters_["temperature"]
+    assert f"temperature {temperature:.3g}" in coast
+    few = changed(plain)
+    few["groups"][0]["map"] = None
+    [coast] = [line for line in str(GroupRecalibrator.from_dict(few)).splitlines() if "coast" in line]
+    assert "temperature" not in coast
+    for each in few["groups"]:
+        each["map"] = None
+    few["gain"]["interval"] = [-0.05, 0.15]
+    text = " ".join(str(GroupRecalibrator.from_dict(few)).split())
+    assert text.startswith("Use one map for all site. Maps of their own are not shown to reduce the log loss")
+    assert "own weight" not in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "unperplexed recalibration map"}, 'no "format": "unperplexed recalibration maps of groups"'),
+        ({"version": 2}, "the maps of groups have version 2; this version of unperplexed reads version 1. Fit them"),
+        ({"extra": 1}, "missing or unknown keys: extra"),
+    ],
+)
+def test_other_files_are_no_maps_of_groups(plain, changes, message):
+    with pytest.raises(InputError, match=message):
+        GroupRecalibrator.from_dict(changed(plain, **changes))
+    with pytest.raises(InputError, match="these are maps of groups, which need each row's group: apply them with"):
+        Recalibrator.from_dict(plain)
+
+
+def test_before_a_fit_there_is_nothing_to_apply_or_to_tell():
+    none = GroupRecalibrator()
+    with pytest.raises(InputError, match="the recalibrator is not fitted; call fit first, or load one"):
+        none.transform([0.2], by=["a"])
+    assert str(none) == repr(none) == "GroupRecalibrator()"
+    assert "It is not fitted." in none.to_html()
+    with pytest.raises(InputError, match="no rows of positive weight to fit to"):
+        none.fit_chunks(lambda: [])
 
 
 @pytest.mark.slow

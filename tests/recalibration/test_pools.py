@@ -347,3 +347,12 @@ def test_text_says_what_was_gained(rng):
     same = str(pool({"a": a, "copy": a}, y, method="logarithmic"))
     assert same.startswith("No evidence that the pool is better than its best forecaster, 'a'.")
     assert "Use 'a' alone." in same
+
+
+def test_a_pool_of_chosen_weights_has_nothing_held_out():
+    found = pool({"a": [0.2, 0.7], "b": [0.3, 0.6]}, weights=[3, 1])
+    text = str(found)
+    assert text.startswith("Linear pool of 2 forecasters.\nIts parameters were chosen, not fitted.")
+    assert "0.750" in text
+    assert "log loss" not in text
+    assert "Its parameters were chosen, not fitted." in found.to_html()

@@ -277,3 +277,9 @@ def test_text_names_the_map_and_the_gain():
     assert [each.name for each in FITTED.table] == list(FITTED.weights_)
     assert sum(FITTED.weights_.values()) == pytest.approx(1)
     assert str(Recalibrator().fit(*forecasts(1000, seed=2))).startswith("Leave the forecasts as they are")
+
+
+def test_a_map_that_is_not_shown_to_gain_says_so():
+    found = Recalibrator("temperature").fit(*forecasts(300, seed=2))
+    assert not found.gain_.significant
+    assert str(found).startswith("There is no evidence that recalibration reduces the log loss")

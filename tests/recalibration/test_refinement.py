@@ -96,3 +96,13 @@ def test_bad_input_is_refused(rng):
     assert refinement_loss([0, 1, 1], logit([0.2, 0.6, 0.4]), from_logits=True) == pytest.approx(
         refinement_loss([0, 1, 1], [0.2, 0.6, 0.4])
     )
+
+
+def test_a_floor_is_what_zeros_count_as(rng):
+    y, p = classes(rng, n=60)
+    p[0, y[0]] = 0
+    p /= p.sum(axis=1, keepdims=True)
+    raised = np.where(p > 0, p, 1e-3)
+    expected = refinement_loss(y, raised / raised.sum(axis=1, keepdims=True))
+    assert refinement_loss(y, p, floor=1e-3) == pytest.approx(expected, rel=1e-9)
+    assert refinement_loss(y, p) > expected + 0.01  # the automatic floor is lower

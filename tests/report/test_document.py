@@ -177,3 +177,34 @@ def test_an_axis_places_its_ends():
 )  # fmt: skip
 def test_numbers_have_three_digits_and_a_minus_sign(shown, expected):
     assert shown == expected
+
+
+def test_what_is_not_finite_is_not_drawn():
+    x, gone = np.linspace(0, 1, 3), np.full(3, np.nan)
+    lines = (Line(x, x, "observed", "Observed", gone, gone, "Observed frequency"), Line(x[:1], x[:1], label="A place"))
+    drawn = plot(
+        chart(lines=lines, points=(Points(np.array([0.2, np.nan]), np.array([0.4, 0.6]), texts=("in", "out")),))
+    )
+    assert 'class="bd' not in drawn  # the band
+    assert "A place" in drawn
+    marks = plot(chart(lines=(), points=(Points(np.array([0.2, np.nan]), np.array([0.4, 0.6]), texts=("in", "out")),)))
+    assert "in&quot;" in marks
+    assert "out&quot;" not in marks
+
+
+def test_text_leaves_charts_out_and_needs_no_headings():
+    brief = Document(
+        "t", "", "headline", "", summary=[chart(), Table("", [Column("", ["a", "b"]), Column("", ["1", "2"])])]
+    )
+    assert plain_text(brief).splitlines()[-2:] == ["a  1", "b  2"]
+    assert "what is seen" not in plain_text(brief)
+
+
+def test_metrics_of_several_forecasters_have_a_row_for_each():
+    metrics = [
+        Metric("log loss", "", readings=[Reading("one", "0.5", ""), Reading("two", "0.7", "")]),
+        Metric("AUC", "", readings=[Reading("one", "0.8", "")]),
+    ]
+    shown = plain_text(Document("t", "", "headline", "", metrics=metrics))
+    assert re.search(r"^one +0\.5 +0\.8$", shown, re.MULTILINE)
+    assert re.search(r"^two +0\.7$", shown, re.MULTILINE)

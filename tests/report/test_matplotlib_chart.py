@@ -10,6 +10,9 @@ from matplotlib.figure import Figure
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess
 from unperplexed.assessment.describe_charts import Event, reliability_chart
+from unperplexed.report.chart import Chart, Line, Points, percent_axis
+from unperplexed.report.matplotlib_chart import draw_reliability
+from unperplexed.report.matplotlib_draw import draw_alone
 from unperplexed.report.matplotlib_marks import IDENTITY
 
 
@@ -154,3 +157,14 @@ def test_a_diagram_of_rare_events_widens_for_a_further_one():
     [identity] = (line for line in ax.lines if line.get_gid() == IDENTITY)
     assert list(identity.get_xdata()) == list(identity.get_ydata()) == [0, 1]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "20%", "40%", "60%", "80%", "100%"]
+
+
+def test_a_chart_without_histogram_or_limits_has_neither():
+    x = np.linspace(0, 1, 9)
+    plain = Chart("t", "l", percent_axis("predicted"), percent_axis("observed"), (Line(x, x**2, label="Observed"),),
+                  (Points(x, x**2),))  # fmt: skip
+    ax = draw_reliability(plain, Figure().subplots())
+    assert not ax.collections
+    assert not strips(ax.figure)
+    with pytest.raises(InputError, match="figure: expected a matplotlib Figure, got int"):
+        draw_alone(plain, 1)

@@ -1,5 +1,6 @@
 """Each group's small diagram has the marks of that group's own assessment."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -32,6 +33,17 @@ def test_each_group_has_its_own_marks(groups):
         assert below.startswith("180 rows: ")
         assert group.assessment.diagnosis.headline in below
     assert figure.get_supylabel() == "Observed frequency of 'True'"
+
+
+def test_bands_and_limits_are_drawn_where_there_are_some(rng):
+    p = rng.uniform(size=160)
+    y, by = rng.random(160) < p, np.arange(160) % 2
+    figure = assess_by(y, p, by=by, resamples=40).plot()
+    assert plt.fignum_exists(figure.number)
+    assert [len(ax.collections) for ax in figure.axes] == [2, 2]  # a band, and limits of the points
+    plt.close(figure)
+    weighted = assess_by(y, p, by=by, sample_weight=rng.uniform(1, 2, 160), resamples=0).plot(Figure())
+    assert [len(ax.collections) for ax in weighted.axes] == [0, 0]
 
 
 def test_what_is_left_out_is_stated(groups):

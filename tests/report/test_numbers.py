@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from unperplexed.report.numbers import number, same_decimals, share, signed
+from unperplexed.report.numbers import count, figure, number, points, same_decimals, share, signed
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,9 @@ def test_signs_and_shares():
     assert (signed(0.5), signed(-0.5), signed(0.0)) == ("+0.500", "−0.500", "0.000")
     assert (share(0.338), share(0.0355), share(1.0), share(0.99999)) == ("33.8%", "3.55%", "100%", "> 99.99%")
     assert same_decimals("0.02", "0.043") == "0.020 to 0.043"
+
+
+def test_what_is_not_finite_is_a_dash_or_named():
+    assert (points(math.nan), count(math.nan)) == ("–", "–")
+    assert (figure(math.nan), figure(math.inf), figure(-math.inf)) == ("-", "inf", "-inf")
+    assert (points(-0.0312), count(1234.5)) == ("−3.1", "1,234")

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, Tally
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.readers import chunks, delimited
 
 

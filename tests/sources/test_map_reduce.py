@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, Tally, tally_files, tally_files_by
-from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.map_reduce import Found, Work, as_tallies, as_tally, counted, rows_of_frame
 from unperplexed.sources.records import records_source
 

@@ -414,8 +414,8 @@ class Described:
             return
         table = class_table(a)
         if table is not None:
-            more = None if a.by_class is None else more_of_classes(a.by_class)
-            blocks: list[Block] = [table, *([more] if more is not None else []), *self._class_average()]
+            more = [] if a.by_class is None else [more_of_classes(a.by_class)]
+            blocks: list[Block] = [table, *more, *self._class_average()]
             if a.by_class is None:
                 blocks.append(
                     Prose("For each class's own curve, accuracy, precision and recall assess with view='each-class'"

@@ -247,8 +247,6 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     check_choice("kind", kind, get_args(PlotKind))
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"most: expected a whole number of groups from 1, got {most!r}.")
-    if not b.groups:
-        raise InputError("plot: the breakdown has no group with rows to draw.")
     grid = two_way(b)
     if kind == "two-way" and grid is None:
         raise InputError(

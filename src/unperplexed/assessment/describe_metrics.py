@@ -38,8 +38,7 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     log_loss = brier_score = ece = slope_after = ""
     if (after := a.advised) is not None:
         log_loss, brier_score = number(after.log_loss), number(after.brier_score)
-        if two == (a.n_classes == 2):  # of the same class
-            ece, slope_after = number(after.ece), number(after.calibration_slope)
+        ece, slope_after = number(after.ece), number(after.calibration_slope)
     yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
     name = "Brier score (both classes)" if a.n_classes == 2 else "Brier score"
     yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")

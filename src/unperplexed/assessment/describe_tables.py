@@ -162,11 +162,10 @@ def _counted_classes(a: Assessment) -> Table:
     return Table("All rows; the most miscalibrated class first.", columns, sortable=True)
 
 
-def more_of_classes(a: Assessment) -> Table | None:
-    """Return averages, slope, divergence and calibration errors of each class."""
+def more_of_classes(a: Assessment) -> Table:
+    """Return averages, slope, divergence and calibration errors of each of several classes, in the each-class view."""
     c, predicted = a.classes, a.predicted
-    if c is None or a.n_classes <= 2:
-        return None
+    assert c is not None
     columns = [
         Column("class", _labels(c.label, c.index)),
         Column("predicted geometric accuracy", each_as(c.reported_geometric_accuracy, number)),

@@ -64,8 +64,6 @@ _SURE = 3.3
 
 def evidence(a: Assessment) -> str:
     """Say how often the outcome is observed where it is assigned some probability; "" where no range has 20 rows."""
-    if a.view == "each-class" and a.n_classes > 2:
-        return ""
     for limits in _RANGES:
         found = a.observed(*limits)
         if found.total >= _FEWEST_PAIRS:

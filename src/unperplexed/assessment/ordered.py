@@ -120,7 +120,7 @@ def _thresholds(
         of_event = assess(event, q, labels=[False, True], resamples=0, confidence=confidence, **known)
         found.append((k, event, q, of_event))
     adjusted = holm(np.array([_p_value(of_event.diagnosis) for *_, of_event in found]))
-    w = rows.weights / rows.weights.sum()
+    weight = float(rows.weights.sum())
     thresholds = []
     for (k, event, q, of_event), p_value in zip(found, adjusted.tolist(), strict=True):
         excess = uncertain_mean(event - q, rows.weights, sample)
@@ -128,8 +128,8 @@ def _thresholds(
             Threshold(
                 rows.labels[k],
                 f"{rows.labels[k]}{' or above' if k < rows.n_classes - 1 else ''}",
-                float(w @ q),
-                float(w @ event),
+                float(rows.weights @ q) / weight,
+                float(rows.weights[event].sum()) / weight,  # exactly 1 where all rows exceed it
                 excess.mean,
                 _interval(excess, confidence),
                 p_value,

@@ -72,15 +72,14 @@ def plot_profiles(profiles: Mapping[str, RiskProfile], ax: Axes | None = None) -
     return ax
 
 
-def draw_profile(ax: Axes, profile: RiskProfile, label: str, band: bool = True) -> None:
+def draw_profile(ax: Axes, profile: RiskProfile, label: str) -> None:
     """Draw a profile with its named means; orders that few rows decide are dotted."""
     shown = np.where(profile.few_rows, np.nan, profile.values)
     (line,) = ax.plot(profile.orders, shown, label=label, zorder=3)
     colour = line.get_color()
     if profile.few_rows.any():
         ax.plot(profile.orders, np.where(profile.few_rows, profile.values, np.nan), ":", color=colour, zorder=3)
-    if band:
-        ax.fill_between(profile.orders, *profile.interval(), color=colour, alpha=0.2, linewidth=0, zorder=2)
+    ax.fill_between(profile.orders, *profile.interval(), color=colour, alpha=0.2, linewidth=0, zorder=2)
     for marker, _, place in named_means(profile):
         ax.plot(*place, marker=marker, color=colour, markeredgecolor="white", markersize=9, zorder=4)
 

@@ -20,7 +20,7 @@ from .counted_rows import FEWEST_UNITS, FOLDS, CountedRows, folds_in_turn
 
 RECALIBRATED = "recalibrated"
 
-_FORMS = ("percent", "from_logits", "from_log_probs", "renormalize", "drop_invalid")
+_FORMS = ("percent", "from_logits", "from_log_probs", "renormalize")
 """How the forecasters' probabilities are read; the recalibrated ones are probabilities."""
 
 
@@ -91,7 +91,10 @@ def same_rows(y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Re
         at = np.searchsorted(found.index, rows.index)
         same = np.append(found.index, -1)[at] == rows.index
         if not same.all():
-            raise InputError(f"recalibrated: no probability in {rows_text(rows.index[~same])}.")
+            raise InputError(
+                f"recalibrated: no valid probability in {rows_text(rows.index[~same])}, where y_prob has one. Repair"
+                " these rows, or leave them out of all arrays."
+            )
         return np.asarray(found.probabilities[RECALIBRATED][at, 1], dtype=np.float64)
 
     return read

@@ -298,7 +298,3 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
     command.set_defaults(command=name)
     command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")
     return command
-
-
-if __name__ == "__main__":
-    sys.exit(main())

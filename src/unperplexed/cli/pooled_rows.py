@@ -47,7 +47,7 @@ class PooledRows:
     def __call__(self, batch: Batch) -> Floats:
         """Pool the rows of a batch, and give them, (n, k), in the form in which they come."""
         next(iter(self._rows.values())).refuse_text(batch)
-        read = self._by_forecaster(batch.probabilities[0].rows(slice(None)))
+        read = self._by_forecaster(batch)
         checked = {name: self._rows[name].checked(each, batch.first_row) for name, each in read.items()}
         p = [checked[name] for name in self._pool.weights]
         valid = ~np.isnan(np.stack([each[:, 0] for each in p])).any(axis=0)
@@ -62,20 +62,11 @@ class PooledRows:
         self.n_columns = new.shape[1]
         return in_form(new, self.file.reading.options)
 
-    def _by_forecaster(self, rows: AnyFloats) -> dict[str, AnyFloats]:
+    def _by_forecaster(self, batch: Batch) -> dict[str, AnyFloats]:
         """Give each forecaster's columns; of a column of lists, or a matrix, there are as many as classes."""
-        if self._others:
-            first = next(iter(self._plans))
-            return {first: rows, **{name: each.take(len(rows)) for name, each in self._others.items()}}
-        names = [len(plan.prob) for plan in self._plans.values()]
-        lists = sum(names) != rows.shape[1]
-        widths = [len(self._pool.labels)] * len(names) if lists else names
-        if sum(widths) != rows.shape[1]:
-            raise InputError(
-                f"{rows.shape[1]} probabilities in a row, and {len(names)} forecasters: name one column for"
-                " each class, or one of lists for each forecaster."
-            )
-        return dict(zip(self._plans, np.split(rows, np.cumsum(widths)[:-1], axis=1), strict=True))
+        own = [columns.rows(slice(None)) for columns in batch.probabilities]
+        own += [each.take(batch.n_rows) for each in self._others.values()]
+        return dict(zip(self._plans, own, strict=True))
 
     def finish(self) -> None:
         """Refuse other files that have more rows."""
@@ -163,11 +154,9 @@ def forecaster_files(
         others = {name: each for name, each in opened.items() if name != first}
         return PooledRows(made, opened[first], {name: each.plan for name, each in opened.items()}, others, say)
     path, *_ = files.values()
-    file = forecast_file(path, next(iter(rivals.values())), reading)
+    columns, *rest = rivals.values()
+    file = forecast_file(path, columns, reading)
     with named(file.file.name):
-        plans = {
-            name: probability_columns(columns, file.source, reading.labels is not None)[0]
-            for name, columns in rivals.items()
-        }
-    every = tuple(column for plan in plans.values() for column in plan.prob)
-    return PooledRows(made, replace(file, plan=Plan((), every)), plans, {}, say)
+        beside = [probability_columns(each, file.source, reading.labels is not None)[0] for each in rest]
+    plans = dict(zip(rivals, (file.plan, *beside), strict=True))
+    return PooledRows(made, replace(file, beside=tuple(beside)), plans, {}, say)

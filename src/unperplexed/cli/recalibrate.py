@@ -192,10 +192,8 @@ def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
 _MOST_NAMED = 3
 
 
-def recalibrated_by(path: Path | None) -> Callable[[Forecasts], Forecasts] | None:
-    """Give what recalibrates forecasts by a saved map; None for none."""
-    if path is None:
-        return None
+def recalibrated_by(path: Path) -> Callable[[Forecasts], Forecasts]:
+    """Give what recalibrates forecasts by a saved map."""
     recalibrator = Recalibrator.load(path)
 
     def change(forecasts: Forecasts) -> Forecasts:

@@ -109,11 +109,8 @@ def increasing(fitted: LinearMap) -> bool:
 
 def made_increasing(fitted: LinearMap, simple: LinearMap) -> LinearMap:
     """Return the map if it is increasing, else the first one that is on the way to a simpler map that is."""
-    for part in np.linspace(0, 1, 21):
-        found = between(fitted, simple, float(part))
-        if increasing(found):
-            return found
-    return replace(simple, name=fitted.name)
+    on_the_way = (between(fitted, simple, float(part)) for part in np.linspace(0, 1, 20, endpoint=False))
+    return next(filter(increasing, on_the_way), replace(simple, name=fitted.name))
 
 
 def between(fitted: LinearMap, other: LinearMap, part: float) -> LinearMap:

@@ -34,7 +34,6 @@ from .document import (
     Reading,
     Section,
     Settings,
-    SmallCharts,
     Strip,
     Table,
     metrics_table,
@@ -251,7 +250,7 @@ def _block(block: Block, tables: Tables) -> str:
             return f"<details><summary>{_text(block.title)}</summary>{blocks}</details>"
         case Chart():
             return svg.figure(block)
-        case SmallCharts():
+        case _:
             return f'<div class="mini">{"".join(svg.small(each) for each in block.charts)}</div>'
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,13 @@ class ForecastFile:
     """Sentences that say what was chosen unasked."""
     also: tuple[str, ...] = ()
     """Other columns that a change reads."""
+    beside: tuple[Plan, ...] = ()
+    """Those of other forecasters in it, which a change reads as well."""
+
+    @property
+    def _prob(self) -> list[Sequence[str]]:
+        """Probability columns of each forecaster."""
+        return [plan.prob for plan in (self.plan, *self.beside)]
 
     def write(
         self,
@@ -69,7 +76,7 @@ class ForecastFile:
             Called with the number of rows when all are written, before the file takes its place; if it raises an error,
             there is no new file.
         """
-        both = [name for name in new if tuple(new) != self.plan.prob and name in self.source.names]
+        both = [name for name in new if [tuple(new)] != self._prob and name in self.source.names]
         if both:
             raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another {option}.")
         form, rows = TABLES[path.suffix.lower()], 0
@@ -94,12 +101,11 @@ class ForecastFile:
 
     def _batches(self, form: str) -> Iterator[tuple[Batch, Rows]]:
         """Yield the rows with their other columns, the old probabilities among them."""
-        probabilities = [self.plan.prob]
         if self.form == "jsonl":
             yield from self._objects(form)
             return
         columns = [name for name in self.source.names if name not in self.source.inside]
-        everything = Wanted(probabilities, raw=[*dict.fromkeys([*columns, *self.also])], cells=self.reading.cells)
+        everything = Wanted(self._prob, raw=[*dict.fromkeys([*columns, *self.also])], cells=self.reading.cells)
         kinds = TextKinds(columns if self.source.untyped and form not in ("csv", "tsv") else ())
         if kinds.names:
             for batch in self.source.batches(Wanted(raw=columns)):
@@ -112,7 +118,7 @@ class ForecastFile:
         """Yield JSON's objects as they are, or as a frame of the columns that any of them has."""
         from .readers.jsonl import json_rows
 
-        wanted = Wanted([self.plan.prob], raw=self.also, cells=self.reading.cells)
+        wanted = Wanted(self._prob, raw=self.also, cells=self.reading.cells)
         batches = self.source.batches(wanted)
         if form == "jsonl":
             yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
@@ -120,12 +126,14 @@ class ForecastFile:
         kinds: dict[str, set[type]] = {}
         for rows in json_rows(self.file.path, self.reading.encoding):
             _see(rows, kinds)
-        schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in self.plan.prob}
+        old = {name for columns in self._prob for name in columns}
+        schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in old}
         for batch, rows in zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True):
             others = [_json_series(name, kind, rows) for name, kind in schema.items()]
-            columns = batch.probabilities[0]
-            old = _by_name(columns.rows(slice(None)), self.plan.prob, form)
-            yield batch, pl.DataFrame([*others, *(_series(name, values) for name, values in old.items())])
+            for names, columns in zip(self._prob, batch.probabilities, strict=True):
+                found = _by_name(columns.rows(slice(None)), names, form)
+                others += [_series(name, values) for name, values in found.items()]
+            yield batch, pl.DataFrame(others)
 
     def _schema(self) -> Any:
         """Types of the columns of a Parquet file and its metadata, which are kept."""
@@ -134,9 +142,9 @@ class ForecastFile:
         import pyarrow as pa
         from pyarrow.parquet import read_schema
 
-        schema = read_schema(self.file.path)
-        fields = [field for field in schema if field.name not in self.plan.prob]
-        return pa.schema(fields, _metadata(schema.metadata or {}, self.plan.prob))
+        schema, changed = read_schema(self.file.path), {name for columns in self._prob for name in columns}
+        fields = [field for field in schema if field.name not in changed]
+        return pa.schema(fields, _metadata(schema.metadata or {}, changed))
 
 
 def forecast_file(name: str, prob: Sequence[str], reading: FileReading, also: Sequence[str] = ()) -> ForecastFile:
@@ -177,7 +185,7 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading, also: Se
         return ForecastFile(file, form, source, plan, reading, messages + chosen, tuple(also))
 
 
-def _metadata(kept: Mapping[bytes, bytes], changed: Sequence[str]) -> dict[bytes, bytes]:
+def _metadata(kept: Mapping[bytes, bytes], changed: Container[str]) -> dict[bytes, bytes]:
     """Give a Parquet file's metadata; pandas' types of the columns that change are left out."""
     metadata = dict(kept)
     if b"pandas" in metadata:
