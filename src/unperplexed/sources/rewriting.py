@@ -126,14 +126,14 @@ class ForecastFile:
         kinds: dict[str, set[type]] = {}
         for rows in json_rows(self.file.path, self.reading.encoding):
             _see(rows, kinds)
-        old = {name for columns in self._prob for name in columns}
-        schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in old}
+        prob = {name for columns in self._prob for name in columns}
+        schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in prob}
         for batch, rows in zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True):
             others = [_json_series(name, kind, rows) for name, kind in schema.items()]
+            old: dict[str, Any] = {}
             for names, columns in zip(self._prob, batch.probabilities, strict=True):
-                found = _by_name(columns.rows(slice(None)), names, form)
-                others += [_series(name, values) for name, values in found.items()]
-            yield batch, pl.DataFrame(others)
+                old |= _by_name(columns.rows(slice(None)), names, form)
+            yield batch, pl.DataFrame([*others, *(_series(name, values) for name, values in old.items())])
 
     def _schema(self) -> Any:
         """Types of the columns of a Parquet file and its metadata, which are kept."""
