@@ -158,7 +158,7 @@ def _alarm(
         diagnosis=named_error(during[1], event_labels(labels, event), shared),
         before=point_of(*some(link.start, dates.began), limits=limits),
         since=point_of(*during, limits=limits),
-        halves=_trend(*during, limits=limits),
+        halves=_trend(*some(max(dates.began, link.first), link.until + 1), limits=limits),
         over=over,
     )
 

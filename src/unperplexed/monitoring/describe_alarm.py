@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from .._lib.formatting import number_of, percent, short_name
 from ..report.numbers import between, evidence_text, number, share, signed
 from ..statistics.intervals import Interval
@@ -20,11 +22,26 @@ _DISPERSED = 1.5, 0.001
 """Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
 
 
+LATEST, _FEWER = 3, 0.7
+"""The last periods may not be complete if they have fewer rows than any others, and less than this share of the median.
+"""
+
+
 def dispersed(m: Monitored) -> bool:
     """Whether periods vary more than independent rows let them, which were taken as the units."""
     ratio, p = m.dispersion
     least, level = _DISPERSED
     return m.units == "rows" and ratio > least and p < level
+
+
+def usual_rows(m: Monitored) -> float:
+    """Give the median number of forecasts, if those of the last periods are fewer than before; 0 if not."""
+    earlier, latest = np.array(m.rows[:-LATEST]), max(m.rows[-LATEST:])
+    if earlier.size < 2 * LATEST:
+        return 0.0
+    lowest = np.lib.stride_tricks.sliding_window_view(earlier, LATEST).max(axis=1).min()
+    usual = float(np.median(m.rows))
+    return usual if latest < min(lowest, _FEWER * usual) else 0.0
 
 
 def going_on(m: Monitored) -> list[Alarm]:
@@ -213,6 +230,8 @@ def next_text(m: Monitored, a: Alarm, current: Sequence[Alarm]) -> str:
             " first period after the repair (--since)."
         )
     begin = "begin a new watch with the first period after the repair (--since)"
+    if usual_rows(m):
+        begin += ". But first make sure that the last periods are complete"
     whose = " of the group" if a.groups else ""
     if grew(a):
         return (

@@ -16,6 +16,7 @@ from ..report.numbers import count, evidence_text, number, share
 from ..report.result import Naming
 from .control import ControlPoint
 from .describe_alarm import (
+    LATEST,
     after_text,
     change_text,
     dispersed,
@@ -29,6 +30,7 @@ from .describe_alarm import (
     sentence,
     since_text,
     span,
+    usual_rows,
     when,
 )
 from .describe_over_time import (
@@ -47,10 +49,6 @@ from .monitored import Monitored
 
 _SHOWN = 3
 """Groups of which tables and charts are shown."""
-
-_LATEST, _FEWER = 3, 0.7
-"""The last periods may not be complete if they have fewer rows than any others, and less than this share of the median.
-"""
 
 
 def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
@@ -190,24 +188,14 @@ def _warnings(m: Monitored) -> Iterator[str]:
             f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
             " weather of a day, take periods as the units: --units periods."
         )
-    usual = _usual_rows(m)
+    usual = usual_rows(m)
     if usual:
         yield (
-            f"the last {_LATEST} periods have fewer forecasts than others ({count(m.rows[-1])} {at(m.periods[-1])}; the"
+            f"the last {LATEST} periods have fewer forecasts than others ({count(m.rows[-1])} {at(m.periods[-1])}; the"
             f" median is {count(usual)}). Are they complete? If outcomes come late, and sooner for events than for"
             " others, first outcomes look miscalibrated: count outcomes into the period in which they came, or leave"
             " out periods that are not complete (--where)."
         )
-
-
-def _usual_rows(m: Monitored) -> float:
-    """Give the median number of forecasts, if those of the last periods are fewer than before; 0 if not."""
-    earlier, latest = np.array(m.rows[:-_LATEST]), max(m.rows[-_LATEST:])
-    if earlier.size < 2 * _LATEST:
-        return 0.0
-    lowest = np.lib.stride_tricks.sliding_window_view(earlier, _LATEST).max(axis=1).min()
-    usual = float(np.median(m.rows))
-    return usual if latest < min(lowest, _FEWER * usual) else 0.0
 
 
 def _requirements(m: Monitored) -> list[Table]:

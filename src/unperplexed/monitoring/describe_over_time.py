@@ -57,9 +57,10 @@ def range_text(a: Began) -> str:
 
 def began_text(a: Began) -> str:
     """Say where to look for what changed."""
+    again = f", and again {at(a.further)}" if a.further else ""
     if len(a.probable) == 1:
-        return at(a.began)
-    return f"between {a.probable[0]} and {a.probable[-1]}, most probably {at(a.began)}"
+        return at(a.began) + again
+    return f"between {a.probable[0]} and {a.probable[-1]}, most probably {at(a.began)}{again}"
 
 
 def when_text(a: Began) -> str:

@@ -58,7 +58,7 @@ class Alarm(Began):
     since: ControlPoint
     """The periods before ``began``, and from it to ``until``, together."""
     halves: tuple[ControlPoint, ControlPoint] | None
-    """Both halves of the periods from ``began`` to ``until``, if their biases differ: the error grows or falls."""
+    """Both halves of the periods from the alarm to ``until``, if their biases differ: the error grows or falls."""
     over: Over | None
     """Set if the error is over; whether there is an alarm does not depend on it."""
 
