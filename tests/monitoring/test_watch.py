@@ -381,3 +381,15 @@ def test_periods_that_become_small_are_asked_about():
     assert "Are they complete?" in text(monitor({f"d{at}": day(rng, n) for at, n in enumerate(sizes)}))
     weekly = [40 if at % 7 > 4 else 200 for at in range(21)]
     assert "complete" not in text(monitor({f"d{at}": day(rng, n) for at, n in enumerate(weekly)}))
+
+
+def test_groups_that_break_alike_are_one_alarm():
+    rng, history = np.random.default_rng(39), History()
+    for at in range(24):
+        history = history.after(f"d{at}", {g: day(rng, 150, bias=0.8 * (at >= 12)) for g in "abc"})
+    found = monitor(history)
+    assert found.alarm.groups == ()
+    assert found.others == ()
+    assert "d12" in found.alarm.probable
+    assert "groups do not differ beyond chance" in text(found)
+    assert min(found.groups.values()) > math.log(60)

@@ -14,7 +14,7 @@ from .._lib.typing import Floats
 from ..forecasts.labels import Label
 from ..statistics.evidence_of_change import Beginning, beginning, log_begins, log_evidence
 from .alarms import dated, event_shares
-from .control import ControlPoint, dispersion, point_of
+from .control import NORMAL, ControlPoint, dispersion, point_of
 from .event_counts import EventCounts
 from .history import WHOLE, Events
 from .hypotheses import PERIOD_WEIGHTS, ROW_WEIGHTS, period_factors, row_factors
@@ -25,8 +25,6 @@ _TREND = 0.001
 """p-value below which the bias of two halves differs: the error grows or falls."""
 _FEWEST = 6
 """Periods that it takes to see that."""
-
-_NORMAL = 1.959963984540054
 
 
 class Series(NamedTuple):
@@ -176,7 +174,7 @@ def _trend(
         return None
     parts = [(names[:half], counts[:half]), (names[half:], counts[half:])]
     one, two = (point_of(*each, limits=True) for each in parts)
-    error = math.hypot(*(each.bias_interval.high - each.bias_interval.low for each in (one, two))) / (2 * _NORMAL)
+    error = math.hypot(*(each.bias_interval.high - each.bias_interval.low for each in (one, two))) / (2 * NORMAL)
     vary = dispersion(counts, ())[0]
     z = (two.bias - one.bias) / (error * math.sqrt(max(1.0, 0.0 if math.isnan(vary) else vary)))
     if not 2 * norm.sf(abs(z)) < _TREND:

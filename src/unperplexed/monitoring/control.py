@@ -18,7 +18,7 @@ from .hypotheses import scores
 MOST_POINTS = 40
 """Periods beyond so many are put together, so that a chart can be read."""
 
-_NORMAL = 1.959963984540054
+NORMAL = 1.959963984540054
 _NOWHERE = Interval(math.nan, math.nan)
 
 
@@ -94,7 +94,7 @@ def _estimate(found: FittedMap, name: str, identity: float, limits: bool) -> tup
     if found.separated:
         return math.nan, _NOWHERE
     value = identity + found.parameter(name)
-    half = _NORMAL * found.standard_error(name)
+    half = NORMAL * found.standard_error(name)
     return value, Interval(value - half, value + half) if limits else _NOWHERE
 
 

@@ -49,6 +49,12 @@ def going_on(m: Monitored) -> list[Alarm]:
     return [each for each in m.alarms if each.over is None]
 
 
+def alike(m: Monitored) -> list[str]:
+    """Name the groups with evidence of their own that the alarm is not about, as groups do not differ."""
+    own = m.log_limit + math.log(max(1, len(m.groups)))
+    return [] if m.named or m.alarm is None else [name for name, highest in m.groups.items() if highest >= own]
+
+
 def grew(a: Alarm) -> bool:
     """Whether the error grew from the first half of its periods to the second."""
     return a.halves is not None and _changed(a) == "grew"

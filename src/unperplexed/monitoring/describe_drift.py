@@ -21,7 +21,7 @@ from .describe_over_time import (
     groups_tables,
     groups_text,
     limit_text,
-    marked,
+    marks,
     range_text,
     when_text,
 )
@@ -176,9 +176,9 @@ def drift_charts(m: Drift) -> list[Chart]:
     """Draw evidence, and mean and spread of the log-odds over time, one chart each."""
     x = np.arange(len(m.points), dtype=np.float64)
     mean, spread = (np.array([getattr(each, name) for each in m.points]) for name in ("log_odds", "spread"))
-    marks = marked([m.alarm] if m.alarm else [])
+    marked = marks([m.alarm] if m.alarm else [])
     return [
-        evidence_chart(m, "Evidence that the predictions changed", _headline(m), marks),
-        chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None, marks),
-        chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None, marks),
+        evidence_chart(m, "Evidence that the predictions changed", _headline(m), marked),
+        chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None, marked),
+        chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None, marked),
     ]

@@ -18,6 +18,7 @@ from .control import ControlPoint
 from .describe_alarm import (
     LATEST,
     after_text,
+    alike,
     change_text,
     dispersed,
     ended_text,
@@ -41,7 +42,7 @@ from .describe_over_time import (
     evidence_chart,
     groups_tables,
     limit_text,
-    marked,
+    marks,
     range_text,
 )
 from .history import WHOLE
@@ -59,7 +60,7 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
     tables = [
         *_requirements(m),
         *[_table(m, each, brief) for each in (shown if brief or not m.named else (WHOLE, *shown))],
-        *groups_tables(m, {name: result_text(m, name) for name in m.named}),
+        *groups_tables(m, {name: result_text(m, name) for name in m.named} | dict.fromkeys(alike(m), "as all rows")),
     ]
     chart = None if brief else _evidence_chart(m)
     sections = []
@@ -136,9 +137,9 @@ def _lead(m: Monitored) -> str:
         told = [f"{sentence(m, each, since_text(each))}." for each in current[:MOST_GROUPS]]
         more = [f"{len(current) - MOST_GROUPS} more: see the groups."] if len(current) > MOST_GROUPS else []
     else:
-        told, more = [f"{sentence(m, m.alarm)}."], []
+        told, more = [f"{sentence(m, m.alarm)}."], ["The groups do not differ beyond chance."] if alike(m) else []
         if m.alarm.over is not None:
-            more = [after_text(m, m.alarm.over)]
+            more.append(after_text(m, m.alarm.over))
     failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]
     return " ".join([*told, *more, *failed])
 
@@ -253,8 +254,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
 
 
 def _evidence_chart(m: Monitored) -> Chart:
-    marks = marked(going_on(m) or m.alarms[:1])
-    return evidence_chart(m, "Evidence that calibration broke", _headline(m), marks)
+    return evidence_chart(m, "Evidence that calibration broke", _headline(m), marks(going_on(m), m.alarms))
 
 
 def control_charts(m: Monitored) -> list[Chart]:
@@ -275,7 +275,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     place = {name: float(at) for at, name in enumerate(m.periods)}
     x = np.array([(place[each.first] + place[each.last]) / 2 for each in control])
     own = [each for each in m.alarms if group in (each.groups or (WHOLE,))]
-    marks = marked([each for each in own if each.over is None] or own[:1])
+    marked = marks([each for each in own if each.over is None], own)
     charts = []
     for title, better, name, ideal, limits in (
         ("Bias", "log-odds to be added to the predictions; 0 is best", "bias", 0.0, "bias_interval"),
@@ -287,5 +287,5 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
         ends = [getattr(each, limits) for each in control] if limits else []
         low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
         whose = "" if group == WHOLE else f", group '{short_name(group, 20)}'"
-        charts.append(chart_over_time(m, f"{title}{whose}", better, x, values, ideal, low, high, marks))
+        charts.append(chart_over_time(m, f"{title}{whose}", better, x, values, ideal, low, high, marked))
     return charts

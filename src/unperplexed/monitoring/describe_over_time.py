@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
     ]
 
 
-def evidence_chart(m: Watched, title: str, headline: str, marks: Sequence[str]) -> Chart:
+def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Chart:
     """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
     tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
     limit = m.log_limit / math.log(10)
@@ -115,12 +115,12 @@ def evidence_chart(m: Watched, title: str, headline: str, marks: Sequence[str]) 
     x = np.arange(len(m.periods), dtype=np.float64)
     return Chart(
         title=title,
-        subtitle=f"After each period; dashed, the alarm at {limit_text(m)} to 1{_marked(marks)}",
+        subtitle=f"After each period; dashed, the alarm at {limit_text(m)} to 1{marked.meaning}",
         label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {headline}.",
         x=_time_axis(m),
         y=Axis(-1.0, top, ticks, "Evidence"),
         lines=[Line(x, tens, "first", "Evidence")],
-        references=(Reference(_ends(m), (limit, limit)), *_verticals(m, marks, -1.0, top)),
+        references=(Reference(_ends(m), (limit, limit)), *_verticals(m, marked, -1.0, top)),
         shape="wide",
         percent=False,
     )
@@ -135,7 +135,7 @@ def chart_over_time(
     ideal: float | None,
     low: Floats | None,
     high: Floats | None,
-    marks: Sequence[str],
+    marked: Marks,
 ) -> Chart:
     """Draw numbers of periods, with what is ideal and their limits, where there are any."""
     there = np.isfinite(values)
@@ -161,27 +161,32 @@ def chart_over_time(
         points=[Points(x, values, below, above, "first")],
         references=(
             *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
-            *_verticals(m, marks, axis.low, axis.high),
+            *_verticals(m, marked, axis.low, axis.high),
         ),
         shape="wide",
         percent=False,
     )
 
 
-def _verticals(m: Watched, marks: Sequence[str], low: float, high: float) -> tuple[Reference, ...]:
-    places = [float(m.periods.index(each)) for each in marks]
+class Marks(NamedTuple):
+    """Periods that charts mark, and what they are."""
+
+    periods: tuple[str, ...] = ()
+    meaning: str = ""
+
+
+def marks(going_on: Sequence[Began], over: Sequence[Began] = ()) -> Marks:
+    """Mark the most probable beginnings of errors that go on; else beginning and end of the first that is over."""
+    ends = [end for a in over[:1] for end in (a.began, a.until)]
+    periods = tuple(dict.fromkeys([each.began for each in going_on] or ends))
+    many = "s" * (len(periods) > 1)
+    what = f"beginning{many}" if going_on else "beginning and end" if many else "period of the error"
+    return Marks(periods, f"; vertical line{many}, most probable {what}") if periods else Marks()
+
+
+def _verticals(m: Watched, marked: Marks, low: float, high: float) -> tuple[Reference, ...]:
+    places = [float(m.periods.index(each)) for each in marked.periods]
     return tuple(Reference((each, each), (low, high)) for each in places)
-
-
-def marked(alarms: Sequence[Began]) -> list[str]:
-    """Give the periods that charts mark: the most probable beginnings of errors."""
-    return list(dict.fromkeys(each.began for each in alarms))
-
-
-def _marked(marks: Sequence[str]) -> str:
-    if not marks:
-        return ""
-    return f"; vertical line{'s' * (len(marks) > 1)}, most probable beginning{'s' * (len(marks) > 1)}"
 
 
 def _ends(m: Watched) -> tuple[float, float]:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc
 
 from .._lib.errors import InputError, check_choice
+from .._lib.typing import Floats
 from ..tally.tally import Tally
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
-from .control import control_points, dispersion
+from .control import NORMAL, control_points, dispersion, point_of
 from .history import WHOLE, Events, History
 from .limits import kept
 from .monitored import Alarm, Impossible, Monitored, OfGroup
@@ -101,7 +103,7 @@ def monitor(
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
     whole = Series.of(WHOLE, by_period, shared)
     evidence = together(whole.evidence, [each.evidence for each in groups], entered(each.events for each in groups))
-    alarms = _alarms(watched, whole._replace(evidence=evidence), groups, limit, shared)
+    alarms = _alarms(watched, whole, evidence, groups, limit, shared)
     breaks = [at for each in alarms for at in (names.index(each.began), names.index(each.until) + 1)]
     named, first = {name for each in alarms for name in each.groups}, [events[0] for events in by_period]
     return Monitored(
@@ -123,20 +125,49 @@ def monitor(
     )
 
 
-def _alarms(watched: History, whole: Series, groups: Sequence[Series], limit: float, shared: bool) -> list[Alarm]:
-    """Describe the alarms of each group that is named, or those of all rows if there is none.
+def _alarms(
+    watched: History, whole: Series, evidence: Floats, groups: Sequence[Series], limit: float, shared: bool
+) -> list[Alarm]:
+    """Describe the alarms of each group that is named, or those of all rows if there is none or groups are alike.
 
     Errors that go on come first, the strongest of them at the front, and then those that are over, the last first.
     """
-    above = np.flatnonzero(whole.evidence >= limit)
+    above = np.flatnonzero(evidence >= limit)
     if not above.size:
         return []
     first, names = int(above[0]), watched.names
     named = named_groups({each.group: each.evidence[first:] for each in groups}, limit)
+    clearest = max((float(each.evidence.max()) for each in groups), default=-math.inf)
     found: list[Alarm] = []
-    for each in [each for each in groups if each.group in named] or [whole]:
-        found += alarms_of(each, names, watched.labels, named.get(each.group, limit), first, shared)
+    if not named or whole.evidence.max() > clearest:
+        every = whole._replace(evidence=evidence)
+        found = alarms_of(every, names, watched.labels, limit, first, shared)
+    if named and not (found and all(_alike(groups, each, names) for each in found)):
+        found = [
+            alarm
+            for each in groups
+            if each.group in named
+            for alarm in alarms_of(each, names, watched.labels, named[each.group], first, shared)
+        ]
     return sorted(found, key=lambda e: (e.over is not None, -names.index(e.until) if e.over else -e.log_evidence))
+
+
+_ALIKE = 0.05
+"""p-value from which groups do not differ."""
+
+
+def _alike(groups: Sequence[Series], alarm: Alarm, names: tuple[str, ...]) -> bool:
+    """Whether bias and slope of the groups during an error do not differ beyond chance (Cochran's Q)."""
+    during = slice(names.index(alarm.began), names.index(alarm.until) + 1)
+    counts = [[events[0] for events in each.events[during] if events is not None] for each in groups]
+    points = [point_of([], each, limits=True) for each in counts if each]
+    for value, interval in (("bias", "bias_interval"), ("calibration_slope", "slope_interval")):
+        x, ends = (np.array([getattr(each, name) for each in points]) for name in (value, interval))
+        own = (2 * NORMAL / (ends[:, 1] - ends[:, 0])) ** 2
+        x, own = x[np.isfinite(own)], own[np.isfinite(own)]
+        if x.size > 1 and chdtrc(x.size - 1, own @ (x - np.average(x, weights=own)) ** 2) < _ALIKE / 2:
+            return False
+    return True
 
 
 def _over_time(series: Series, names: tuple[str, ...], shared: bool) -> OfGroup:
