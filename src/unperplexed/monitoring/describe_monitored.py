@@ -219,7 +219,9 @@ def _requirements(m: Monitored) -> list[Table]:
 
 def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[ControlPoint, ...]]:
     """Give the evidence after each period, and the control points, of a group or of all rows."""
-    return m.named[group] if group != WHOLE else (m.log_evidence.tolist(), m.control)
+    if group == WHOLE:
+        return m.log_evidence.tolist(), m.control
+    return m.named[group].log_evidence, m.named[group].control
 
 
 def _table(m: Monitored, group: str, brief: bool) -> Table:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
@@ -30,7 +31,8 @@ class Impossible(NamedTuple):
     rows: int
 
 
-class Over(NamedTuple):
+@dataclass(frozen=True)
+class Over(ByValue):
     """An error that is over: it is refuted by the periods after those in which it was seen."""
 
     period: str
@@ -41,7 +43,8 @@ class Over(NamedTuple):
     """The periods after ``until`` together, up to another alarm's beginning."""
 
 
-class OfGroup(NamedTuple):
+@dataclass(frozen=True)
+class OfGroup(ByValue):
     """A group with an alarm of its own, over time."""
 
     log_evidence: tuple[float, ...]
