@@ -1,9 +1,9 @@
 """Monitoring by simulation: false alarms over many periods, delays, dates, names and groups.
 
 Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay,
-tallies, shared, drift, late, classes, groups, dates, restarts, limits, prediction_delays, resembling, predictions,
-shaken_predictions, unequal_periods. Forecasters predict log-odds that are normal with a mean of 0 and a standard
-deviation of 1.5, unless a setting says otherwise.
+tallies, shared, drift, late, classes, groups, dates, restarts, over, limits, prediction_delays, resembling,
+predictions, shaken_predictions, unequal_periods. Forecasters predict log-odds that are normal with a mean of 0 and a
+standard deviation of 1.5, unless a setting says otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import expit, logsumexp, roots_hermite
 
 from unperplexed import Tally
-from unperplexed.monitoring import monitor
+from unperplexed.monitoring import Alarm, monitor
+from unperplexed.monitoring.breaks import Series, alarms_of
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.history import WHOLE, History, Period
 from unperplexed.monitoring.hypotheses import (
@@ -249,8 +250,9 @@ def groups(rng: np.random.Generator) -> Iterator[tuple]:
         result = monitor(History((0, 1), periods))
         if result.alarm is not None:
             late.append(int(result.alarm.period) - 29)
-            named += "g0" in result.alarm.groups
-            innocent += any(each != "g0" for each in result.alarm.groups)
+            found = {name for each in result.alarms for name in each.groups}
+            named += "g0" in found
+            innocent += bool(found - {"g0"})
     yield "delay, median", "10 groups of 100 rows, one with bias 0.5", "rows", float(np.median(late))
     yield "delay, 90%", "10 groups of 100 rows, one with bias 0.5", "rows", float(np.quantile(late, 0.9))
     yield "names the group", "10 groups of 100 rows, one with bias 0.5", "rows", named / 100
@@ -297,6 +299,48 @@ def restarts(rng: np.random.Generator) -> Iterator[tuple]:
                 break
             made, start = made + 1, start + int(first)
     yield "false alarms a run", "100 rows, 5,000 periods, begun anew after each alarm", "rows", made / 100
+
+
+def over(rng: np.random.Generator) -> Iterator[tuple]:
+    """Errors that go on from period 50 to 149, and errors of 30 periods; 100 runs."""
+    f = Forecaster()
+    for units, rows in (("rows", 100), ("periods", 1000)):
+        source = f if units == "rows" else Forecaster(shock=0.3)
+        for name in ("bias 0.2", "bias 0.5", "slope 0.67"):
+            ended, grew, made = 0, 0, 0
+            for _ in range(100):
+                alarms = _first(source, source.periods(rng, 150, rows, ERRORS[name], 50), units)
+                made += bool(alarms)
+                ended += any(each.over is not None for each in alarms)
+                grew += any(each.halves is not None for each in alarms)
+            setting = f"{rows:,} rows, {name}"
+            yield "called over while it goes on", setting, units, ended / made
+            yield "said to grow or fall while constant", setting, units, grew / made
+    for name in ("bias 0.5", "slope 0.67"):
+        late, again = [], 0
+        for _ in range(100):
+            n, o = f.periods(rng, 150, 100, ERRORS[name], 50)
+            n[80:], o[80:] = f.periods(rng, 70, 100)
+            alarms = _first(f, (n, o), "rows")
+            known = next((int(each.over.period) - 79 for each in alarms if each.over is not None), np.inf)
+            late.append(known)
+            again += len(alarms) > 1
+        setting = f"100 rows, {name} for 30 periods"
+        yield "known to be over, periods, median", setting, "rows", float(np.median(late))
+        yield "known to be over, periods, 90%", setting, "rows", float(np.quantile(late, 0.9))
+        yield "another alarm", setting, "rows", again / 100
+
+
+def _first(f: Forecaster, drawn: tuple[np.ndarray, np.ndarray], units: str) -> tuple[Alarm, ...]:
+    """Give the alarms, in order of time, if the first of them is after the error began."""
+    events = [(each,) for each in f.counts(*drawn)]
+    if units == "rows":
+        factors = f.factors(*drawn)
+        series = Series(WHOLE, events, factors, ROW_WEIGHTS, log_evidence(factors, ROW_WEIGHTS))
+    else:
+        series = Series.of(WHOLE, events, True)
+    found = alarms_of(series, tuple(map(str, range(len(events)))), (0, 1), LIMIT, 0, units == "periods")
+    return tuple(found) if found and int(found[0].period) >= 50 else ()
 
 
 def limits(rng: np.random.Generator) -> Iterator[tuple]:
@@ -433,6 +477,7 @@ PARTS = (
     groups,
     dates,
     restarts,
+    over,
     limits,
     prediction_delays,
     resembling,

@@ -69,7 +69,7 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
     assert main([*paired, "--require", "change.log_loss < 0.006"]) == 1
     capsys.readouterr()
     assert main([*paired, "--require", "change.log_loss < 0.006", "--looks", "many"]) == 0
-    assert " of 20  pass" in capsys.readouterr().out
+    assert ", limit 20  pass" in capsys.readouterr().out
     assert main([*paired, "--looks", "many", "--json", "-"]) == 1
     flat = json.loads(capsys.readouterr().out)
     assert flat["change.log_loss.log_evidence"] > np.log(20)

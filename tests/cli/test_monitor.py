@@ -32,7 +32,7 @@ def monitored(path, *more):
 def test_an_alarm_is_an_exit_code_and_names_the_day(rain, capsys, tmp_path):
     outputs = ["--plot", str(tmp_path / "c.png"), "--report", str(tmp_path / "c.html")]
     assert monitored(rain, "--every", "1d", *outputs) == 1
-    assert "Calibration broke: most probably in 2026-02-0" in capsys.readouterr().out
+    assert "Calibration broke: most probably on 2026-02-0" in capsys.readouterr().out
     assert (tmp_path / "c.png").stat().st_size > 10_000
     assert "Log loss and skill over time" in (tmp_path / "c.html").read_text()
 
@@ -132,7 +132,7 @@ def test_drift_needs_no_outcomes(predicted, capsys, tmp_path):
     outputs = ["--plot", str(tmp_path / "c.png"), "--report", str(tmp_path / "c.html")]
     assert main(["monitor", str(predicted), "--prob", "p", "--time", "date", "--every", "1d", "--drift", *outputs]) == 1
     said = capsys.readouterr().out
-    assert "The predictions changed: most probably in 2026-02-0" in said
+    assert "The predictions changed: most probably on 2026-02-0" in said
     assert "This says nothing about calibration" in said
     assert (tmp_path / "c.png").stat().st_size > 10_000
     assert "Mean and spread over time" in (tmp_path / "c.html").read_text()

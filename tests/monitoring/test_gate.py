@@ -238,7 +238,7 @@ def test_many_looks_are_in_all_outputs(worse):
     strongest = found.outcomes[0].log_evidence
     assert found.to_flat()["change.log_loss.log_evidence"] == strongest > math.log(20)
     assert json.loads(found.to_json())["outcomes"][0]["log_evidence"] == strongest
-    evidence = f"{math.exp(strongest):,.0f} of 20" if strongest < math.log(1e6) else "> 1,000,000 of 20"
+    evidence = f"{math.exp(strongest):,.0f}, limit 20" if strongest < math.log(1e6) else "> 1,000,000, limit 20"
     failure = ElementTree.fromstring(found.to_junit()).find(".//failure").get("message")
     assert f"(evidence {evidence})" in failure
     assert f"| {evidence} | FAIL |" in found.to_markdown()

@@ -48,7 +48,7 @@ def test_an_alarm_without_a_named_error_gives_both_means(rng):
     assert found.alarm.verdict in str(found)
     unnamed = replace(found, alarm=replace(found.alarm, diagnosis=None))
     words = " ".join(str(unnamed).split())
-    assert f"mean prediction {100 * found.alarm.since.predicted:.1f}%, observed frequency" in words
+    assert f"mean prediction {100 * found.alarm.since.predicted:.1f}%, observed frequency" in words.lower()
 
 
 def test_what_broke_is_named_with_the_periods_as_clusters_where_these_are_the_units(rng):

@@ -280,3 +280,116 @@ def test_half_of_a_character_in_a_history_is_refused_and_a_whole_one_is_read(tmp
     path.write_text(content.replace('"day"', r'"day \ud83c"'))
     with pytest.raises(InputError, match="half of a character"):
         History.load(path)
+
+
+def text(found):
+    return " ".join(str(found).split())
+
+
+def test_groups_that_break_in_opposite_directions_are_dated_and_diagnosed_apart():
+    rng, history = np.random.default_rng(31), History()
+    for at in range(30):
+        sides = {"a": 0.9 * (at >= 15), "b": -0.9 * (at >= 18), "c": 0}
+        history = history.after(f"d{at}", {g: day(rng, 150, bias=bias) for g, bias in sides.items()})
+    found = monitor(history)
+    of = {alarm.groups: alarm for alarm in found.alarms}
+    assert set(of) == {("a",), ("b",)}
+    assert "d15" in of["a",].probable
+    assert "d18" in of["b",].probable
+    assert of["a",].verdict == "Underpredicts 'True'"
+    assert of["b",].verdict == "Overpredicts 'True'"
+    assert "broke in 2 of 3 groups" in text(found)
+    assert "each group by itself" in text(found)
+    assert set(found.named) == {"a", "b"}
+
+
+def test_a_group_is_not_dated_to_periods_in_which_it_had_no_rows():
+    rng, history = np.random.default_rng(32), History()
+    for at in range(30):
+        some = {"a": day(rng, 200)} | ({"new": day(rng, 100, bias=1)} if at >= 20 else {})
+        history = history.after(f"d{at}", some)
+    alarm = monitor(history).alarm
+    assert alarm.groups == ("new",)
+    assert alarm.probable[0] == "d20"
+    assert "from its first period on, d20" in text(monitor(history))
+
+
+def test_an_error_that_is_over_is_told_from_one_that_goes_on():
+    rng = np.random.default_rng(33)
+    found = monitor({f"d{at}": day(rng, 300, bias=0.8 if 10 <= at < 20 else 0) for at in range(40)})
+    assert not found
+    assert (found.alarm.began, found.alarm.until) == ("d10", "d19")
+    assert found.alarm.over.period in {"d20", "d21", "d22"}
+    assert found.alarm.over.after.first == "d20"
+    assert found.alarm.over.after.bias_interval.low < 0 < found.alarm.over.after.bias_interval.high
+    assert "that error is over" in text(found)
+    assert "no evidence of miscalibration" in text(found)
+    assert "Do not recalibrate" in text(found)
+    assert "--since d20" in text(found)
+    assert monitor(days(1, bias=0.7)).alarm.over is None
+
+
+def test_an_error_that_turns_round_is_two_errors_and_advice_is_on_the_second():
+    rng = np.random.default_rng(34)
+    found = monitor({f"d{at}": day(rng, 300, bias=0.6 * (at >= 10) - 1.2 * (at >= 25)) for at in range(40)})
+    assert found.alarm.number == 2
+    assert "d25" in found.alarm.probable
+    assert found.alarm.verdict == "Overpredicts 'True'"
+    [earlier] = found.others
+    assert (earlier.verdict, earlier.until) == ("Underpredicts 'True'", "d24")
+    assert "Recalibrate the model on the forecasts since d25" in text(found)
+    assert "Over Underpredicts 'True'" in text(found)
+
+
+def test_an_error_on_one_day_is_over_the_day_after():
+    rng = np.random.default_rng(35)
+    found = monitor({f"2026-01-{at + 1:02}": day(rng, 300, bias=2.0 * (at == 10)) for at in range(20)})
+    assert found.alarm.over.period == "2026-01-12"
+    assert "most probably on 2026-01-11 only" in text(found)
+
+
+def test_an_error_that_grows_slowly_is_no_shared_shock():
+    rng = np.random.default_rng(36)
+    found = monitor({f"d{at}": day(rng, 400, bias=max(0, at - 10) / 40) for at in range(50)})
+    assert found.dispersion[1] > 0.001
+    assert "--units periods" not in text(found)
+    assert "the error grew" in text(found)
+    assert "latest forecasts" in text(found)
+    one, two = found.alarm.halves
+    assert two.bias > one.bias
+    assert monitor(days(1, bias=0.7)).alarm.halves is None
+
+
+def test_an_alarm_is_not_dated_later_than_it_came():
+    rng = np.random.default_rng(37)
+    sizes = {at: 0.7 if at == 12 else 0.3 if at < 25 else 1.5 for at in range(12, 32)}
+    found = monitor({f"{at}": day(rng, 200, bias=sizes.get(at, 0)) for at in range(32)})
+    alarm = found.alarm
+    assert int(alarm.further) >= 24 > int(alarm.period)
+    assert max(map(int, alarm.probable)) <= int(alarm.period)
+    assert f"further change, most probably in {alarm.further}" in text(found)
+
+
+def test_the_numbers_shown_are_those_in_which_the_error_shows():
+    assert "Calibration slope up to" in text(monitor(days(3, slope=0.5)))
+    assert "Mean prediction and observed frequency up to" in text(monitor(days(1, bias=0.7)))
+
+
+def test_periods_that_become_small_are_asked_about():
+    rng = np.random.default_rng(38)
+    sizes = [200] * 20 + [120, 60, 20]
+    assert "Are they complete?" in text(monitor({f"d{at}": day(rng, n) for at, n in enumerate(sizes)}))
+    weekly = [40 if at % 7 > 4 else 200 for at in range(21)]
+    assert "complete" not in text(monitor({f"d{at}": day(rng, n) for at, n in enumerate(weekly)}))
+
+
+def test_groups_that_break_alike_are_one_alarm():
+    rng, history = np.random.default_rng(39), History()
+    for at in range(24):
+        history = history.after(f"d{at}", {g: day(rng, 150, bias=0.8 * (at >= 12)) for g in "abc"})
+    found = monitor(history)
+    assert found.alarm.groups == ()
+    assert found.others == ()
+    assert "d12" in found.alarm.probable
+    assert "groups do not differ beyond chance" in text(found)
+    assert min(found.groups.values()) > math.log(60)

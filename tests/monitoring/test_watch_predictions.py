@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from unperplexed import InputError, Tally
 from unperplexed.monitoring import History, Predictions, drift, monitor
+from unperplexed.report.numbers import MISSING
 
 
 def log_odds(rng, rows=300, mean=0.0, sd=2.0):
@@ -198,3 +199,18 @@ def test_a_history_of_periods_without_rows_is_refused(tmp_path):
     path.write_text(json.dumps(history))
     with pytest.raises(InputError, match="counts cannot be right"):
         History.load(path)
+
+
+def test_a_change_is_not_dated_later_than_its_alarm():
+    rng = np.random.default_rng(13)
+    means = {at: 0.8 if at < 45 else -2.0 for at in range(30, 80)}
+    found = drift({f"{at}": Predictions.of(expit(log_odds(rng, mean=means.get(at, 0.0)))) for at in range(80)})
+    alarm = found.alarm
+    assert max(map(int, alarm.probable)) <= int(alarm.period) < 45
+    assert alarm.further == "45"
+    assert "further change, most probably in 45" in " ".join(str(found).split())
+
+
+def test_predictions_of_exactly_0_or_1_have_no_mean_to_compare():
+    periods = {f"d{at}": Predictions.of([0.0] * (50 if at >= 40 else 5 + at % 7)) for at in range(60)}
+    assert MISSING not in str(drift(periods)).partition("Over time")[0]

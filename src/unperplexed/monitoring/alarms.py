@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.typing import Floats
+from .._lib.typing import Floats, Ints
+from ..statistics.evidence_of_change import Beginning
 from ..tally.tally import Tally
 from .event_counts import EventCounts
 from .history import Events, History
@@ -23,18 +24,23 @@ from .predictions import Predictions
 class Began(ByValue):
     """An alarm: when it came, when that of which it warns most probably began, and whose it is."""
 
+    number: int
+    """Which of the alarms of its group, or of all rows, it is; 1 is the first."""
     period: str
     """The period after which the evidence reached its limit."""
     began: str
-    """The period in which it most probably began."""
+    """The period in which it most probably began, by the periods up to ``until``."""
     probable: tuple[str, ...]
     """The smallest set of periods in which it began with a posterior probability of 95%."""
+    further: str
+    """The most probable beginning where that is after the alarm, else "". Something changed further there, and
+    ``began`` and ``probable`` go by the periods up to the alarm."""
     until: str
     """The period after which the evidence was strongest."""
     log_evidence: float
     """Natural logarithm of the evidence after that period."""
     groups: tuple[str, ...]
-    """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
+    """Groups with evidence of their own that it is about, the strongest first; () for all rows."""
     event: str
     """With more than two classes, the one that it is about: a class, or "most probable class"."""
 
@@ -83,25 +89,54 @@ def together(whole: Floats, groups: Sequence[Floats], came_in: Sequence[int]) ->
     return np.asarray(np.logaddexp(whole, found) - math.log(2))
 
 
-def last_episode(evidence: Floats, limit: float) -> tuple[int, int] | None:
-    """Find the last alarm: the period of its beginning, and the one with the strongest evidence before it faded."""
+class Episode(NamedTuple):
+    """An alarm: its number, its period, and the one with the strongest evidence before it faded."""
+
+    number: int
+    first: int
+    until: int
+
+
+def last_episode(evidence: Floats, limit: float) -> Episode | None:
+    """Find the last alarm. It is another one if the evidence was below 1 in between."""
     above = np.flatnonzero(evidence >= limit)
     if not above.size:
         return None
-    faded = np.flatnonzero(evidence[: above[-1]] < 0)
-    first = int(above[above > faded[-1]][0]) if faded.size else int(above[0])
-    return first, first + int(np.argmax(evidence[first:]))
+    part = np.searchsorted(np.flatnonzero(evidence < 0), above)
+    first = int(above[part == part[-1]][0])
+    return Episode(np.unique(part).size, first, first + int(np.argmax(evidence[first:])))
 
 
-def named_groups(of_groups: Mapping[str, Floats], limit: float) -> tuple[str, ...]:
-    """Name the groups with evidence of their own, strongest first; the j-th of G needs G - j + 1 times the limit."""
+class Dated(NamedTuple):
+    """When an alarm's error began, as numbers of periods."""
+
+    began: int
+    probable: list[int]
+    further: int | None
+    """The most probable beginning by all periods, where that is after the alarm."""
+
+
+def dated(periods: Ints, first: int, until: int, beginning: Callable[[int], Beginning]) -> Dated:
+    """Date an error among some periods, by those until a last one; by those up to the alarm if it seems to be later."""
+    found, further = beginning(until), None
+    if periods[found.most_probable] > first:
+        further, found = int(periods[found.most_probable]), beginning(first)
+    return Dated(int(periods[found.most_probable]), periods[found.probable].tolist(), further)
+
+
+def named_groups(of_groups: Mapping[str, Floats], limit: float) -> dict[str, float]:
+    """Name the groups with evidence of their own, strongest first, with the limit of each.
+
+    That is G - j + 1 times the limit for the j-th of G groups.
+    """
     highest = {name: float(each.max()) for name, each in of_groups.items()}
-    found: list[str] = []
+    found: dict[str, float] = {}
     for name in sorted(highest, key=lambda name: -highest[name]):
-        if highest[name] < limit + math.log(len(highest) - len(found)):
+        own = limit + math.log(len(highest) - len(found))
+        if highest[name] < own:
             break
-        found.append(name)
-    return tuple(found)
+        found[name] = own
+    return found
 
 
 def of_groups_together(groups: Mapping[str, Events], names: Sequence[str]) -> Events | None:

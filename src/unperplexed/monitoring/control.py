@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from scipy.special import chdtrc
@@ -19,7 +18,7 @@ from .hypotheses import scores
 MOST_POINTS = 40
 """Periods beyond so many are put together, so that a chart can be read."""
 
-_NORMAL = 1.959963984540054
+NORMAL = 1.959963984540054
 
 _WIDEST = 20.0
 """Half-width of an interval in log-odds beyond which a few rows do not determine the estimate; it is left out."""
@@ -67,6 +66,16 @@ def control_points(names: Sequence[str], series: Sequence[EventCounts], *, limit
     return tuple(found)
 
 
+def point_of(names: Sequence[str], series: Sequence[EventCounts], *, limits: bool) -> ControlPoint:
+    """Estimate the same over some periods together; no rows and NaN for no periods."""
+    counts = EventCounts.together(series).merged() if series else None
+    ends = (names[0], names[-1]) if names else ("", "")
+    if counts is None or not counts.total.size:
+        nan = math.nan
+        return ControlPoint(*ends, 0, nan, nan, nan, _NOWHERE, nan, _NOWHERE, nan, nan)
+    return _point(*ends, counts, counts.frequency, limits)
+
+
 def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool) -> ControlPoint:
     counted = Counted(counts.log_odds, counts.total, counts.positive)
     bias, slope = fit(["bias"], counted), fit(["bias", "confidence"], counted)
@@ -86,25 +95,30 @@ def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool
 
 
 def _estimate(found: FittedMap, name: str, identity: float, limits: bool) -> tuple[float, Interval]:
-    half = _NORMAL * found.standard_error(name)
+    half = NORMAL * found.standard_error(name)
     if not half <= _WIDEST:
         return math.nan, _NOWHERE
     value = identity + found.parameter(name)
     return value, Interval(value - half, value + half) if limits else _NOWHERE
 
 
-def dispersion(series: Sequence[EventCounts], breaks: Sequence[int]) -> tuple[float, float]:
-    """Say how much more periods vary than independent rows let them: a ratio of variances, 1 if they are, and its p.
+def dispersion(series: Sequence[EventCounts], breaks: Iterable[int]) -> tuple[float, float]:
+    """Say how much more successive periods differ than independent rows let them: a ratio of variances, and its p.
 
-    The bias of each period is compared with that of the periods between the same breaks.
+    It is 1 for independent rows. Successive periods are compared, but for those with a break between them, so that
+    errors which grow slowly count for nothing. The sum of their squared differences in bias is taken as chi-squared
+    with the mean and the variance that it has (Satterthwaite 1946).
     """
     found = [scores(each) for each in series]
     z, v = np.array([each[0] for each, _ in found]), np.array([each[0, 0] for _, each in found])
-    squares, freedom = 0.0, 0
-    for start, end in pairwise([0, *breaks, len(series)]):
-        some = v[start:end] > 0
-        if some.sum() > 1:
-            bias, own = z[start:end][some] / v[start:end][some], v[start:end][some]
-            squares += float(own @ (bias - np.average(bias, weights=own)) ** 2)
-            freedom += int(some.sum()) - 1
-    return (squares / freedom, float(chdtrc(freedom, squares))) if freedom else (math.nan, math.nan)
+    part = np.searchsorted(sorted(breaks), np.arange(len(series)), side="right")[v > 0]
+    z, v = z[v > 0], v[v > 0]
+    same = part[1:] == part[:-1]
+    if not same.any():
+        return math.nan, math.nan
+    own = 1 / v[1:] + 1 / v[:-1]
+    squares = float((np.diff(z / v)[same] ** 2 / own[same]).sum())
+    shared = (same[1:] & same[:-1]) / (v[1:-1] ** 2 * own[1:] * own[:-1])  # squared correlations of neighbours
+    number = int(same.sum())
+    freedom = number**2 / (number + 2 * float(shared.sum()))
+    return squares / number, float(chdtrc(freedom, squares * freedom / number))

@@ -14,16 +14,19 @@ from ..report.numbers import MINUS, between, count, evidence_text, number, share
 from ..report.result import Naming
 from .describe_over_time import (
     LAST,
+    at,
     began_text,
     chart_over_time,
     evidence_chart,
     groups_tables,
     groups_text,
     limit_text,
+    marks,
     range_text,
     when_text,
 )
 from .drifted import Drift, Shift
+from .measures import PredictionSummary
 from .naming import TOP
 
 _RESEMBLING = 0.2, 0.001
@@ -36,7 +39,7 @@ def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
     """Describe whether the predictions changed."""
     named = f"{naming.name}: " if naming.name else ""
     ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
-    tables = [_table(m, brief), *groups_tables(m, "changed")]
+    tables = [_table(m, brief), *groups_tables(m, dict.fromkeys(m.alarm.groups if m.alarm else (), "changed"))]
     charts = [] if brief else drift_charts(m)
     sections = [
         *([Section("control", "Mean and spread over time", charts[1:], "Over time", 6)] if charts[1:] else []),
@@ -64,7 +67,7 @@ def _headline(m: Drift) -> str:
         return f"Too few periods to tell: {count(len(m.periods))}"
     if m.alarm is None:
         return f"No change of the predictions in {number_of(len(m.periods), 'period')}"
-    return f"The predictions changed: most probably in {m.alarm.began}{range_text(m.alarm)}"
+    return f"The predictions changed: most probably {at(m.alarm.began)}{range_text(m.alarm)}"
 
 
 def _lead(m: Drift) -> str:
@@ -72,7 +75,7 @@ def _lead(m: Drift) -> str:
         now = evidence_text(float(m.log_evidence[-1]))
         few = f"Even a clear change halfway is seen only from {m.enough_periods} periods on. " if m.too_few else ""
         return f"{few}Evidence of a change: {now} to 1; the alarm is at {limit_text(m)} to 1. {_WEAKER}."
-    what, groups = _what(m.alarm), groups_text(m.alarm)
+    what, groups = _what(m.alarm), groups_text(m, m.alarm.groups)
     return f"{groups}: {what[:1].lower()}{what[1:]}. {_WEAKER}." if groups else f"{what}. {_WEAKER}."
 
 
@@ -102,13 +105,7 @@ def _actions(m: Drift) -> Iterator[Action]:
     if a is None:
         return
     yield Action("When", when_text(a), "When")
-    where = f"{'In the group' + 's' * (len(a.groups) > 1) + ', m' if a.groups else 'M'}ean prediction"
-    then, now = (
-        f"{share(each.mean)}, mean log-odds {number(each.log_odds, 2)} and standard deviation {number(each.spread, 2)}"
-        f" ({number_of(each.rows, 'prediction')})"
-        for each in (a.before, a.since)
-    )
-    yield Action("What changed", f"{where} {then} before, {now} since, up to {a.until}.", "Change")
+    yield Action("What changed", _change(a), "Change")
     yield Action(
         "Evidence",
         f"{evidence_text(a.log_evidence)} to 1 against an unchanged distribution; the alarm is at {limit_text(m)} to 1."
@@ -124,6 +121,23 @@ def _actions(m: Drift) -> Iterator[Action]:
     )
 
 
+def _change(a: Shift) -> str:
+    where = "" if not a.groups else f"In the group{'s' * (len(a.groups) > 1)}: "
+    text = f"{where}{_summary(a.before)} before, {_summary(a.since)} since, up to {a.until}."
+    return text[0].upper() + text[1:]
+
+
+def _summary(of: PredictionSummary) -> str:
+    rows = number_of(of.rows, "prediction")
+    if math.isnan(of.log_odds):
+        return f"{rows} of exactly 0 or 1"
+    spread = number(of.spread, 2)
+    return (
+        f"mean prediction {share(of.mean)}, mean log-odds {number(of.log_odds, 2)} and standard deviation {spread}"
+        f" ({rows})"
+    )
+
+
 def _warnings(m: Drift) -> Iterator[str]:
     if all(math.isnan(each.mean) for each in m.points):
         yield (
@@ -131,10 +145,12 @@ def _warnings(m: Drift) -> Iterator[str]:
             " from one to the other is not seen."
         )
     correlation, p = m.resemblance
+    which = "the" if m.alarm is not None else "an"
     if correlation > _RESEMBLING[0] and p < _RESEMBLING[1]:
         yield (
             f"successive periods resemble each other (correlation of their means {number(correlation, 2)},"
-            f" {p_value_text(p)}), so that alarms may be false. Take longer periods, such as weeks: --every 1w."
+            f" {p_value_text(p)}), so that {which} alarm may be false. Take longer periods, such as weeks:"
+            " --every 1w."
         )
 
 
@@ -160,8 +176,9 @@ def drift_charts(m: Drift) -> list[Chart]:
     """Draw evidence, and mean and spread of the log-odds over time, one chart each."""
     x = np.arange(len(m.points), dtype=np.float64)
     mean, spread = (np.array([getattr(each, name) for each in m.points]) for name in ("log_odds", "spread"))
+    marked = marks([m.alarm] if m.alarm else [])
     return [
-        evidence_chart(m, "Evidence that the predictions changed", _headline(m)),
-        chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None),
-        chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None),
+        evidence_chart(m, "Evidence that the predictions changed", _headline(m), marked),
+        chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None, marked),
+        chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None, marked),
     ]

@@ -12,39 +12,64 @@ from ..calibration.diagnosis.words import CERTAIN, terms
 from ..report.chart import Chart
 from ..report.commands import lookup
 from ..report.document import Action, Column, Document, Section, Table
-from ..report.numbers import between, count, evidence_text, number, share
+from ..report.numbers import count, evidence_text, number, share
 from ..report.result import Naming
-from ..statistics.intervals import Interval
 from .control import ControlPoint
+from .describe_alarm import (
+    LATEST,
+    after_text,
+    alike,
+    change_text,
+    dispersed,
+    ended_text,
+    going_on,
+    grew,
+    limits_text,
+    next_text,
+    result_text,
+    rule_text,
+    sentence,
+    since_text,
+    span,
+    usual_rows,
+    when,
+)
 from .describe_over_time import (
     LAST,
-    began_text,
+    MOST_GROUPS,
+    at,
     chart_over_time,
     evidence_chart,
     groups_tables,
-    groups_text,
     limit_text,
+    marks,
     range_text,
-    when_text,
 )
+from .history import WHOLE
 from .monitored import Alarm, Monitored
 
-_DISPERSED = 1.5, 0.001
-"""Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
+_SHOWN = 3
+"""Groups of which tables and charts are shown."""
 
 
 def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
     """Describe what monitoring found."""
     named = f"{naming.name}: " if naming.name else ""
     ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
-    tables = [*_requirements(m), _table(m, brief), *groups_tables(m, "calibration broke")]
+    shown = _shown(m)
+    tables = [
+        *_requirements(m),
+        *[_table(m, each, brief) for each in (shown if brief or not m.named else (WHOLE, *shown))],
+        *groups_tables(m, {name: result_text(m, name) for name in m.named} | dict.fromkeys(alike(m), "as all rows")),
+    ]
     chart = None if brief else _evidence_chart(m)
     sections = []
     if not brief:
-        charts = control_charts(m)[1:]
+        charts = [_panels(m, each) for each in shown]
+        control, scores = ([chart for each in charts for chart in each[part]] for part in (slice(2), slice(2, None)))
         sections = [
-            *([Section("control", "Bias and slope over time", charts[:2], "Control chart", 6)] if charts else []),
-            *([Section("scores", "Log loss and skill over time", charts[2:], "", 6)] if charts else []),
+            *([Section("control", "Bias and slope over time", control, "Control chart", 6)] if control else []),
+            *([Section("scores", "Log loss and skill over time", scores, "", 6)] if scores else []),
             Section("periods", "Periods", tables, "Periods"),
         ]
     return Document(
@@ -68,15 +93,30 @@ def _top_class(m: Monitored) -> str:
     return "; mean prediction, bias and slope: of the most probable class" if len(m.labels) > 2 else ""
 
 
+def _shown(m: Monitored) -> tuple[str, ...]:
+    """Name the groups whose numbers are shown: those of the first alarms; all rows together where no group is named."""
+    names = dict.fromkeys(name for each in m.alarms for name in each.groups)
+    return tuple(names)[:_SHOWN] or (WHOLE,)
+
+
 def _headline(m: Monitored) -> str:
     if m.alarm is not None:
+        current = going_on(m)
+        if len(current) > 1:
+            n, of = len(current), len(m.groups)
+            return f"Calibration broke in {f'all {n}' if n == of else f'{n} of {of}'} groups"
         a = m.alarm
-        if a.began == m.periods[0]:
+        if a.over is not None:
+            return f"Calibration broke, and that error is over: {span(a)}"
+        if not a.before.rows and a.number == 1:
             surely = "" if len(a.probable) == 1 else ", perhaps"
-            return f"Miscalibrated{surely} from the first period on, {a.began}{range_text(a)}"
-        return f"Calibration broke: most probably in {a.began}{range_text(a)}"
+            whose = "its" if a.groups else "the"
+            return f"Miscalibrated{surely} from {whose} first period on, {a.began}{range_text(a)}"
+        if grew(a):
+            return f"Calibration broke, and the error grew: seen since {a.began}{range_text(a)}"
+        return f"Calibration broke: most probably {at(a.began)}{range_text(a)}"
     if m.impossible is not None:
-        return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
+        return f"Predictions of exactly 0 or 1 were wrong, first {at(m.impossible.period)}"
     if not m:
         failed = [each.requirement for each in m.kept if not each.passed]
         return f"Failed: {', '.join(failed)}"
@@ -92,16 +132,16 @@ def _lead(m: Monitored) -> str:
             f"No evidence of miscalibration ({now} to 1; the alarm is at {limit_text(m)} to 1). This is no proof of"
             " calibration."
         )
-    what = _what(m.alarm)
-    groups = groups_text(m.alarm)
-    failed = "".join(f" Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed)
-    return (f"{groups}: {what[:1].lower()}{what[1:]}." if groups else f"{what}.") + failed
-
-
-def _what(a: Alarm) -> str:
-    if a.verdict:
-        return a.verdict
-    return f"mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
+    current = going_on(m)
+    if len(current) > 1:
+        told = [f"{sentence(m, each, since_text(each))}." for each in current[:MOST_GROUPS]]
+        more = [f"{len(current) - MOST_GROUPS} more: see the groups."] if len(current) > MOST_GROUPS else []
+    else:
+        told, more = [f"{sentence(m, m.alarm)}."], ["The groups do not differ beyond chance."] if alike(m) else []
+        if m.alarm.over is not None:
+            more.append(after_text(m, m.alarm.over))
+    failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]
+    return " ".join([*told, *more, *failed])
 
 
 def _actions(m: Monitored) -> Iterator[Action]:
@@ -110,75 +150,52 @@ def _actions(m: Monitored) -> Iterator[Action]:
         rows = number_of(m.impossible.rows, "prediction")
         yield Action(
             "Certain and wrong",
-            f"{rows} of exactly 0 or 1 {'was' if m.impossible.rows == 1 else 'were'} wrong, first in"
-            f" {m.impossible.period}. Calibrated forecasts have none; look at these rows, and keep predictions away"
+            f"{rows} of exactly 0 or 1 {'was' if m.impossible.rows == 1 else 'were'} wrong, first"
+            f" {at(m.impossible.period)}. Calibrated forecasts have none; look at these rows, and keep predictions away"
             " from 0 and 1.",
             "Certain",
         )
     if a is None:
         return
-    yield Action("When", when_text(a), "When")
-    yield Action("What changed", _change(a), "Change")
-    yield Action("Evidence", _evidence(m, a), "Rule")
-    yield Action("What to do", _next(m, a), "Next")
+    current = going_on(m)
+    if len(current) > 1:
+        for each in current[:MOST_GROUPS]:
+            [name] = (f"'{short_name(group, 40)}'" for group in each.groups)
+            text = f"{name}: {when(m, each)} {change_text(each, whose='')}".replace(": The", ": the", 1)
+            yield Action(f"Group {name}", text, "Group")
+    else:
+        yield Action("When", when(m, a), "When")
+        yield Action("What changed", change_text(a, "in the group, " if a.groups else ""), "Change")
+    ended = [each for each in m.others if each.over is not None]
+    if ended:
+        yield Action("Errors that are over", ended_text(m, ended), "Over")
+    yield Action("Evidence", rule_text(m, a), "Rule")
+    yield Action("What to do", next_text(m, a, current), "Next")
 
 
 def _to_look_up(m: Monitored) -> Action | None:
     """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
-    broke = [] if m.alarm is None or m.alarm.diagnosis is None else terms(m.alarm.diagnosis)
+    shown = going_on(m)[:MOST_GROUPS] or m.alarms[:1]
+    broke = [term for each in shown if each.diagnosis is not None for term in terms(each.diagnosis)]
     return lookup([*broke, *[CERTAIN] * (m.impossible is not None)])
-
-
-def _change(a: Alarm) -> str:
-    where = "in the groups, " if len(a.groups) > 1 else "in the group, " if a.groups else ""
-    about = f"{where}for {_event(a)}, " if a.event else where
-    now = f"{share(a.since.predicted)} and {share(a.since.observed)} ({number_of(a.since.rows, 'forecast')})"
-    then = f"{share(a.before.predicted)} and {share(a.before.observed)} ({number_of(a.before.rows, 'forecast')})"
-    moved = f"{then} before, {now} since" if a.before.rows else now
-    text = f"{about}mean prediction and observed frequency up to {a.until}: {moved}."
-    return text[0].upper() + text[1:]
-
-
-def _event(a: Alarm) -> str:
-    return f"the {a.event}" if a.event == "most probable class" else f"class '{short_name(a.event, 40)}'"
-
-
-def _evidence(m: Monitored, a: Alarm) -> str:
-    risk = percent(m.level)
-    exact = "" if m.units == "rows" else " Periods are the independent units, which makes this approximate."
-    if _dispersed(m):
-        return (
-            f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {limit_text(m)} to 1. This"
-            " holds for independent rows, but periods vary more than such rows do, and the alarm may be false."
-        )
-    return (
-        f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {limit_text(m)} to 1. The"
-        f" probability of ever a false alarm is at most {risk}, however often you look, and an alarm stands if the"
-        f" evidence falls later.{exact}"
-    )
-
-
-def _next(m: Monitored, a: Alarm) -> str:
-    if _dispersed(m):
-        return (
-            "Repeat this with periods as the units (--units periods): rows of a period may share a shock, such as the"
-            " weather of a day."
-        )
-    change = f"Look for what changed in the model or its inputs {began_text(a)}. "
-    these = "these forecasts" if a.began == m.periods[0] else f"the forecasts since {a.began}"
-    return (
-        f"{'' if a.began == m.periods[0] else change}Recalibrate the model on {these} or fit it anew, and begin a new"
-        " watch with the first period after the repair (--since)."
-    )
 
 
 def _warnings(m: Monitored) -> Iterator[str]:
     ratio, p = m.dispersion
-    if _dispersed(m):
+    if dispersed(m):
+        alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
         yield (
-            f"periods vary more than independent rows do (the variance of their bias is {ratio:.1f} times as large,"
-            f" {p_value_text(p)}), so that alarms may be false. If the rows of a period share a shock, such as the"
+            f"successive periods differ more than independent rows do (the variance of their bias is {ratio:.1f} times"
+            f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
             " weather of a day, take periods as the units: --units periods."
+        )
+    usual = usual_rows(m)
+    if usual:
+        yield (
+            f"the last {LATEST} periods have fewer forecasts than others ({count(m.rows[-1])} {at(m.periods[-1])}; the"
+            f" median is {count(usual)}). Are they complete? If outcomes come late, and sooner for events than for"
+            " others, first outcomes look miscalibrated: count outcomes into the period in which they came, or leave"
+            " out periods that are not complete (--where)."
         )
 
 
@@ -200,21 +217,23 @@ def _requirements(m: Monitored) -> list[Table]:
     ]
 
 
-def _dispersed(m: Monitored) -> bool:
-    ratio, p = m.dispersion
-    least, level = _DISPERSED
-    return m.units == "rows" and ratio > least and p < level
+def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[ControlPoint, ...]]:
+    """Give the evidence after each period, and the control points, of a group or of all rows."""
+    if group == WHOLE:
+        return m.log_evidence.tolist(), m.control
+    return m.named[group].log_evidence, m.named[group].control
 
 
-def _table(m: Monitored, brief: bool) -> Table:
-    after = dict(zip(m.periods, m.log_evidence.tolist(), strict=True))
-    points = _some(m) if brief else m.control
-    name, shown = _names(m, points)
-    left_out = f": {len(points)} of {len(m.control)} rows" if len(points) < len(m.control) else ""
+def _table(m: Monitored, group: str, brief: bool) -> Table:
+    evidence, control = _over_time(m, group)
+    after = dict(zip(m.periods, evidence, strict=True))
+    points = _some(m, group, control) if brief else control
+    name, shown = _names(m, control, points)
+    caption = "Over time" if group == WHOLE else f"Group '{short_name(group, 40)}' over time"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
-    biases = [_limits(each.bias_interval) for each in points] if limits else ()
+    biases = [limits_text(each.bias_interval) for each in points] if limits else ()
     return Table(
-        f"Over time{left_out}",
+        f"{caption}: {len(points)} of {len(control)} rows" if len(points) < len(control) else caption,
         [
             Column(name, shown),
             Column("forecasts", [count(each.rows) for each in points]),
@@ -224,7 +243,7 @@ def _table(m: Monitored, brief: bool) -> Table:
             Column(
                 "calibration slope",
                 [number(each.calibration_slope, 2) for each in points],
-                [_limits(each.slope_interval) for each in points],
+                [limits_text(each.slope_interval) for each in points],
                 detail=True,
             ),
             Column("log loss", [number(each.log_loss) for each in points], detail=True),
@@ -235,27 +254,32 @@ def _table(m: Monitored, brief: bool) -> Table:
     )
 
 
-def _some(m: Monitored) -> Sequence[ControlPoint]:
-    """Choose rows: those around the beginning, where there is an alarm, and the last ones."""
-    points = m.control
-    if len(points) <= LAST or m.alarm is None:
-        return points[-LAST:]
-    at = m.periods.index(m.alarm.began)
-    row = next((k for k, each in enumerate(points) if m.periods.index(each.last) >= at), len(points))
-    around = range(max(0, row - LAST // 4), min(len(points), row + LAST // 4))
-    last = range(len(points) - LAST + len(around), len(points))
-    return [points[k] for k in sorted({*around, *last})]
+def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence[ControlPoint]:
+    """Choose rows: those around the beginning of an error, where there is one, and the last ones."""
+    began = [m.periods.index(each.began) for each in _own(m, group)]
+    if len(control) <= LAST or not began:
+        return control[-LAST:]
+    row = next((k for k, each in enumerate(control) if m.periods.index(each.last) >= began[0]), len(control))
+    around = range(max(0, row - LAST // 4), min(len(control), row + LAST // 4))
+    last = range(len(control) - LAST + len(around), len(control))
+    return [control[k] for k in sorted({*around, *last})]
 
 
-def _together(m: Monitored) -> int:
+def _own(m: Monitored, group: str) -> list[Alarm]:
+    """Give the alarms of a group, or of all rows together: those of errors that go on, or else all."""
+    own = [each for each in m.alarms if group in (each.groups or (WHOLE,))]
+    return [each for each in own if each.over is None] or own
+
+
+def _together(m: Monitored, control: Sequence[ControlPoint]) -> int:
     """Say how many periods are together in each row and point; 1 where that differs."""
-    numbers = {m.periods.index(each.last) - m.periods.index(each.first) + 1 for each in m.control[:-1]}
+    numbers = {m.periods.index(each.last) - m.periods.index(each.first) + 1 for each in control[:-1]}
     return numbers.pop() if len(numbers) == 1 else 1
 
 
-def _names(m: Monitored, points: Sequence[ControlPoint]) -> tuple[str, list[str]]:
+def _names(m: Monitored, control: Sequence[ControlPoint], points: Sequence[ControlPoint]) -> tuple[str, list[str]]:
     """Head the column of periods, and name them: where as many are together in each row, the first of them."""
-    if (together := _together(m)) > 1:
+    if (together := _together(m, control)) > 1:
         return f"{together} periods from", [each.first for each in points]
     return "period", [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
 
@@ -265,30 +289,41 @@ def _log_odds(value: float) -> str:
     return number(0.0 if abs(value) < 0.005 else value, 2)
 
 
-def _limits(interval: Interval) -> str:
-    return between(*interval, _log_odds)
-
-
 def _evidence_chart(m: Monitored) -> Chart:
-    return evidence_chart(m, "Evidence that calibration broke", _headline(m))
+    return evidence_chart(m, "Evidence that calibration broke", _headline(m), marks(going_on(m), m.alarms))
 
 
 def control_charts(m: Monitored) -> list[Chart]:
-    """Draw evidence, bias, calibration slope, log loss and skill over time, one chart each."""
+    """Draw evidence, bias, calibration slope, log loss and skill over time, one chart each.
+
+    All but the evidence are those of the group with the strongest alarm, if there is one; bias and slope of others
+    follow.
+    """
+    first, *others = (_panels(m, each) for each in _shown(m))
+    return [_evidence_chart(m), *first, *[chart for each in others for chart in each[:2]]]
+
+
+def _panels(m: Monitored, group: str) -> list[Chart]:
+    """Draw bias, calibration slope, log loss and skill of a group or of all rows."""
+    control = _over_time(m, group)[1]
+    if not control:
+        return []
     place = {name: float(at) for at, name in enumerate(m.periods)}
-    x = np.array([(place[each.first] + place[each.last]) / 2 for each in m.control])
-    charts, together = [_evidence_chart(m)], _together(m)
+    x = np.array([(place[each.first] + place[each.last]) / 2 for each in control])
+    together = _together(m, control)
     each_of = f"; {together} periods a point" if together > 1 else ""
-    if not m.control:
-        return charts
+    own = [each for each in m.alarms if group in (each.groups or (WHOLE,))]
+    marked = marks([each for each in own if each.over is None], own)
+    charts = []
     for title, better, name, ideal, limits in (
         ("Bias", "log-odds to be added to the predictions; 0 is best", "bias", 0.0, "bias_interval"),
         ("Calibration slope", "1 is best, below 1 is overconfident", "calibration_slope", 1.0, "slope_interval"),
         ("Log loss", "nats, smaller is better", "log_loss", None, ""),
         ("Skill", "log loss against the frequency in all periods, larger is better", "skill", 0.0, ""),
     ):
-        values = np.array([getattr(each, name) for each in m.control])
-        ends = [getattr(each, limits) for each in m.control] if limits else []
+        values = np.array([getattr(each, name) for each in control])
+        ends = [getattr(each, limits) for each in control] if limits else []
         low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
-        charts.append(chart_over_time(m, title, better + each_of, x, values, ideal, low, high))
+        whose = "" if group == WHOLE else f", group '{short_name(group, 20)}'"
+        charts.append(chart_over_time(m, f"{title}{whose}", better + each_of, x, values, ideal, low, high, marked))
     return charts

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,16 @@ from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Column, Table
 from ..report.numbers import MOST_EVIDENCE, evidence_text, number
+from ..tally.periods import span_of
 from .alarms import Began
 from .drifted import Drift
 from .monitored import Monitored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_GROUPS = 5
+"""Groups that text names."""
 
 LAST = 12
 """Rows of the table over time that text shows."""
@@ -40,6 +44,13 @@ def limit_text(m: Watched) -> str:
     return f"{round(limit):,}" if limit >= 100 else f"{limit:.3g}"
 
 
+def at(period: str) -> str:
+    """Say when: "on 2026-03-01", "in 2026-W10"."""
+    days = span_of(period)
+    one_day = days[0] == days[1] if days else period.lower().startswith("day ")
+    return f"{'on' if one_day else 'in'} {period}"
+
+
 def range_text(a: Began) -> str:
     """Give the periods in which it probably began; "" for one."""
     if len(a.probable) == 1:
@@ -49,17 +60,20 @@ def range_text(a: Began) -> str:
 
 def began_text(a: Began) -> str:
     """Say where to look for what changed."""
+    again = f", and again {at(a.further)}" if a.further else ""
     if len(a.probable) == 1:
-        return f"in {a.began}"
-    return f"between {a.probable[0]} and {a.probable[-1]}, most probably in {a.began}"
+        return at(a.began) + again
+    return f"between {a.probable[0]} and {a.probable[-1]}, most probably {at(a.began)}{again}"
 
 
 def when_text(a: Began) -> str:
     """Say when the alarm came, and when it began."""
     many = len(a.probable)
+    which = "The alarm" if a.number == 1 else f"Alarm {a.number}"
     spread = f" With 95% probability it began in one of {many} periods: {_periods(a)}." if many > 1 else ""
+    further = f" The periods since then show a further change, most probably {at(a.further)}." if a.further else ""
     over = "" if a.until == a.period else f" The evidence was strongest after {a.until}."
-    return f"The alarm came after {a.period}.{spread}{over}"
+    return f"{which} came after {a.period}.{spread}{further}{over}"
 
 
 def _periods(a: Began) -> str:
@@ -67,50 +81,50 @@ def _periods(a: Began) -> str:
     return ", ".join(names)
 
 
-def groups_text(a: Began) -> str:
-    """Name the groups that have evidence of their own; "" for none."""
-    if not a.groups:
+def groups_text(m: Watched, names: Sequence[str]) -> str:
+    """Name groups; "" for none."""
+    if not names:
         return ""
-    names = ", ".join(f"'{short_name(each, 40)}'" for each in a.groups[:5])
-    more = f" and {len(a.groups) - 5} more" if len(a.groups) > 5 else ""
-    return f"Group{'s' * (len(a.groups) > 1)} {names}{more}"
+    if len(names) == len(m.groups) > 1:
+        return f"All {len(names)} groups"
+    some = ", ".join(f"'{short_name(each, 40)}'" for each in names[:MOST_GROUPS])
+    more = f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else ""
+    return f"Group{'s' * (len(names) > 1)} {some}{more}"
 
 
-def groups_tables(m: Watched, broke: str) -> list[Table]:
-    """Give the evidence of each group by itself, if there are any."""
+def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
+    """Give the evidence of each group by itself, and what became of those with alarms, if there are any groups."""
     if not m.groups:
         return []
     names = sorted(m.groups, key=lambda name: -m.groups[name])
-    named = () if m.alarm is None else m.alarm.groups
     return [
         Table(
             "Groups",
             [
                 Column("group", [short_name(name, 40) for name in names]),
                 Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
-                Column("result", [broke if name in named else "no alarm" for name in names], words=True),
+                Column("result", [results.get(name, "no alarm") for name in names], words=True),
             ],
         )
     ]
 
 
-def evidence_chart(m: Watched, title: str, headline: str) -> Chart:
+def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Chart:
     """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
     tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
     limit = m.log_limit / math.log(10)
     top = max(2.0, min(float(tens.max()) + 0.2, MOST_EVIDENCE), limit + 0.5) + _ABOVE
     ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
     x = np.arange(len(m.periods), dtype=np.float64)
-    began = "" if m.alarm is None else "; upright, where it most probably began"
     return Chart(
         title=title,
-        subtitle=f"After each period; dashed, the alarm at {limit_text(m)}{began}",
+        subtitle=f"After each period; dashed, the alarm at {limit_text(m)} to 1{marked.meaning}",
         label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {headline}.",
         x=_time_axis(m),
         y=Axis(-1.0, top, ticks, "Evidence"),
         lines=[Line(x, tens, "first", "Evidence")] if x.size > 1 else [],
         points=[] if x.size > 1 else [Points(x, tens, None, None, "first")],
-        references=(Reference(_ends(m), (limit, limit)), *_beginning(m, -1.0, top)),
+        references=(Reference(_ends(m), (limit, limit)), *_verticals(m, marked, -1.0, top)),
         shape="wide",
         percent=False,
     )
@@ -125,6 +139,7 @@ def chart_over_time(
     ideal: float | None,
     low: Floats | None,
     high: Floats | None,
+    marked: Marks,
 ) -> Chart:
     """Draw numbers of periods, with what is ideal and their limits, where there are any."""
     there = np.isfinite(values)
@@ -152,19 +167,32 @@ def chart_over_time(
         points=[Points(x, values, below, above, "first")] if values.size else [],
         references=(
             *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
-            *_beginning(m, axis.low, axis.high),
+            *_verticals(m, marked, axis.low, axis.high),
         ),
         shape="wide",
         percent=False,
     )
 
 
-def _beginning(m: Watched, low: float, high: float) -> tuple[Reference, ...]:
-    """Mark where it most probably began."""
-    if m.alarm is None:
-        return ()
-    at = float(m.periods.index(m.alarm.began))
-    return (Reference((at, at), (low, high)),)
+class Marks(NamedTuple):
+    """Periods that charts mark, and what they are."""
+
+    periods: tuple[str, ...] = ()
+    meaning: str = ""
+
+
+def marks(going_on: Sequence[Began], over: Sequence[Began] = ()) -> Marks:
+    """Mark the most probable beginnings of errors that go on; else beginning and end of the first that is over."""
+    ends = [end for a in over[:1] for end in (a.began, a.until)]
+    periods = tuple(dict.fromkeys([each.began for each in going_on] or ends))
+    many = "s" * (len(periods) > 1)
+    what = f"beginning{many}" if going_on else "beginning and end" if many else "period of the error"
+    return Marks(periods, f"; vertical line{many}, most probable {what}") if periods else Marks()
+
+
+def _verticals(m: Watched, marked: Marks, low: float, high: float) -> tuple[Reference, ...]:
+    places = [float(m.periods.index(each)) for each in marked.periods]
+    return tuple(Reference((each, each), (low, high)) for each in places)
 
 
 def _ends(m: Watched) -> tuple[float, float]:

@@ -140,7 +140,7 @@ class Check(JsonResult):
         return {**shown, "result": ["pass" if each.passed else "FAIL" for each in self.outcomes]}
 
     def _evidence(self, each: Outcome) -> str:
-        return f"{evidence_text(each.log_evidence)} of {self._limit}" if each.judged == "evidence" else ""
+        return f"{evidence_text(each.log_evidence)}, limit {self._limit}" if each.judged == "evidence" else ""
 
     def _headline(self) -> str:
         failed, all_of = len(self.failed), number_of(len(self.outcomes), "requirement")

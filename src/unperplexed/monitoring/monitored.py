@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._lib.by_value import ByValue
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
@@ -15,28 +15,12 @@ from ..report.document import Document
 from ..report.result import JsonResult, Naming
 from .alarms import Began
 from .control import ControlPoint
-from .event_counts import EventCounts
 from .limits import Kept
+from .naming import TOP
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
-
-
-class Means(NamedTuple):
-    """Rows of some periods, their mean prediction of the event and its observed frequency."""
-
-    rows: int
-    predicted: float
-    observed: float
-
-    @classmethod
-    def of(cls, periods: Sequence[EventCounts]) -> Means:
-        """Take them of counts."""
-        counts = EventCounts.together(periods) if periods else None
-        if counts is None or not counts.total.size:
-            return cls(0, math.nan, math.nan)
-        return cls(round(counts.rows), counts.mean, counts.frequency)
 
 
 class Impossible(NamedTuple):
@@ -48,20 +32,44 @@ class Impossible(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Over(ByValue):
+    """An error that is over: it is refuted by the periods after those in which it was seen."""
+
+    period: str
+    """The period after which the evidence that it is over reached the limit of the alarm."""
+    log_evidence: float
+    """Log evidence of another error at the end of the new watch, which begins then."""
+    after: ControlPoint
+    """The periods after ``until`` together, up to another alarm's beginning."""
+
+
+@dataclass(frozen=True)
+class OfGroup(ByValue):
+    """A group with an alarm of its own, over time."""
+
+    log_evidence: tuple[float, ...]
+    control: tuple[ControlPoint, ...]
+
+
+@dataclass(frozen=True)
 class Alarm(Began):
-    """Calibration broke."""
+    """Calibration broke, for all rows or for a group."""
 
     diagnosis: Diagnosis | None
     """What is wrong with the forecasts from ``began`` to ``until``; None where all predictions are exactly 0 or 1."""
-    before: Means
-    since: Means
-    """Means over the periods before ``began``, and from it to ``until``."""
+    before: ControlPoint
+    since: ControlPoint
+    """The periods before ``began``, and from it to ``until``, together."""
+    halves: tuple[ControlPoint, ControlPoint] | None
+    """Both halves of the periods from the alarm to ``until``, if their biases differ: the error grows or falls."""
+    over: Over | None
+    """Set if the error is over; whether there is an alarm does not depend on it."""
 
     @property
     def verdict(self) -> str:
         """What is wrong, in words; "" if the rows since then name no error by themselves."""
         d = self.diagnosis
-        return d.headline if d is not None and d.findings else ""
+        return d.headline.replace(f"'{TOP}'", f"the {TOP}") if d is not None and d.findings else ""
 
 
 _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "calibration_slope", "log_loss", "skill")
@@ -78,6 +86,9 @@ class Monitored(ReadOnlyArrays, JsonResult):
     log_evidence: Floats
     """Natural logarithm of the evidence that calibration broke, after each period. Larger is stronger."""
     alarm: Alarm | None
+    """The strongest alarm whose error goes on; that of the last one that is over if none does."""
+    others: tuple[Alarm, ...]
+    """Alarms of other groups, and those of errors that are over."""
     impossible: Impossible | None
     """Predictions of exactly 0 or 1 that were wrong, which the evidence leaves out; None for none."""
     units: str
@@ -88,9 +99,13 @@ class Monitored(ReadOnlyArrays, JsonResult):
     """Bias, calibration slope, log loss and skill over time; of the most probable class with more than two classes."""
     groups: dict[str, float]
     """The largest log evidence of each group by itself."""
+    named: dict[str, OfGroup]
+    """Evidence and control points of the groups that alarms are about."""
     dispersion: tuple[float, float]
-    """How many times larger the variance of the bias over periods is than independent rows let it be, and its p-value
-    (chi-squared), without the change itself."""
+    """How many times larger the variance of the bias between successive periods is than independent rows let it be, and
+    its p-value (chi-squared), without the changes themselves."""
+    rows: tuple[int, ...]
+    """Number of forecasts in each period."""
     n_rows: int
     labels: tuple[Label | None, ...]
     kept: tuple[Kept, ...] = ()
@@ -100,6 +115,11 @@ class Monitored(ReadOnlyArrays, JsonResult):
     def __bool__(self) -> bool:
         """Whether there is no alarm, no wrong prediction of exactly 0 or 1, and no requirement that failed."""
         return self.alarm is None and self.impossible is None and all(each.passed for each in self.kept)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """All alarms: `alarm` and then the others."""
+        return () if self.alarm is None else (self.alarm, *self.others)
 
     @property
     def log_limit(self) -> float:

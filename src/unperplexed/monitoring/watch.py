@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import chdtrc
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
-from ..statistics.evidence_of_change import beginning, log_evidence
 from ..tally.tally import Tally
-from .alarms import entered, event_shares, last_episode, named_groups, of_groups_together, together, watched_periods
-from .control import control_points, dispersion
-from .history import Events, History
-from .hypotheses import PERIOD_WEIGHTS, ROW_WEIGHTS, period_factors, row_factors
+from .alarms import entered, named_groups, together, watched_periods
+from .breaks import Series, alarms_of
+from .control import NORMAL, control_points, dispersion, point_of
+from .history import WHOLE, Events, History
 from .limits import kept
-from .monitored import Alarm, Impossible, Means, Monitored
-from .naming import event_labels, event_name, named_error
+from .monitored import Alarm, Impossible, Monitored, OfGroup
 
 UNITS = ("auto", "rows", "periods")
 
@@ -56,9 +54,9 @@ def monitor(
     Returns
     -------
     Monitored
-        ``alarm`` (None, or the last one with ``period``, ``began``, ``probable``, ``verdict``, ``groups``),
-        ``log_evidence`` after each period, ``control`` (bias, calibration slope, log loss and skill over time),
-        ``plot()``, ``report()``.
+        ``alarm`` (None, or the strongest that goes on, with ``period``, ``began``, ``probable``, ``verdict``,
+        ``groups``, ``over``), ``others``, ``log_evidence`` after each period, ``control`` (bias, calibration slope, log
+        loss and skill over time), ``plot()``, ``report()``.
 
     Raises
     ------
@@ -71,7 +69,9 @@ def monitor(
     ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet is expected
     never to grow, so that it ever reaches 1/level with a probability of at most ``level`` (Ville 1939). Forecasts must
     not react to outcomes of their own period. Half of the bet is on groups; of G of them, the one with the j-th largest
-    evidence is named at (G - j + 1)/level. With more than two classes the events are whether the most probable class
+    evidence is named at (G - j + 1)/level, and dated and diagnosed by itself. An error is over when the inverse bet,
+    against the error and for calibrated forecasts, reaches 1/level; then a new watch begins, with a level of its own.
+    With more than two classes the events are whether the most probable class
     is observed and, for tallies with the part "classes", each class. Rows with a prediction of exactly 0 or 1 are
     apart: one that is wrong refutes calibration.
 
@@ -99,85 +99,81 @@ def monitor(
             "require (--require): limits over time are for independent rows; test them with units='rows' (--units rows)"
             " if rows are, or leave them out."
         )
-    whole = [period.events() for period in watched.periods]
-    series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
-    factors, weights = _factors(whole, shared)
-    of_groups = {name: log_evidence(*_factors(each, shared)) for name, each in series.items()}
-    evidence = together(log_evidence(factors, weights), list(of_groups.values()), entered(series.values()))
-    limit, first = -math.log(level), [events[0] for events in whole]
-    alarm = _alarm(watched, evidence, of_groups, (factors, weights), limit, shared)
-    breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
+    names, limit, by_period = watched.names, -math.log(level), [period.events() for period in watched.periods]
+    groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
+    whole = Series.of(WHOLE, by_period, shared)
+    evidence = together(whole.evidence, [each.evidence for each in groups], entered(each.events for each in groups))
+    alarms = _alarms(watched, whole, evidence, groups, limit, shared)
+    breaks = [at for each in alarms for at in (names.index(each.began), names.index(each.until) + 1)]
+    named, first = {name for each in alarms for name in each.groups}, [events[0] for events in by_period]
     return Monitored(
-        periods=watched.names,
+        periods=names,
         log_evidence=evidence,
-        alarm=alarm,
-        impossible=_impossible(watched.names, whole),
+        alarm=alarms[0] if alarms else None,
+        others=tuple(alarms[1:]),
+        impossible=_impossible(names, by_period),
         units="periods" if shared else "rows",
         level=level,
-        control=control_points(watched.names, first, limits=not shared),
-        groups={name: float(each.max()) for name, each in of_groups.items()},
+        control=control_points(names, first, limits=not shared),
+        groups={each.group: float(each.evidence.max()) for each in groups},
+        named={each.group: _over_time(each, names, shared) for each in groups if each.group in named},
         dispersion=dispersion(first, breaks),
+        rows=tuple(round(each.rows) for each in first),
         n_rows=watched.n_rows,
         labels=watched.labels,
-        kept=tuple(kept(text, watched.names, first, len(watched.labels), limit) for text in require),
+        kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
     )
 
 
-def _factors(series: Sequence[Events | None], shared: bool) -> tuple[Floats, Floats]:
-    """Give the factors of all events' hypotheses, and their shares: half for the most probable class, half for all."""
-    of_event = event_shares(series)
-    n = of_event.size
-    weights = PERIOD_WEIGHTS if shared else ROW_WEIGHTS
-    found = np.zeros((len(series), n, weights.size))
-    for event in range(n):
-        there = [at for at, events in enumerate(series) if events is not None and events[event].total.size]
-        counts = [series[at][event] for at in there]  # type: ignore[index]
-        if there:
-            found[there, event] = period_factors(counts) if shared else [row_factors(each) for each in counts]
-    return found.reshape(len(series), -1), np.outer(of_event, weights).ravel()
+def _alarms(
+    watched: History, whole: Series, evidence: Floats, groups: Sequence[Series], limit: float, shared: bool
+) -> list[Alarm]:
+    """Describe the alarms of each group that is named, or those of all rows if there is none or groups are alike.
+
+    Errors that go on come first, the strongest of them at the front, and then those that are over, the last first.
+    """
+    above = np.flatnonzero(evidence >= limit)
+    if not above.size:
+        return []
+    first, names = int(above[0]), watched.names
+    named = named_groups({each.group: each.evidence[first:] for each in groups}, limit)
+    clearest = max((float(each.evidence.max()) for each in groups), default=-math.inf)
+    found: list[Alarm] = []
+    if not named or whole.evidence.max() > clearest:
+        every = whole._replace(evidence=evidence)
+        found = alarms_of(every, names, watched.labels, limit, first, shared)
+    if named and not (found and all(_alike(groups, each, names) for each in found)):
+        found = [
+            alarm
+            for each in groups
+            if each.group in named
+            for alarm in alarms_of(each, names, watched.labels, named[each.group], first, shared)
+        ]
+    return sorted(found, key=lambda e: (e.over is not None, -names.index(e.until) if e.over else -e.log_evidence))
 
 
-def _alarm(
-    watched: History,
-    evidence: Floats,
-    of_groups: Mapping[str, Floats],
-    whole: tuple[Floats, Floats],
-    limit: float,
-    shared: bool,
-) -> Alarm | None:
-    """Say what broke, from the periods up to the strongest evidence: those after it speak against the error."""
-    episode = last_episode(evidence, limit)
-    if episode is None:
-        return None
-    first, until = episode
-    groups = named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit)
-    series: list[Events | None] = [period.events() for period in watched.periods]
-    if groups:
-        series = [of_groups_together(period.groups, groups) for period in watched.periods]
-        whole = _factors(series, shared)
-    factors, weights = whole[0][: until + 1], whole[1]
-    began = beginning(factors, weights)
-    event = _leading_event(factors[began.most_probable :].sum(axis=0), weights, len(watched.periods[0].events()))
-    before, after = (
-        [events[event] for events in some if events is not None]
-        for some in (series[: began.most_probable], series[began.most_probable : until + 1])
-    )
-    return Alarm(
-        period=watched.names[first],
-        began=watched.names[began.most_probable],
-        probable=tuple(watched.names[at] for at in began.probable.tolist()),
-        until=watched.names[until],
-        log_evidence=float(evidence[until]),
-        groups=groups,
-        event=event_name(watched.labels, event),
-        diagnosis=named_error(after, event_labels(watched.labels, event), shared),
-        before=Means.of(before),
-        since=Means.of(after),
-    )
+_ALIKE = 0.05
+"""p-value from which groups do not differ."""
 
 
-def _leading_event(factors: Floats, weights: Floats, n: int) -> int:
-    return int(np.argmax(logsumexp((factors + np.log(weights)).reshape(n, -1), axis=1)))
+def _alike(groups: Sequence[Series], alarm: Alarm, names: tuple[str, ...]) -> bool:
+    """Whether bias and slope of the groups during an error do not differ beyond chance (Cochran's Q)."""
+    during = slice(names.index(alarm.began), names.index(alarm.until) + 1)
+    counts = [[events[0] for events in each.events[during] if events is not None] for each in groups]
+    points = [point_of([], each, limits=True) for each in counts if each]
+    for value, interval in (("bias", "bias_interval"), ("calibration_slope", "slope_interval")):
+        x, ends = (np.array([getattr(each, name) for each in points]) for name in (value, interval))
+        own = (2 * NORMAL / (ends[:, 1] - ends[:, 0])) ** 2
+        x, own = x[np.isfinite(own)], own[np.isfinite(own)]
+        if x.size > 1 and chdtrc(x.size - 1, own @ (x - np.average(x, weights=own)) ** 2) < _ALIKE / 2:
+            return False
+    return True
+
+
+def _over_time(series: Series, names: tuple[str, ...], shared: bool) -> OfGroup:
+    there = [(name, events[0]) for name, events in zip(names, series.events, strict=True) if events is not None]
+    points = control_points([name for name, _ in there], [counts for _, counts in there], limits=not shared)
+    return OfGroup(tuple(series.evidence.tolist()), points)
 
 
 def _impossible(names: tuple[str, ...], whole: Sequence[Events]) -> Impossible | None:

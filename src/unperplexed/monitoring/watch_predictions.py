@@ -15,10 +15,19 @@ from scipy.special import logsumexp
 from scipy.stats import norm, rankdata
 
 from .._lib.typing import Floats
-from ..statistics.evidence_of_change import beginning_of
+from ..statistics.evidence_of_change import Beginning, beginning_of
 from ..statistics.rank_evidence import rank_evidence
 from ..tally.tally import Tally
-from .alarms import entered, event_shares, last_episode, named_groups, of_groups_together, together, watched_periods
+from .alarms import (
+    dated,
+    entered,
+    event_shares,
+    last_episode,
+    named_groups,
+    of_groups_together,
+    together,
+    watched_periods,
+)
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
 from .history import Events, History
@@ -178,18 +187,25 @@ def _alarm(
     episode = last_episode(evidence, limit)
     if episode is None:
         return None
-    first, until = episode
-    groups = named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit)
+    number, first, until = episode
+    groups = tuple(named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit))
     series = [of_groups_together(period.groups, groups) for period in watched.periods] if groups else whole
     found = _weighed(series[: until + 1])
-    began = beginning_of(logsumexp(found.log_worth, axis=(0, 1)))
-    event, measure = _clearest(found, began.most_probable)
+
+    def beginning(last: int) -> Beginning:
+        weighed = found if last == until else _weighed(series[: last + 1])
+        return beginning_of(np.asarray(logsumexp(weighed.log_worth, axis=(0, 1))))
+
+    began, probable, further = dated(np.arange(until + 1), first, until, beginning)
+    event, measure = _clearest(found, began)
     counts = [None if events is None else events[event] for events in series[: until + 1]]
-    before, after = (_there(some) for some in (counts[: began.most_probable], counts[began.most_probable :]))
+    before, after = (_there(some) for some in (counts[:began], counts[began:]))
     return Shift(
+        number=number,
         period=watched.names[first],
-        began=watched.names[began.most_probable],
-        probable=tuple(watched.names[at] for at in began.probable.tolist()),
+        began=watched.names[began],
+        probable=tuple(watched.names[at] for at in probable),
+        further="" if further is None else watched.names[further],
         until=watched.names[until],
         log_evidence=float(evidence[until]),
         groups=groups,
