@@ -14,7 +14,14 @@ from spoiled_tallies import older, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Notes
 from unperplexed.kernels.rows import moments
-from unperplexed.tally.limits import MOST_PAIRS, check_counts, check_weights, refuse_too_many, require_close
+from unperplexed.tally.limits import (
+    MOST_PAIRS,
+    check_counts,
+    check_values,
+    check_weights,
+    refuse_too_many,
+    require_close,
+)
 from unperplexed.tally.serialization import _PREFIX, _whole
 from unperplexed.tally.tables import Cells, PairTable, grid_of
 
@@ -112,6 +119,13 @@ def test_json_of_more_values_than_there_can_be_takes_no_memory(place, monkeypatc
         Tally.from_bytes(spoiled)
     assert tracemalloc.get_traced_memory()[1] < 4 * len(many)
     tracemalloc.stop()
+
+
+def test_json_that_is_one_long_text_is_read_once():
+    text = b"," * 9 + b'"' + b'\\",' * 200_000
+    check_values(text, 9, "headers")
+    with pytest.raises(ValueError, match="headers have more than 9 values"):
+        check_values(b"," + text, 9, "headers")
 
 
 WEIGHTS = {
