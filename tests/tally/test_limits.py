@@ -156,12 +156,14 @@ CELLS = {
     "half a row": with_column("pairs_table/total", lambda v: v[:2].__iadd__([0.5, -0.5])),
     "other squares": with_column("pairs_table/squared", lambda v: v.__imul__(1 + 1e-9)),
     "nothing counted": with_column("pairs_table/total", put(0, 0.0)),
+    "a lowest of a class that is no number": with_column("classes/low", put(0, np.nan)),
+    "a highest of a class that is no probability": with_column("classes/high", put(0, 2.0)),
 }
 
 
 @pytest.mark.parametrize("case", CELLS)
 def test_what_lies_outside_its_cell_was_not_counted(rng, case):
-    tally = Tally.of(*softmax_forecasts(rng, 200, 3), exact_limit=0)
+    tally = Tally.of(*softmax_forecasts(rng, 200, 3), exact_limit=0, parts=["classes"])
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match="do not fit together"):
         Tally.from_bytes(CELLS[case](tally).to_bytes())
