@@ -156,6 +156,7 @@ def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
 OTHERS_READ = {
     "map": "assess f.csv --truth y --prob p --recalibration kept --json kept",
     "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --recalibration a=kept --json ./kept",
+    "map whose name has marks": "compare a=f.csv b=g.csv --truth y --prob p --recalibration a=m,=kept --json m,=kept",
     "baseline": "check f.csv --truth y --prob p --baseline kept --junit kept",
     "labels": "assess f.csv --truth y --prob p --labels @kept --json kept",
     "array": "assess p.npy --truth kept.npy --prob p --json kept.npy",
@@ -168,7 +169,7 @@ OTHERS_READ = {
 @pytest.mark.parametrize("case", OTHERS_READ)
 def test_no_output_takes_the_place_of_another_file_that_is_read(tmp_path, monkeypatch, case, capsys):
     monkeypatch.chdir(tmp_path)
-    for name in ("f.csv", "g.csv", "p.npy", "f.jsonl", "kept", "kept.csv", "kept.npy"):
+    for name in ("f.csv", "g.csv", "p.npy", "f.jsonl", "kept", "m,=kept", "kept.csv", "kept.npy"):
         (tmp_path / name).write_text("y,p\n1,0.5\n0,0.5\n")
     assert main(OTHERS_READ[case].split()) == 2
-    assert re.search(r"would overwrite (\./)?kept(\.csv|\.npy)?, which is read", capsys.readouterr().err)
+    assert re.search(r"would overwrite (\./|m,=)?kept(\.csv|\.npy)?, which is read", capsys.readouterr().err)

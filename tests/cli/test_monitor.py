@@ -10,6 +10,7 @@ from unperplexed import InputError, Tally
 from unperplexed._lib.output_files import sole_run
 from unperplexed.cli import main
 from unperplexed.monitoring import History
+from unperplexed.monitoring.history import in_time
 
 
 @pytest.fixture
@@ -246,6 +247,13 @@ def test_one_run_at_a_time_writes_the_history(rain, tmp_path, capsys, monkeypatc
     history.write_bytes(kept)
     assert monitored(rain, "--where", "date < '2026-01-20'", "--history", str(history)) == 0
     assert History.load(history).names[-1] == "2026-01-19"
+
+
+@pytest.mark.parametrize("names", [("forecasts_jan", "forecasts_feb"), ("feb2026", "mar2026"), ("1_May", "2_June")])
+def test_months_are_seen_in_names_of_files(names):
+    with pytest.raises(InputError, match=f"periods such as '{names[0]}' is not known"):
+        in_time([(name,) for name in names])
+    assert in_time([("maybe10",), ("maybe9",)]) == [("maybe9",), ("maybe10",)]
 
 
 def test_names_that_the_alphabet_puts_in_another_order_are_refused(rain, tmp_path, capsys):

@@ -14,7 +14,14 @@ from spoiled_tallies import older, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Notes
 from unperplexed.kernels.rows import moments
-from unperplexed.tally.limits import MOST_PAIRS, check_counts, check_weights, refuse_too_many, require_close
+from unperplexed.tally.limits import (
+    MOST_PAIRS,
+    check_counts,
+    check_values,
+    check_weights,
+    refuse_too_many,
+    require_close,
+)
 from unperplexed.tally.serialization import _PREFIX, _whole
 from unperplexed.tally.tables import Cells, PairTable, grid_of
 
@@ -114,6 +121,13 @@ def test_json_of_more_values_than_there_can_be_takes_no_memory(place, monkeypatc
     tracemalloc.stop()
 
 
+def test_json_that_is_one_long_text_is_read_once():
+    text = b"," * 9 + b'"' + b'\\",' * 200_000
+    check_values(text, 9, "headers")
+    with pytest.raises(ValueError, match="headers have more than 9 values"):
+        check_values(b"," + text, 9, "headers")
+
+
 WEIGHTS = {
     "no squares": {"weight_squared": 0.0},
     "hardly any squares": {"weight_squared": 1e-320},
@@ -142,12 +156,14 @@ CELLS = {
     "half a row": with_column("pairs_table/total", lambda v: v[:2].__iadd__([0.5, -0.5])),
     "other squares": with_column("pairs_table/squared", lambda v: v.__imul__(1 + 1e-9)),
     "nothing counted": with_column("pairs_table/total", put(0, 0.0)),
+    "a lowest of a class that is no number": with_column("classes/low", put(0, np.nan)),
+    "a highest of a class that is no probability": with_column("classes/high", put(0, 2.0)),
 }
 
 
 @pytest.mark.parametrize("case", CELLS)
 def test_what_lies_outside_its_cell_was_not_counted(rng, case):
-    tally = Tally.of(*softmax_forecasts(rng, 200, 3), exact_limit=0)
+    tally = Tally.of(*softmax_forecasts(rng, 200, 3), exact_limit=0, parts=["classes"])
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match="do not fit together"):
         Tally.from_bytes(CELLS[case](tally).to_bytes())

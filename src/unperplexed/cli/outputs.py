@@ -95,8 +95,16 @@ def _files_of_options(arguments: argparse.Namespace) -> Iterator[str]:
     for option in (*_FILE_OPTIONS, *_COLUMN_OPTIONS):
         value = getattr(arguments, option, None) or []
         for word in value if isinstance(value, list) else [value]:
-            named = (str(word), *re.split("[=,@]", str(word)))
-            yield from (name for name in named if option in _FILE_OPTIONS or name.lower().endswith(".npy"))
+            yield from (
+                name for name in _names_in(str(word)) if option in _FILE_OPTIONS or name.lower().endswith(".npy")
+            )
+
+
+def _names_in(word: str) -> Iterator[str]:
+    """Name what a word may name: itself, its pieces, and all behind a piece, since a name may hold such marks too."""
+    yield word
+    yield from re.split("[=,@]", word)
+    yield from (word[found.end() :] for found in re.finditer("[=,@]", word))
 
 
 def write_outputs(

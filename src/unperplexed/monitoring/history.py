@@ -322,11 +322,11 @@ _UNKNOWN = ("positive", "certain_and_wrong")
 _DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 
 _MONTH = re.compile(
-    r"\b(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?"
-    r"|dec(ember)?|(mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun)\b",
+    r"(?<![^\W\d_])(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?"
+    r"|dec(ember)?|(mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun)(?![^\W\d_])",
     re.IGNORECASE,
 )
-"""A month or a weekday, by which the alphabet puts nothing in the order of time."""
+"""A month or a weekday between other signs than letters, by which the alphabet puts nothing in the order of time."""
 
 
 def in_time(keys: list[Key]) -> list[Key]:

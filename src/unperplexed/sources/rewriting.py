@@ -261,7 +261,7 @@ def _json_series(name: str, kind: pl.DataType, rows: Sequence[Mapping[str, Any]]
         values = [value if value is None or isinstance(value, str) else _text(value) for value in values]
     try:
         return pl.Series(name, values, dtype=kind)
-    except OverflowError:
+    except (OverflowError, TypeError):  # polars has integers of 128 bits, and takes no others for 64
         raise InputError(
             f"column {name!r} holds whole numbers beyond 64 bits. Write .jsonl, which keeps them."
         ) from None

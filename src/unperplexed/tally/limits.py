@@ -20,7 +20,8 @@ MOST_PAIRS = 1 << 53
 MOST_LABELS, MOST_LABEL_BYTES = 1_000_000, 1 << 26
 """Different labels of a file, and bytes of all of them together: they are held in memory."""
 
-_TEXT_OR_COMMA = re.compile(rb'"(?:[^"\\]++|\\.)*+"|,', re.DOTALL)
+_TEXT_OR_COMMA = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|,', re.DOTALL)
+"""A text ends with the JSON if nothing else ends it, so that none is read twice."""
 
 _MOST_WEIGHT = 1e140
 """More than any 2^53 rows weigh, whose weights are at most 1e100."""
@@ -48,7 +49,7 @@ def check_values(text: bytes, most: int, what: str) -> None:
     """Refuse JSON of more values than there can be before it is read: each takes more memory than its text."""
     if text.count(b",") < most:
         return
-    commas = (1 for found in _TEXT_OR_COMMA.finditer(text) if found.end() - found.start() == 1)
+    commas = (1 for found in _TEXT_OR_COMMA.finditer(text) if text[found.start()] == ord(","))
     require(next(islice(commas, most, None), None) is None, f"{what} have more than {most:,} values")
 
 

@@ -113,8 +113,8 @@ class Sections:
 
     def _possible(self, kind: type[Keyed], column: str, values: NDArray[Any]) -> bool | np.bool_:
         """Whether all values of a column are what it can have; none is not a number."""
-        if column in ("low", "high"):  # which `check_counts` holds against the bounds of their cells
-            return True
+        if column in ("low", "high"):  # `check_counts` holds those of all classes against the bounds of their cells
+            return kind is not ClassPairCells or np.all((values >= 0) & (values <= 1) | np.isinf(values))
         if kind is ShardScores and column != "key":  # of either sign, and infinite where a score is
             return not np.isnan(values).any()
         return self._unsigned(values) or np.all((values >= 0) & np.isfinite(values))

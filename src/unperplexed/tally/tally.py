@@ -309,7 +309,7 @@ class Tally(ByValue, TallyState, Result):
         return cls(**tally_state(data))
 
     def _values(self) -> bytes:
-        """Compare tallies as bytes, which are the same however they were added up."""
+        """Compare tallies as bytes; without weights these are the same however they were added up."""
         return self.to_bytes()
 
     def save(self, path: str | PathLike[str]) -> None:
