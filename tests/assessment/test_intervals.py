@@ -582,7 +582,7 @@ def test_clusters_of_a_tally_are_counted_in_shards_and_that_is_said():
     of_rows, of_tally = assess(y, p, groups=day), assess(Tally.of(y, p, groups=day, parts=["shards"]))
     assert ", 300 clusters, effective sample size" in " ".join(str(of_rows).split())
     said = re.search(
-        r", at least (\d+) clusters \(counted in 1,000 shards, which several may share\), effective sample size",
+        r", at least (\d+) clusters \(counted in 1,000 shards; clusters may share one\), effective sample size",
         " ".join(str(of_tally).split()),
     )
     assert int(said[1]) == pytest.approx(1000 * (1 - 0.999**300), abs=20)  # hashes of 300 names into a thousand

@@ -81,12 +81,12 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
     [
         (["--require", "change.log_loss < 0"], "name their file with --baseline"),
         (["--on", "id", "--require", "log_loss < 1"], "name its file with --baseline"),
-        (["--baseline", "./good.csv"], "is FILE itself"),
-        ([], "nothing is required"),
+        (["--baseline", "./good.csv"], "these are the forecasts of FILE itself"),
+        ([], "no requirement"),
         (["--require", "log_loss < 1", "--looks", "many"], "test limits and calibration at every look with"),
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
-        (["--require", "log_loss < 1", "--junit", "-"], "only --json prints; name a file"),
-        (["--require", "verdict.lower > 0"], "a verdict has no ends"),
+        (["--require", "log_loss < 1", "--junit", "-"], "only --json writes to standard output; name a file"),
+        (["--require", "verdict.lower > 0"], "a verdict has no interval"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(files, capsys, words, says):

@@ -149,7 +149,7 @@ def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
     done = subprocess.run(["bash", "-c", f"{sys.executable} {words}"], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
     said = done.stderr if name != "error" else (tmp_path / "out").read_bytes()
-    assert f"{out}: would overwrite standard {name}, which is this file".encode() in said
+    assert f"{out}: would overwrite this command's standard {name}; name another file".encode() in said
     assert (tmp_path / "kept").read_text() == "y,p\n1,0.5\n0,0.5\n"
 
 

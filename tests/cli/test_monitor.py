@@ -242,7 +242,7 @@ def test_one_run_at_a_time_writes_the_history(rain, tmp_path, capsys, monkeypatc
     with sole_run(history) as refuse_changed:
         refuse_changed()
         history.write_bytes(kept + b" ")
-        with pytest.raises(InputError, match="another run has written it meanwhile"):
+        with pytest.raises(InputError, match="another run has changed this file in the meantime"):
             refuse_changed()
     history.write_bytes(kept)
     assert monitored(rain, "--where", "date < '2026-01-20'", "--history", str(history)) == 0

@@ -121,9 +121,9 @@ def test_infinite_log_loss_fails():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("logloss < 1", "is log_loss meant?"),
+        ("logloss < 1", "did you mean log_loss?"),
         ("loss < 1", "verdict; for rows beside a baseline, skill"),
-        ("auc > 0.5", "there is no figure 'auc' here"),
+        ("auc > 0.5", "there is no metric 'auc' here"),
         ("skill > 0", "skill needs a baseline"),
     ],
 )

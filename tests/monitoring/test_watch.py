@@ -205,7 +205,7 @@ def test_periods_out_of_order_and_counted_twice_are_refused():
     history = History.of({"2026-03-02": day(rng, 100)})
     with pytest.raises(InputError, match="2026-03-01: it is before 2026-03-02"):
         history.after("2026-03-01", day(rng, 100))
-    with pytest.raises(InputError, match="the order of such dates is not known"):
+    with pytest.raises(InputError, match="the order of day and month is ambiguous"):
         History.of({"01.03.2026": day(rng, 100)})
     twice = day(rng, 100)
     with pytest.raises(InputError, match="b: the same forecasts and outcomes as those of a"):

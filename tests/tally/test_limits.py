@@ -88,11 +88,11 @@ def test_labels_that_are_not_read_are_not_written(monkeypatch):
     data = Tally.of([longest], [0.5], labels=[longest, "b"]).to_bytes()
     assert Tally.from_bytes(data).labels == (longest, "b")
     long = "a" * (3 << 20)
-    with pytest.raises(InputError, match="labels of 3 MB; a tally file holds 1 MB"):
+    with pytest.raises(InputError, match="labels of 3 MB; a tally file holds at most 1 MB"):
         Tally.of([long], [0.5], labels=[long, "b"]).to_bytes()
 
     monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABELS", 1)
-    with pytest.raises(InputError, match="2 labels; a tally file holds 1"):
+    with pytest.raises(InputError, match="2 labels; a tally file holds at most 1"):
         Tally.of(["a"], [0.5], labels=["a", "b"]).to_bytes()
 
 

@@ -199,7 +199,7 @@ def test_commands_read_tags(tmp_path, capsys):
     code, text = run(capsys, "check", files[1], "--baseline", files[0])
     assert code == 0
     assert "data rain, model a, period 2026-03-01" in text
-    assert "it has the same period of the same model" in run(capsys, "check", files[0], "--baseline", out)[1]
+    assert "is in both, and their tags name no different models" in run(capsys, "check", files[0], "--baseline", out)[1]
     run(capsys, "merge", files[2], "--name", "snow", "-o", tmp_path / "snow.tally")
     assert "its data are 'snow', not 'rain'" in run(capsys, "check", files[0], "--baseline", tmp_path / "snow.tally")[1]
 

@@ -231,5 +231,5 @@ def check_indexes(**inputs: Any) -> None:
 
 
 def run_starts(numbers: Ints) -> Ints:
-    """Where, of entries numbered from 0 on, one has another number than the one before it: the first of each run."""
+    """Find the first entry of each run of equal numbers, where the entries are numbered from 0."""
     return np.flatnonzero(np.diff(numbers, prepend=-1))

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class ByValue:
-    """A frozen dataclass that equals another of its class with the same values: NaN is NaN, arrays go by elements.
+    """A frozen dataclass that equals others of its class with equal values; NaN equals NaN, arrays compare by element.
 
     So a copy, also one from a pickle, equals the original. Fields with ``compare=False`` do not count.
 
@@ -26,7 +26,7 @@ class ByValue:
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Stand in the class itself, since `dataclass` would write there what it does not find."""
+        """Set the methods on the class itself, since `dataclass` would otherwise write its own."""
         super().__init_subclass__(**options)
         cls.__eq__ = ByValue.__eq__  # type: ignore[method-assign]
         cls.__hash__ = ByValue.__hash__  # type: ignore[method-assign]
@@ -50,7 +50,7 @@ _NAN = object()
 
 
 def _comparable(value: Any) -> Any:
-    """Give a value in a form that can be hashed and equals itself."""
+    """Return the value in a form that can be hashed and equals itself."""
     if isinstance(value, float):
         return _NAN if math.isnan(value) else value
     if isinstance(value, np.ndarray):

@@ -22,7 +22,7 @@ class InputError(ValueError):
     """Whether some rows have no outcome."""
 
     def reworded(self, text: str) -> InputError:
-        """Say the same in other words."""
+        """Return the same error with another text."""
         found = InputError(text)
         vars(found).update(vars(self))
         return found

@@ -158,7 +158,7 @@ def sole_run(path: Path) -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         if _stamp(path) != before:
-            raise InputError(f"{path}: another run has written it meanwhile. Run this one again, after that.")
+            raise InputError(f"{path}: another run has changed this file in the meantime. Repeat this run.")
 
     with ExitStack() as stack:
         try:
@@ -166,7 +166,7 @@ def sole_run(path: Path) -> Iterator[Callable[[], None]]:
 
             fcntl.flock(stack.enter_context(open(path.resolve(), "rb", opener=_at_once)), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{path}: another run is using it. Run this one after that.") from None
+            raise InputError(f"{path}: another run is using this file. Repeat this run when it has ended.") from None
         except (ImportError, OSError):  # Windows, some file systems, or no file that can be read
             pass
         check()

@@ -251,7 +251,7 @@ def clusters_text(a: Assessment) -> str:
         return "clusters"
     if d.by == ROWS:
         return number_of(d.n_clusters, "cluster")
-    return f"at least {number_of(d.n_clusters, 'cluster')} (counted in {N_SHARDS:,} shards, which several may share)"
+    return f"at least {number_of(d.n_clusters, 'cluster')} (counted in {N_SHARDS:,} shards; clusters may share one)"
 
 
 def dependence_text(a: Assessment) -> str:

@@ -37,7 +37,7 @@ class Figure(NamedTuple):
     interval: Interval = NOWHERE
     counted: bool = False
     spread: Spread | None = None
-    """Of the change of a mean score: what a test at many looks needs."""
+    """For the change of a mean score: what a test at many looks needs."""
 
 
 def figures(assessment: Assessment, changes: Mapping[str, Figure] | None = None) -> dict[str, float | None]:

@@ -141,8 +141,9 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     low, high = _lowest_cell(tally)
     if headline.floor < high:
         yield (
-            f"outcomes predicted with probabilities from {low:.2g} to {high:.2g} occurred, which share a cell: averages"
-            f" of the predicted probabilities are wrong, but not the log loss; choose a floor above {high:.2g}, or"
+            f"outcomes with predicted probabilities from {low:.2g} to {high:.2g} occurred and share a cell, so"
+            f" averages of the predicted probabilities are wrong; the log loss is not affected; choose a floor above"
+            f" {high:.2g}, or"
             " count with a larger exact limit"
         )
     if tally.uneven and tally.shards is None:

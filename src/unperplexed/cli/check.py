@@ -79,13 +79,13 @@ def check(arguments: argparse.Namespace) -> int:
     wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
-        raise InputError("--require: nothing is required; name something, such as --require 'log_loss < 0.4'.")
+        raise InputError("--require: no requirement; name at least one, such as --require 'log_loss < 0.4'.")
     if a.on and not a.baseline:
         raise InputError("--on: pairs rows with those of a baseline; name its file with --baseline.")
     if not a.baseline and any(each.name.startswith("change.") for each in parsed):
-        raise InputError("--require: a change is from earlier forecasts; name their file with --baseline.")
+        raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --baseline.")
     if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
-        raise InputError(f"--baseline {a.baseline}: is FILE itself, which never changes; name earlier forecasts.")
+        raise InputError(f"--baseline {a.baseline}: these are the forecasts of FILE itself; name earlier forecasts.")
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))

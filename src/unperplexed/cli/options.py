@@ -436,7 +436,7 @@ def add_tally_output(command: argparse.ArgumentParser) -> None:
 
 def add_tags(command: argparse.ArgumentParser) -> None:
     """Add what a tally is about."""
-    group = command.add_argument_group("tags, by which tallies that do not belong together are told apart")
+    group = command.add_argument_group("tags, which prevent adding up tallies of different data, models or periods")
     group.add_argument("--name", metavar="TEXT", help="the data set or task")
     group.add_argument("--model", metavar="TEXT", help="the model that made the forecasts, with its version")
     text = (

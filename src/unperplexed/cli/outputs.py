@@ -64,7 +64,7 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     named = {name: getattr(arguments, name, None) for name in known}
     printed = next((name for name, path in named.items() if str(path) == "-" and name != "json"), None)
     if printed:
-        raise InputError(f"--{printed} -: only --json prints; name a file.")
+        raise InputError(f"--{printed} -: only --json writes to standard output; name a file.")
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):
@@ -72,10 +72,10 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     also = {os.path.realpath(path): path for path in _files_of_options(arguments)}
     for path, place in zip(outputs, places, strict=False):
         if place in also:
-            raise InputError(f"{path}: would overwrite {also[place]}, which is read; name another file.")
+            raise InputError(f"{path}: would overwrite {also[place]}, which this command reads; name another file.")
         for name, state in _streams() if path.exists() else ():
             if os.path.samestat(path.stat(), state):
-                raise InputError(f"{path}: would overwrite standard {name}, which is this file; name another.")
+                raise InputError(f"{path}: would overwrite this command's standard {name}; name another file.")
 
 
 def _streams() -> Iterator[tuple[str, os.stat_result]]:

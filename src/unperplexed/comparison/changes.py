@@ -23,7 +23,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
     Parameters
     ----------
     now, before : Assessment
-        Of different rows; the interval has the confidence level of ``now``.
+        Assessments of different rows; the interval has the confidence level of ``now``.
 
     Returns
     -------

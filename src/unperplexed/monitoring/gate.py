@@ -289,7 +289,7 @@ def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str
 def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks: Looks) -> Outcome:
     if each.name not in known:
         raise InputError(
-            f"requirements (--require): {each.text!r}: there is no figure {each.name!r} here;"
+            f"requirements (--require): {each.text!r}: there is no metric {each.name!r} here;"
             f" {_others(each.name, known)}"
         )
     found = known[each.name]
@@ -308,7 +308,7 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
         remedy = (
             "Or wait for more rows or clusters."
             if looks == "many"
-            else "point=True (--point) compares the figure itself."
+            else "point=True (--point) compares the metric itself."
         )
         raise InputError(f"{_unknown(each, 'confidence interval')} {remedy}")
     if looks == "many":
@@ -326,8 +326,8 @@ def _others(name: str, known: Mapping[str, Figure]) -> str:
     if name.endswith("skill"):
         return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
     close = get_close_matches(name, known, 1)
-    skill = "" if "skill" in known else "; for rows beside a baseline, skill"
-    return f"{f'is {close[0]} meant? There' if close else 'there'} are {', '.join([*known, VERDICT])}{skill}."
+    skill = "" if "skill" in known else "; with rows and a baseline also skill"
+    return f"{f'did you mean {close[0]}? The' if close else 'the'} metrics are {', '.join([*known, VERDICT])}{skill}."
 
 
 def _unknown(each: Requirement, what: str) -> str:

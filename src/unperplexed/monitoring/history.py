@@ -108,7 +108,7 @@ class History(ByValue):
         Parameters
         ----------
         tallies : mapping from period to Tally or Predictions, or Tallies
-            In the order of time. A `Tallies` by several columns has the period in the first one, whose values are
+            In chronological order. A `Tallies` by several columns has the period in the first one, whose values are
             put in order; the others name the group.
 
         Returns
@@ -230,9 +230,8 @@ class History(ByValue):
     def _again(self, at: int, period: Period) -> History:
         if not self.periods[at].same(period):
             raise InputError(
-                f"{period.name}: this period is in the history with other forecasts. A period is closed once it has"
-                " been looked at: count outcomes that came late into the period in which they came, and look at a"
-                " period when it is over."
+                f"{period.name}: this period is in the history with other forecasts. Monitoring a period closes it."
+                " Add a period only when it is over, and count late outcomes in the period in which they arrive."
             )
         return self
 
@@ -326,11 +325,11 @@ _MONTH = re.compile(
     r"|dec(ember)?|(mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun)(?![^\W\d_])",
     re.IGNORECASE,
 )
-"""A month or a weekday between other signs than letters, by which the alphabet puts nothing in the order of time."""
+"""A month or a weekday between other signs than letters: the alphabet puts none in chronological order."""
 
 
 def in_time(keys: list[Key]) -> list[Key]:
-    """Put keys, each of which begins with a period, in the order of time: dates, numbers, and names in natural order.
+    """Put keys, each of which begins with a period, in chronological order: dates, numbers, and names in natural order.
 
     Raises
     ------
@@ -350,12 +349,12 @@ def in_time(keys: list[Key]) -> list[Key]:
 def _check_order(earlier: Sequence[str], name: str) -> None:
     """Refuse a date that is out of order, and one of which the order is not known."""
     if re.fullmatch(_DAY_FIRST, name):
-        raise InputError(f"{name}: the order of such dates is not known. Write them as year-month-day.")
+        raise InputError(f"{name}: the order of day and month is ambiguous. Write dates as year-month-day.")
     last, before = next(((each, span) for each in reversed(earlier) if (span := span_of(each))), ("", None))
     now = span_of(name)
     if before and now and now[0] <= before[1]:
         how = "it is before" if now[1] < before[0] else "it has days of"
-        raise InputError(f"{name}: {how} {last}, which has been looked at. Add periods in the order of time.")
+        raise InputError(f"{name}: {how} {last}, which is in the history. Add periods in chronological order.")
 
 
 def _common_tags(name: str, before: Tags, now: Tags) -> Tags:

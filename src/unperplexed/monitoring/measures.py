@@ -54,7 +54,7 @@ def summaries(series: Sequence[EventCounts | None]) -> list[PredictionSummary]:
 
 
 class _Moments(NamedTuple):
-    """Of the predictions of each period, without those of exactly 0 or 1."""
+    """Moments of each period's predictions, without those of exactly 0 or 1."""
 
     rows: Floats
     mean: Floats

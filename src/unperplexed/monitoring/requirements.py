@@ -55,7 +55,9 @@ class Requirement:
         name, operator, value = found[1], " ".join(found[2].split()), found[3]
         verdict = name.partition(".")[0] == VERDICT
         if verdict and name != VERDICT:
-            raise InputError(f"requirements (--require): {text!r}: a verdict has no ends; {_HOW}.")
+            raise InputError(
+                f"requirements (--require): {text!r}: a verdict has no interval, so no .lower or .upper; {_HOW}."
+            )
         if verdict != operator.endswith("in"):
             raise InputError(
                 f"requirements (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}."

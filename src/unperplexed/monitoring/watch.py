@@ -38,7 +38,7 @@ def monitor(
     Parameters
     ----------
     history : History, or mapping from period to Tally, or Tallies
-        The forecasts of successive periods, such as days, in the order of time; as `History.of` takes them.
+        The forecasts of successive periods, such as days, in chronological order; as `History.of` takes them.
     units : {"auto", "rows", "periods"}, default "auto"
         What is independent. "rows" is exact if rows are. "periods" takes each period as one observation, for rows that
         share a shock, such as the weather of a day or an election night; it is approximate, and slower. "auto" is

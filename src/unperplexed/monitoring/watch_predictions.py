@@ -51,7 +51,7 @@ def drift(
     Parameters
     ----------
     history : History, or mapping from period to Predictions or Tally
-        The predictions of successive periods, such as days, in the order of time; outcomes are not used.
+        The predictions of successive periods, such as days, in chronological order; outcomes are not used.
     level : float, default 0.05
         Largest probability of ever a false alarm, in (0, 1). There is an alarm if the evidence reaches 1/level.
     since : str, optional

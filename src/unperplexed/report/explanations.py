@@ -99,9 +99,9 @@ _EXTREMES, _UNNAMED = "Extremes overstated or understated", "Miscalibrated in a 
 _BIASED = ("Overpredicts or underpredicts", "Biased between classes")
 _SYNONYMS = {
     "remedy": ("Recalibration map",),
-    "monitor": ("Alarm of monitoring",),
-    "dispersion": ("Alarm of monitoring",),
-    "calibration broke": ("Alarm of monitoring",),
+    "monitor": ("Monitoring alarm",),
+    "dispersion": ("Monitoring alarm",),
+    "calibration broke": ("Monitoring alarm",),
     "temperature": ("Calibration slope",),
     "cross entropy": ("Log loss",),
     "logloss": ("Log loss",),

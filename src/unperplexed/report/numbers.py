@@ -44,11 +44,11 @@ def number(value: float, decimals: int = 3) -> str:
 
 
 _ROUNDING = 1e-9
-"""Less than this comes of the last digits of averages."""
+"""Smaller numbers are rounding errors of averages."""
 
 
 def small(value: float) -> str:
-    """Give a number that may be small, without an exponent from a millionth on."""
+    """Format a number that may be small, without an exponent from a millionth upwards."""
     if 0.9e-6 <= abs(value) < 1e-4:
         return f"{MINUS if value < 0 else ''}{abs(value):.6f}"
     return number(0.0 if abs(value) < _ROUNDING else value)

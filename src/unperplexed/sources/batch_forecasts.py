@@ -32,7 +32,7 @@ class Place:
     @contextmanager
     def named(self) -> Iterator[None]:
         """Let errors name the part, and how far it was looked at."""
-        unseen = f" Rows from {self.batch.first_row + self.batch.n_rows:,} on were not looked at."
+        unseen = f" Rows from {self.batch.first_row + self.batch.n_rows:,} on were not checked."
         with named(self.part.name, "" if self.batch.last else unseen):
             yield
 

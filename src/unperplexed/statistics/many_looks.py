@@ -42,10 +42,10 @@ class Spread(NamedTuple):
     prior_units: float
     """n0, in the same units."""
     skewness: float = 0.0
-    """Of the mean; 0 where it is not known."""
+    """Skewness of the mean; 0 where it is not known."""
 
     def mirrored(self) -> Spread:
-        """Give that of minus the mean."""
+        """Return the spread of minus the mean."""
         return self._replace(skewness=-self.skewness)
 
     def log_evidence(self, beyond: float) -> float:

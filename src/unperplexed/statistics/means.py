@@ -419,4 +419,4 @@ def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
 
 
 _QUANTILES_AT_ONCE = 33
-"""So many are left to SciPy; fewer are found one by one in less time than it takes to load it."""
+"""SciPy computes this many or more; fewer are found one by one in less time than it takes to load SciPy."""

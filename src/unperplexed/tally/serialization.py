@@ -89,9 +89,11 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
     columns = dict(_columns({**state, "top_tables": others}))
     bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
     if len(bodies["labels"]) > MOST_LABEL_BYTES:
-        raise InputError(f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds {MOST_LABEL_BYTES >> 20} MB.")
+        raise InputError(
+            f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds at most {MOST_LABEL_BYTES >> 20} MB."
+        )
     if len(state["labels"]) > MOST_LABELS:
-        raise InputError(f"{len(state['labels']):,} labels; a tally file holds {MOST_LABELS:,}.")
+        raise InputError(f"{len(state['labels']):,} labels; a tally file holds at most {MOST_LABELS:,}.")
     same = repeated(columns)
     how: dict[str, dict[str, Any]] = {"labels": {"type": "json"}}
     for name, column in columns.items():
@@ -233,7 +235,7 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
     """
     prefix = stream.read(_PREFIX.size)
     if prefix[: len(MAGIC)] != MAGIC[: len(prefix)] or not prefix:
-        raise InputError("not a tally: it does not begin as one.")
+        raise InputError("not a tally file; unperplexed tally makes one from forecasts.")
     start = stream.seek(0, io.SEEK_END)
     if len(prefix) < _PREFIX.size:
         raise InputError(f"truncated: {len(prefix)} bytes, less than the beginning of a tally.")

@@ -105,8 +105,8 @@ def refuse_as_baseline(now: Tags, before: Tags) -> None:
     period = shared(_known(now.periods), _known(before.periods))
     if period and _known(now.models) == _known(before.models):
         raise InputError(
-            f"baseline (--baseline): it has the same period of the same model, {period}. Name earlier forecasts, or tag"
-            ' each tally with its model: tally.tagged(model="v7") (merge --model).'
+            f"baseline (--baseline): the period {period} is in both, and their tags name no different models. Name"
+            ' earlier forecasts, or tag each tally with its model: tally.tagged(model="v7") (merge --model).'
         )
 
 
@@ -122,7 +122,7 @@ def _refuse(a: Tags, b: Tags) -> None:
         )
 
 
-_REMEDY = "If they are to be one, use Tally.merged(..., mixed=True) (unperplexed merge --mixed)."
+_REMEDY = "To add them up anyway, use Tally.merged(..., mixed=True) (unperplexed merge --mixed)."
 
 
 def _known(texts: Iterable[str]) -> list[str]:

@@ -68,7 +68,7 @@ class _Streams(io.RawIOBase):
         if not self._stream.eof:
             data = self._raw.read(_PACKED) if self._stream.needs_input else b""
             if self._stream.needs_input and not data:
-                raise EOFError("it ends before its last stream does")
+                raise EOFError("it ends within its last stream")
             return data
         data = self._stream.unused_data.lstrip(b"\0")
         while not data and (more := self._raw.read(_PACKED)):
