@@ -43,7 +43,6 @@ def epidemics():
 SETS = {
     "seasons": (games, ["season"]),
     "teams": (games, ["team1"]),
-    "language models": (models, ["model"]),
     "models and prompts": (models, ["model", "prompt"]),
     "locations": (epidemics, ["location"]),
     "horizons": (epidemics, ["horizon"]),
