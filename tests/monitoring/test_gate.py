@@ -122,7 +122,7 @@ def test_infinite_log_loss_fails():
     ("text", "says"),
     [
         ("logloss < 1", "did you mean log_loss?"),
-        ("loss < 1", "verdict; for rows beside a baseline, skill"),
+        ("loss < 1", "verdict; with rows and a baseline also skill"),
         ("auc > 0.5", "there is no metric 'auc' here"),
         ("skill > 0", "skill needs a baseline"),
     ],

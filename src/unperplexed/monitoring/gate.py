@@ -327,7 +327,7 @@ def _others(name: str, known: Mapping[str, Figure]) -> str:
         return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
     close = get_close_matches(name, known, 1)
     skill = "" if "skill" in known else "; with rows and a baseline also skill"
-    return f"{f'did you mean {close[0]}? The' if close else 'the'} metrics are {', '.join([*known, VERDICT])}{skill}."
+    return f"{f'did you mean {close[0]}? Known' if close else 'known'}: {', '.join([*known, VERDICT])}{skill}."
 
 
 def _unknown(each: Requirement, what: str) -> str:
