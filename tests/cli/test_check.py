@@ -31,7 +31,7 @@ def test_the_exit_code_says_whether_requirements_are_met(files, capsys):
     assert main(["check", "good.csv", *READ, "--require", "log_loss < 0.3"]) == 1
     assert capsys.readouterr().out.startswith("Failed: 1 of 1 requirement.")
     assert main(["check", "good.csv", *READ, "--require", "loss < 0.3"]) == 2
-    assert "there is no figure 'loss'" in capsys.readouterr().err
+    assert "there is no metric 'loss'" in capsys.readouterr().err
 
 
 def test_outputs_are_written_whether_it_passes_or_not(files, capsys):

@@ -172,4 +172,4 @@ def test_no_output_takes_the_place_of_another_file_that_is_read(tmp_path, monkey
     for name in ("f.csv", "g.csv", "p.npy", "f.jsonl", "kept", "m,=kept", "kept.csv", "kept.npy"):
         (tmp_path / name).write_text("y,p\n1,0.5\n0,0.5\n")
     assert main(OTHERS_READ[case].split()) == 2
-    assert re.search(r"would overwrite (\./|m,=)?kept(\.csv|\.npy)?, which is read", capsys.readouterr().err)
+    assert re.search(r"would overwrite (\./|m,=)?kept(\.csv|\.npy)?, which this command reads", capsys.readouterr().err)

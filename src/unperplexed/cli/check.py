@@ -39,23 +39,23 @@ def add_check(command: argparse.ArgumentParser) -> None:
         help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
         **many,  # type: ignore[arg-type]
     )
-    add("--point", action="store_true", help="compare the figures as they are, without regard to chance")
+    add("--point", action="store_true", help="compare the metrics as they are, without confidence intervals")
     text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one)")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
-    text = (
-        "columns that identify a row in FILE and in the baseline: the change is paired, and much smaller ones are seen"
-    )
+    text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
     add("--on", metavar="COLUMN", help=text, **many)  # type: ignore[arg-type]
     options.add_groups(command)
     options.add_floor(command)
-    text = "confidence level of the intervals (default: 0.9, so that a figure at its limit fails in 5%% of samples)"
+    text = (
+        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples)"
+    )
     command.add_argument("--confidence", type=float, default=0.9, metavar="P", help=text)
     command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     options.add_scores(command)
     options.add_recalibration(command)
-    text = "write all figures flat: one number or null for each name; - prints them instead of the text"
+    text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
     command.add_argument("--json", metavar="PATH", help=text)
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
     command.add_argument("--summary", type=Path, metavar="PATH", help=text)

@@ -439,9 +439,7 @@ def add_tags(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("tags, which prevent adding up tallies of different data, models or periods")
     group.add_argument("--name", metavar="TEXT", help="the data set or task")
     group.add_argument("--model", metavar="TEXT", help="the model that made the forecasts, with its version")
-    text = (
-        "what time the rows are of: 2026-03-01, 2026-W10, 2026-03, 2026-Q1, 2026, a span FIRST/LAST, or any other name"
-    )
+    text = "period of the rows: 2026-03-01, 2026-W10, 2026-03, 2026-Q1, 2026, a span FIRST/LAST, or any other name"
     group.add_argument("--period", metavar="PERIOD", help=text)
 
 

@@ -205,7 +205,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     "pool": ("combine several forecasters into one, or apply such a pool to new forecasts", add_pool),
     "decide": ("choose a threshold from costs, and see what decisions there cost", add_decide),
     "lm": ("logs of language models: perplexity, bits per byte, questions, two models compared", add_lm),
-    "check": ("a gate: exit code 1 where forecasts do not meet what is required of them", add_check),
+    "check": ("a gate: exit code 1 if forecasts do not meet a requirement", add_check),
     "monitor": ("watch calibration over time: an alarm when it broke, and since when", add_monitor),
     "tally": (
         "count forecasts and outcomes into a tally file, to be merged or assessed",

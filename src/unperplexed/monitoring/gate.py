@@ -59,7 +59,7 @@ class Check(JsonResult):
 
     outcomes: tuple[Outcome, ...]
     point: bool
-    """Whether figures were compared with their limits as they are, without regard to chance."""
+    """Whether metrics were compared with their limits as they are, without confidence intervals."""
     n_rows: int
     confidence: float
     """Confidence level of the intervals; a figure fails if its interval lies beyond the limit altogether."""
@@ -212,7 +212,7 @@ def check(
         ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the confidence
         interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks against it.
     point : bool, default False
-        Compare the figures themselves with the limits, without regard to chance.
+        Compare the metrics themselves with the limits, without confidence intervals.
     looks : {"one", "many"}, default "one"
         "many" keeps the test of changes valid however often one looks while forecasts are added: one exactly at its
         limit ever fails with a probability of 5% at most. Only changes of mean scores, and counts, are tested then.
@@ -327,7 +327,7 @@ def _others(name: str, known: Mapping[str, Figure]) -> str:
         return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
     close = get_close_matches(name, known, 1)
     skill = "" if "skill" in known else "; with rows and a baseline also skill"
-    return f"{f'did you mean {close[0]}? The' if close else 'the'} metrics are {', '.join([*known, VERDICT])}{skill}."
+    return f"{f'did you mean {close[0]}? Known' if close else 'known'}: {', '.join([*known, VERDICT])}{skill}."
 
 
 def _unknown(each: Requirement, what: str) -> str:

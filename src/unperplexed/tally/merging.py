@@ -43,7 +43,7 @@ def common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> t
     for column, (x, y) in enumerate(zip(a, b, strict=True), 1):
         if x is not None and y is not None and x != y:
             raise InputError(
-                f"tallies of different classes do not add up: {x!r} and {y!r} both name class {column}."
+                f"tallies of different classes do not add up: class {column} is {x!r} in one and {y!r} in another."
                 " Count both anew with the same labels in the same order (--labels)."
             )
     # True is 1, but prints otherwise: of the two the number stands, whichever part comes first.
