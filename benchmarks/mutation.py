@@ -220,7 +220,7 @@ def _places(tree: ast.AST) -> Iterator[ast.expr]:
             if not isinstance(child, ast.AST) or (isinstance(child, ast.Assign) and _of_work(child.targets)):
                 continue
             yield from _places(child)
-            if isinstance(child, ast.Compare) and _of_work(child.comparators):
+            if isinstance(child, ast.Compare) and _of_work([child.left, *child.comparators]):
                 continue
             if (isinstance(child, ast.BinOp | ast.BoolOp | ast.UnaryOp) and type(child.op) in OPERATORS) or (
                 isinstance(child, ast.Compare) and type(child.ops[0]) in OPERATORS
@@ -230,7 +230,8 @@ def _places(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _of_work(nodes: Sequence[ast.expr]) -> bool:
     """Whether a size of work is among them."""
-    return any(isinstance(node, ast.Name) and node.id.endswith("_AT_ONCE") for node in nodes)
+    each = [part for node in nodes for part in (node.elts if isinstance(node, ast.Tuple) else [node])]
+    return any(isinstance(node, ast.Name) and node.id.endswith("_AT_ONCE") for node in each)
 
 
 def _change(node: ast.expr) -> None:

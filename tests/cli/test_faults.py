@@ -173,3 +173,13 @@ def test_no_output_takes_the_place_of_another_file_that_is_read(tmp_path, monkey
         (tmp_path / name).write_text("y,p\n1,0.5\n0,0.5\n")
     assert main(OTHERS_READ[case].split()) == 2
     assert re.search(r"would overwrite (\./|m,=)?kept(\.csv|\.npy)?, which this command reads", capsys.readouterr().err)
+
+
+def test_a_word_that_is_no_file_is_none_that_an_output_replaces(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.csv").write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5)
+    assert (
+        main(["assess", "f.csv", "--truth", "y", "--prob", "p", "--baseline", "base-rate", "--json", "base-rate", "-q"])
+        == 0
+    )
+    assert (tmp_path / "base-rate").stat().st_size > 1000

@@ -299,3 +299,15 @@ def test_one_forecast_has_a_picture_without_a_warning(rain, capsys, tmp_path):
     assert monitored(rain, "--labels", "0", "1", "--plot", str(tmp_path / "c.svg")) == 0
     assert "not determined" in (tmp_path / "c.svg").read_text()
     assert capsys.readouterr().err == ""
+
+
+def test_dates_with_a_weekday_are_in_order_and_months_before_years_are_not():
+    days = [("2026-04-12 Sun",), ("2026-04-11 Sat",)]
+    assert in_time(days) == days[::-1]
+    with pytest.raises(InputError, match="the order of periods such as '2026 Apr' is not known"):
+        in_time([("2026 Apr",), ("2026 May",)])
+
+
+def test_a_break_in_the_last_rows_leaves_the_table_its_twelve_rows(rain, capsys):
+    assert monitored(rain, "--where", "date < '2026-02-06'") == 1
+    assert "Over time: 12 of 33 rows" in capsys.readouterr().out

@@ -350,10 +350,13 @@ def test_more_names_than_memory_has_room_for(tmp_path, monkeypatch):
     (tmp_path / "f.csv").write_text(f"y,p,{names}\n0,0.5{',' * 19}\n")
     assert "the header names more than 20 columns" in refusal(tmp_path / "f.csv")
     values = [[at] * 10 for at in range(10)]
-    rows = ({"y": y, "r": {"p": 0.5}, "more": values, "last": y} for y in (0, 1))
+    rows = ({"y": y, "r": {"p": 0.5}, "more": values, "last": y, "far": {"p": 0.5}} for y in (0, 1))
     (tmp_path / "f.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert counted(tmp_path / "f.jsonl", truth="last", prob="r.p").n_rows == 2
-    assert "no column 'more.9.9'" in refusal(tmp_path / "f.jsonl", prob="more.9.9")
+    assert counted(tmp_path / "f.jsonl", prob="far.p").n_rows == 2
+    error = refusal(tmp_path / "f.jsonl", prob="far.q")
+    assert "no column 'far.q'" in error
+    assert "(25 in all)" in error
 
 
 def test_names_by_which_nothing_can_be_read(tmp_path):

@@ -14,6 +14,7 @@ from spoiled_tallies import older, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Notes
 from unperplexed.kernels.rows import moments
+from unperplexed.tally import serialization
 from unperplexed.tally.limits import (
     MOST_PAIRS,
     check_counts,
@@ -443,3 +444,14 @@ def test_counts_of_a_header_are_whole_numbers_up_to_their_limit(most, limit):
     assert [_whole(value, *limit) for value in (0, most)] == [0, most]
     for value in (-1, most + 1, True, 0.0, "0", None):
         assert not accepted(_whole, value, *limit)
+
+
+def test_tallies_of_more_labels_than_a_file_holds_are_compared(monkeypatch):
+    monkeypatch.setattr(serialization, "MOST_LABELS", 2)
+    p = [[0.5, 0.3, 0.2]] * 3
+    one, same, other = (Tally.of(list("abc"), p, labels=list(labels)) for labels in ("abc", "abc", "acb"))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    with pytest.raises(InputError, match="3 labels; a tally file holds at most 2"):
+        one.to_bytes()

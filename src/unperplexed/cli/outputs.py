@@ -69,7 +69,8 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
-    also = {os.path.realpath(path): path for path in _files_of_options(arguments)}
+    named_files = filter(os.path.exists, _files_of_options(arguments))  # other words may be anything
+    also = {os.path.realpath(path): path for path in named_files}
     for path, place in zip(outputs, places, strict=False):
         if place in also:
             raise InputError(f"{path}: would overwrite {also[place]}, which this command reads; name another file.")

@@ -261,8 +261,8 @@ def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence
         return control[-LAST:]
     row = next((k for k, each in enumerate(control) if m.periods.index(each.last) >= began[0]), len(control))
     around = range(max(0, row - LAST // 4), min(len(control), row + LAST // 4))
-    last = range(len(control) - LAST + len(around), len(control))
-    return [control[k] for k in sorted({*around, *last})]
+    others = [k for k in range(len(control)) if k not in around]
+    return [control[k] for k in sorted({*around, *others[len(around) - LAST :]})]
 
 
 def _own(m: Monitored, group: str) -> list[Alarm]:

@@ -327,6 +327,8 @@ _MONTH = re.compile(
 )
 """A month or a weekday between other signs than letters: the alphabet puts none in chronological order."""
 
+_YEAR_FIRST = re.compile(r"\d{4}-\d{2}")
+
 
 def in_time(keys: list[Key]) -> list[Key]:
     """Put keys, each of which begins with a period, in chronological order: dates, numbers, and names in natural order.
@@ -337,7 +339,7 @@ def in_time(keys: list[Key]) -> list[Key]:
         For names with months or weekdays, which the alphabet puts in another order.
     """
     names = dict.fromkeys(str(key[0]) for key in keys)
-    named = next((name for name in names if _MONTH.search(name)), None)
+    named = next((name for name in names if _MONTH.search(name) and not _YEAR_FIRST.match(name)), None)
     if named is not None and len(names) > 1:
         raise InputError(
             f"time: the order of periods such as {named!r} is not known. Write dates as year-month-day (2026-04-11) or"

@@ -82,17 +82,17 @@ _PREFIX = struct.Struct("<8sIIQ32s")
 _BYTES_AT_ONCE = 1 << 16
 
 
-def tally_bytes(state: Mapping[str, Any]) -> bytes:
-    """Give the fields of a tally as bytes."""
+def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
+    """Give the fields of a tally as bytes; refuse more labels than a file may have, if that is ``limited``."""
     in_pairs = _ends_of_pairs(state)
     others = {ties: table for ties, table in state["top_tables"].items() if str(ties) not in in_pairs}
     columns = dict(_columns({**state, "top_tables": others}))
     bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
-    if len(bodies["labels"]) > MOST_LABEL_BYTES:
+    if limited and len(bodies["labels"]) > MOST_LABEL_BYTES:
         raise InputError(
             f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds at most {MOST_LABEL_BYTES >> 20} MB."
         )
-    if len(state["labels"]) > MOST_LABELS:
+    if limited and len(state["labels"]) > MOST_LABELS:
         raise InputError(f"{len(state['labels']):,} labels; a tally file holds at most {MOST_LABELS:,}.")
     same = repeated(columns)
     how: dict[str, dict[str, Any]] = {"labels": {"type": "json"}}

@@ -299,7 +299,10 @@ class Tally(ByValue, TallyState, Result):
 
     def to_bytes(self) -> bytes:
         """Give the tally as bytes: the same for the same tally, checksummed, with nothing in it that could run."""
-        return tally_bytes({f.name: getattr(self, f.name) for f in fields(self)})
+        return tally_bytes(self._state())
+
+    def _state(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tally:
@@ -310,7 +313,7 @@ class Tally(ByValue, TallyState, Result):
 
     def _values(self) -> bytes:
         """Compare tallies as bytes; without weights these are the same however they were added up."""
-        return self.to_bytes()
+        return tally_bytes(self._state(), limited=False)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the tally to a file, whole or not at all."""

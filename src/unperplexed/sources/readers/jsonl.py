@@ -48,9 +48,12 @@ def open_jsonl(path: Path, options: Options) -> Source:
     names: dict[str, None] = {}
     seen: _Widths = {}
     paths: dict[str, None] = {}
+    mentioned = frozenset(options.mentioned)
     for row in islice(_rows(_first_lines(path, options.encoding), 1), _PROBED_ROWS):
         names |= dict.fromkeys(row)
-        paths |= dict.fromkeys(islice(_paths_in(row), max(0, _MOST_PATHS - len(paths))))
+        for each in _paths_in(row):
+            if len(paths) < _MOST_PATHS or each in mentioned:
+                paths[each] = None
         _look(row, seen)
     inside = frozenset(paths.keys() - names.keys())
 
@@ -90,7 +93,8 @@ def _look(row: dict[str, Any], seen: _Widths) -> None:
 
 
 _DEEPEST, _LONGEST, _MOST_PATHS = 8, 1000, 100_000
-"""Objects and lists are looked into so deep, and lists so far, for the paths that they offer, so many at most."""
+"""Objects and lists are looked into so deep, and lists so far, for the paths that they offer, so many at most.
+Those that are asked for count too, wherever they are."""
 
 
 def _paths_in(value: Any, path: str = "", depth: int = 0) -> Iterator[str]:
