@@ -16,7 +16,10 @@ def verdict(log_loss, brier_score):
     """Of a, b and c by rising scores, given the p-values of a and b, a and c, b and c by each rule."""
     pairs = [("a", "b"), ("a", "c"), ("b", "c")]
     differences = {
-        rule: {pair: Difference(-0.1, 0.05, Interval(-0.2, 0.0), p, p, 50.0) for pair, p in zip(pairs, ps, strict=True)}
+        rule: {
+            pair: Difference(-0.1, 0.05, Interval(-0.2, 0.0), p, p, 50.0, 0.0)
+            for pair, p in zip(pairs, ps, strict=True)
+        }
         for rule, ps in (("log_loss", log_loss), ("brier_score", brier_score))
     }
     means = {"a": 0.1, "b": 0.2, "c": 0.3}

@@ -29,7 +29,7 @@ def top_label(name):
 
 def exact_pairs(p, o):
     p, counts = p.astype(np.float64), ExactCounts(p.size)
-    counts.add(p, None)
+    counts.add(p[:, None], None)
     counts.add_happened(p[o], None)
     table = counts.table()
     return pooled(table, np.arange(table.key.size))
