@@ -86,8 +86,17 @@ def _gone(m: Monitored, a: Alarm) -> str:
     return ""
 
 
+def _halves(a: Alarm) -> tuple[str, float, float, float]:
+    """Name the number in which both halves of an error differ most, and give its best value and both values."""
+    one, two = a.halves or (a.since, a.since)
+    slope = "calibration slope", 1.0, one.calibration_slope, two.calibration_slope
+    bias = "bias", 0.0, one.bias, two.bias
+    return slope if abs(slope[3] - slope[2]) > abs(bias[3] - bias[2]) else bias
+
+
 def _changed(a: Alarm) -> str:
-    one, two = (each.bias for each in a.halves or (a.since, a.since))
+    _, best, one, two = _halves(a)
+    one, two = one - best, two - best
     return "changed" if one * two < 0 else "grew" if abs(two) > abs(one) else "fell"
 
 
@@ -270,10 +279,10 @@ def _trend(a: Alarm) -> str:
     """Say that an error grew or fell, if it did."""
     if a.halves is None:
         return ""
-    one, two = (each.bias for each in a.halves)
+    name, _, *values = _halves(a)
+    one, two = (_bias(each) if name == "bias" else number(each, 2) for each in values)
     return (
-        f" The error {_changed(a)}: bias {_bias(one)} from {a.halves[0].first} to {a.halves[0].last} and"
-        f" {_bias(two)} from then on."
+        f" The error {_changed(a)}: {name} {one} from {a.halves[0].first} to {a.halves[0].last} and {two} from then on."
     )
 
 
