@@ -288,7 +288,7 @@ def test_the_table_shows_rows_around_the_break_and_fits_eighty_columns(rain, cap
     text = capsys.readouterr().out
     table = text[text.index("Over time: 12 of 40 rows") :].split("\n\n")[0].splitlines()
     assert "3 periods from" in table[2]
-    assert len(table) == 3 + 12  # no row needs a second line
+    assert len(table) == 3 + 12 + 1  # no row needs a second line; one gap
     assert any(row.startswith("2026-01-31") for row in table)  # where it began
     assert table[-1].startswith("2026-04-28")
     assert "3 periods a point" in (tmp_path / "c.svg").read_text()

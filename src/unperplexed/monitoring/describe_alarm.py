@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from .._lib.formatting import number_of, percent, short_name
 from ..report.numbers import between, evidence_text, number, share, signed
 from ..statistics.intervals import Interval
 from .control import ControlPoint
-from .describe_over_time import at, began_text, groups_text, limit_text, range_text, when_text
+from .describe_over_time import MOST_GROUPS, at, began_text, groups_text, limit_text, range_text, when_text
 from .monitored import Alarm, Monitored, Over
 from .naming import TOP
 
@@ -49,6 +51,14 @@ def going_on(m: Monitored) -> list[Alarm]:
     return [each for each in m.alarms if each.over is None]
 
 
+def about(m: Monitored) -> list[Alarm]:
+    """Give the alarms that the text is about: of errors that go on; if none does, the last one of each group."""
+    last: dict[tuple[str, ...], Alarm] = {}
+    for each in m.alarms:
+        last.setdefault(each.groups, each)
+    return going_on(m) or list(last.values())
+
+
 def alike(m: Monitored) -> list[str]:
     """Name the groups with evidence of their own that the alarm is not about, as groups do not differ."""
     own = m.log_limit + math.log(max(1, len(m.groups)))
@@ -60,8 +70,33 @@ def grew(a: Alarm) -> bool:
     return a.halves is not None and _changed(a) == "grew"
 
 
+def from_first(a: Alarm) -> bool:
+    """Whether forecasts were wrong from the first period on, so that nothing changed."""
+    return not a.before.rows and a.number == 1
+
+
+def _gone(m: Monitored, a: Alarm) -> str:
+    """Give the last period of a group that has had no forecasts for longer than ever before; "" for others."""
+    for name in a.groups:
+        first = [m.periods.index(each.first) for each in m.named[name].control]
+        last = m.named[name].control[-1].last
+        longest = max((later - before for before, later in pairwise(first)), default=0)
+        if len(m.periods) - 1 - m.periods.index(last) > max(LATEST, longest):
+            return last
+    return ""
+
+
+def _halves(a: Alarm) -> tuple[str, float, float, float]:
+    """Name the number in which both halves of an error differ most, and give its best value and both values."""
+    one, two = a.halves or (a.since, a.since)
+    slope = "calibration slope", 1.0, one.calibration_slope, two.calibration_slope
+    bias = "bias", 0.0, one.bias, two.bias
+    return slope if abs(slope[3] - slope[2]) > abs(bias[3] - bias[2]) else bias
+
+
 def _changed(a: Alarm) -> str:
-    one, two = (each.bias for each in a.halves or (a.since, a.since))
+    _, best, one, two = _halves(a)
+    one, two = one - best, two - best
     return "changed" if one * two < 0 else "grew" if abs(two) > abs(one) else "fell"
 
 
@@ -86,8 +121,16 @@ def result_text(m: Monitored, name: str) -> str:
 
 
 def since_text(a: Alarm) -> str:
-    """Say since when."""
-    return f", most probably since {a.began}{range_text(a)}"
+    """Say since when, or during which periods."""
+    if a.over is not None:
+        return f", {span(a)}"
+    return f", {first_text(a)}" if from_first(a) else f", most probably since {a.began}{range_text(a)}"
+
+
+def first_text(a: Alarm) -> str:
+    """Say that an error was there from the first period on."""
+    surely, whose = "" if len(a.probable) == 1 else "perhaps ", "its" if a.groups else "the"
+    return f"{surely}from {whose} first period on, {a.began}{range_text(a)}"
 
 
 def span(a: Alarm) -> str:
@@ -99,18 +142,66 @@ def _during(a: Alarm) -> str:
     return at(a.began) if a.began == a.until else f"from {a.began} to {a.until}"
 
 
-def after_text(m: Monitored, over: Over) -> str:
+def after_text(a: Alarm, over: Over) -> str:
     """Say what is known of the periods after an error."""
     after = over.after
     if not after.rows:
         return f"No period has been looked at since {over.period}."
-    limits = after.bias_interval
-    ci = "" if math.isnan(limits.low) else f", 95% CI {between(*limits, _bias)}"
-    size = "" if math.isnan(after.bias) else f"; bias {_bias(after.bias)}{ci}"
-    return (
-        f"Since then, from {after.first} to {after.last}, there is no evidence of miscalibration"
-        f" ({evidence_text(over.log_evidence)} to 1; {number_of(after.rows, 'forecast')}{size})."
-    )
+    size = "".join(f"; {name} {text}{f', 95% CI {ci}' if ci else ''}" for name, text, ci, _ in _sizes(a, after) if text)
+    known = f"({evidence_text(over.log_evidence)} to 1; {number_of(after.rows, 'forecast')}{size})"
+    since, small = f"Since then, from {after.first} to {after.last},", _remains(a)
+    if small:
+        return f"{since} evidence of miscalibration is below the alarm {known}, but {small} may remain."
+    return f"{since} there is no evidence of miscalibration {known}."
+
+
+class _Size(NamedTuple):
+    """A number in which an error shows, in words."""
+
+    name: str
+    text: str
+    ci: str
+    excluded: bool
+    """Whether the interval excludes the best value."""
+
+
+def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
+    """Give the bias of some periods, and the calibration slope if the error of the alarm shows in it."""
+    of_slope, of_bias = "confidence" in _errors(a), shown_in(a) != ["slope"]
+    found = []
+    if of_bias:
+        limits = point.bias_interval
+        ci = "" if math.isnan(limits.low) else between(*limits, _bias)
+        text = "" if math.isnan(point.bias) else _bias(point.bias)
+        found.append(_Size("bias", text, ci, not limits.low <= 0 <= limits.high and bool(ci)))
+    if of_slope:
+        limits = point.slope_interval
+        text = "" if math.isnan(point.calibration_slope) else number(point.calibration_slope, 2)
+        ci = limits_text(limits)
+        found.append(_Size("calibration slope", text, ci, not limits.low <= 1 <= limits.high and bool(ci)))
+    return found
+
+
+def _remains(a: Alarm) -> str:
+    """Name the small errors that may remain after one that is over; "" for none."""
+    if a.over is None or not a.over.after.rows:
+        return ""
+    words = {"bias": "bias", "calibration slope": "error of the slope"}
+    left = [words[each.name] for each in _sizes(a, a.over.after) if each.excluded]
+    return f"a small {' and a small '.join(left)}" if left else ""
+
+
+def _errors(a: Alarm) -> tuple[str, ...]:
+    return () if a.diagnosis is None else tuple(a.diagnosis.errors)
+
+
+def shown_in(a: Alarm) -> list[str]:
+    """Name the numbers in which the error shows: "slope" for confidence, "bias", else "loss"."""
+    errors = {*_errors(a)}
+    found = ["slope"] if "confidence" in errors else []
+    if "bias" in errors or not {"confidence", "asymmetry", "tail", "noise", "shape"} & errors:
+        found.append("bias")
+    return found or ["loss"]
 
 
 def _bias(value: float) -> str:
@@ -140,18 +231,17 @@ def ended_text(m: Monitored, ended: Sequence[Alarm]) -> str:
 
 def change_text(a: Alarm, whose: str) -> str:
     """Give the numbers in which the error shows: means for a bias, the slope for confidence, else the log loss."""
-    errors = () if a.diagnosis is None else a.diagnosis.errors
     parts = [(a.before, "before"), (a.since, "since" if a.over is None else _during(a))]
     if a.over is not None:
         parts.append((a.over.after, "after"))
     parts = [(point, when) for point, when in parts if point.rows]
-    text = []
-    if "confidence" in errors:
-        text.append(f"calibration slope up to {a.until}: {_numbers(parts, _slope)}")
-    if "bias" in errors or not {"confidence", "asymmetry", "tail", "noise", "shape"} & {*errors}:
-        text.append(f"mean prediction and observed frequency up to {a.until}: {_numbers(parts, _frequencies)}")
-    if not text:
-        text.append(f"log loss up to {a.until}: {_numbers(parts, _loss)}")
+    numbers = {
+        "slope": ("calibration slope", _slope),
+        "bias": ("mean prediction and observed frequency", _frequencies),
+        "loss": ("log loss", _loss),
+    }
+    shown = [numbers[each] for each in shown_in(a)]
+    text = [f"{name} up to {a.until}: {_numbers(parts, value)}" for name, value in shown]
     if a.over is not None:
         text = [each.replace(f" up to {a.until}", "", 1) for each in text]
     where = f"{whose}{f'for {_event(a)}, ' if a.event else ''}{text[0]}."
@@ -189,10 +279,10 @@ def _trend(a: Alarm) -> str:
     """Say that an error grew or fell, if it did."""
     if a.halves is None:
         return ""
-    one, two = (each.bias for each in a.halves)
+    name, _, *values = _halves(a)
+    one, two = (_bias(each) if name == "bias" else number(each, 2) for each in values)
     return (
-        f" The error {_changed(a)}: bias {_bias(one)} from {a.halves[0].first} to {a.halves[0].last} and"
-        f" {_bias(two)} from then on."
+        f" The error {_changed(a)}: {name} {one} from {a.halves[0].first} to {a.halves[0].last} and {two} from then on."
     )
 
 
@@ -215,37 +305,83 @@ def rule_text(m: Monitored, a: Alarm) -> str:
     )
 
 
-def next_text(m: Monitored, a: Alarm, current: Sequence[Alarm]) -> str:
-    """Say what to do about what holds now."""
+def next_text(m: Monitored, told: Sequence[Alarm]) -> str:
+    """Say what to do about the errors that the text is about."""
+    a = told[0]
     if dispersed(m):
         return (
             "Repeat this with periods as the units (--units periods): rows of a period may share a shock, such as the"
             " weather of a day."
         )
     if a.over is not None:
-        begin = f" {a.over.after.first}" if a.over.after.rows else ""
-        return (
-            f"Look for what changed {began_text(a)}, and what ended it after {a.until}. Do not recalibrate on these"
-            " forecasts, unless you expect the error again: those since need no remedy for it. Begin a new watch with"
-            f" the first period after it (--since{begin})."
-        )
-    if len(current) > 1:
-        return (
-            "Look for what changed in each group. Recalibrate each group by itself on its own forecasts since its"
-            " change, or fit the model anew: one remedy for all rows would not suit them. Begin a new watch with the"
-            " first period after the repair (--since)."
-        )
+        return _next_after(m, told)
+    if len(told) > 1:
+        return _next_of_groups(m, told)
     begin = "begin a new watch with the first period after the repair (--since)"
     if usual_rows(m):
         begin += ". But first make sure that the last periods are complete"
     whose = " of the group" if a.groups else ""
+    if last := _gone(m, a):
+        return (
+            f"The group has no forecasts after {last}. If it may return, look for what was wrong, recalibrate the model"
+            f" on its forecasts or fit it anew, and {begin}."
+        )
     if grew(a):
         return (
             f"Look for what has been changing since about {a.began}. Recalibrate the model on the latest"
             f" forecasts{whose} only, as the error grew, and expect to repeat it, or fit it anew; {begin}."
         )
-    first = not a.before.rows and a.number == 1
+    first = from_first(a)
     change = "" if first else f"Look for what changed in the model or its inputs {began_text(a)}. "
     these = "these forecasts" if first else "the forecasts"
     since = "" if first else f" since {a.began}"
     return f"{change}Recalibrate the model on {these}{whose}{since} or fit it anew, and {begin}."
+
+
+def _next_after(m: Monitored, told: Sequence[Alarm]) -> str:
+    """Say what to do when all errors are over."""
+    a, many = told[0], len(told) > 1
+    next_one = max(m.periods.index(each.until) for each in told) + 1
+    begin = f" {m.periods[next_one]}" if next_one < len(m.periods) else ""
+    look = f"{began_text(a)}, and what ended it after {a.until}" if not many else "in each group, and what ended it"
+    left = [(each, small) for each in told if (small := _remains(each))]
+    if not left:
+        since = f": those since need no remedy for {'them' if many else 'it'}"
+    else:
+        whose = f" of {_names([each for each, _ in left])}" if many else ""
+        small = left[0][1] if len(left) == 1 else "a small error"
+        since = f". In those since then{whose} {small} may remain: if it stays, recalibrate on them alone"
+    return (
+        f"Look for what changed {look}. Do not recalibrate on these forecasts, unless you expect the"
+        f" error{'s' * many} again{since}. Begin a new watch with the first period after {'them' if many else 'it'}"
+        f" (--since{begin})."
+    )
+
+
+def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
+    """Say what to do about errors of several groups that go on."""
+
+    def each_of(some: Sequence[Alarm]) -> str:
+        return "each group" if len(some) == len(told) else f"{'each of ' * (len(some) > 1)}{_names(some)}"
+
+    changed = [each for each in told if not from_first(each)]
+    here = [each for each in told if not _gone(m, each)]
+    gone = [each for each in told if each not in here]
+    growing = [each for each in here if grew(each)]
+    text = [f"Look for what changed in {each_of(changed)}."] if changed else []
+    if here:
+        text.append(
+            f"Recalibrate {each_of(here)} by itself on its own forecasts since its error began, or fit the model anew:"
+            " one remedy for all rows would not do."
+        )
+    if growing:
+        text.append(f"As errors grew, take only the latest forecasts of {_names(growing)}, and expect to repeat it.")
+    if gone:
+        text.append(f"There are no more forecasts of {_names(gone)}: recalibrate only if they return.")
+    return f"{' '.join(text)} Begin a new watch with the first period after the repair (--since)."
+
+
+def _names(alarms: Sequence[Alarm]) -> str:
+    named = [f"'{short_name(name, 40)}'" for each in alarms for name in each.groups]
+    more = f" and {len(named) - MOST_GROUPS} more" if len(named) > MOST_GROUPS else ""
+    return f"{', '.join(named[:MOST_GROUPS])}{more}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,11 +19,14 @@ from ..report.result import Naming
 from .control import ControlPoint
 from .describe_alarm import (
     LATEST,
+    about,
     after_text,
     alike,
     change_text,
     dispersed,
     ended_text,
+    first_text,
+    from_first,
     going_on,
     grew,
     limits_text,
@@ -29,6 +34,7 @@ from .describe_alarm import (
     result_text,
     rule_text,
     sentence,
+    shown_in,
     since_text,
     span,
     usual_rows,
@@ -47,6 +53,7 @@ from .describe_over_time import (
 )
 from .history import WHOLE
 from .monitored import Alarm, Monitored
+from .naming import TOP
 
 _SHOWN = 3
 """Groups of which tables and charts are shown."""
@@ -101,17 +108,16 @@ def _shown(m: Monitored) -> tuple[str, ...]:
 
 def _headline(m: Monitored) -> str:
     if m.alarm is not None:
-        current = going_on(m)
-        if len(current) > 1:
-            n, of = len(current), len(m.groups)
-            return f"Calibration broke in {f'all {n}' if n == of else f'{n} of {of}'} groups"
-        a = m.alarm
+        told = about(m)
+        a = told[0]
+        if len(told) > 1:
+            n, of = len(told), len(m.groups)
+            over = "" if a.over is None else ", and these errors are over"
+            return f"Calibration broke in {f'all {n}' if n == of else f'{n} of {of}'} groups{over}"
         if a.over is not None:
             return f"Calibration broke, and that error is over: {span(a)}"
-        if not a.before.rows and a.number == 1:
-            surely = "" if len(a.probable) == 1 else ", perhaps"
-            whose = "its" if a.groups else "the"
-            return f"Miscalibrated{surely} from {whose} first period on, {a.began}{range_text(a)}"
+        if from_first(a):
+            return f"Miscalibrated{'' if len(a.probable) == 1 else ','} {first_text(a)}"
         if grew(a):
             return f"Calibration broke, and the error grew: seen since {a.began}{range_text(a)}"
         return f"Calibration broke: most probably {at(a.began)}{range_text(a)}"
@@ -132,14 +138,14 @@ def _lead(m: Monitored) -> str:
             f"No evidence of miscalibration ({now} to 1; the alarm is at {limit_text(m)} to 1). This is no proof of"
             " calibration."
         )
-    current = going_on(m)
+    current = about(m)
     if len(current) > 1:
         told = [f"{sentence(m, each, since_text(each))}." for each in current[:MOST_GROUPS]]
         more = [f"{len(current) - MOST_GROUPS} more: see the groups."] if len(current) > MOST_GROUPS else []
     else:
         told, more = [f"{sentence(m, m.alarm)}."], ["The groups do not differ beyond chance."] if alike(m) else []
         if m.alarm.over is not None:
-            more.append(after_text(m, m.alarm.over))
+            more.append(after_text(m.alarm, m.alarm.over))
     failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]
     return " ".join([*told, *more, *failed])
 
@@ -157,25 +163,26 @@ def _actions(m: Monitored) -> Iterator[Action]:
         )
     if a is None:
         return
-    current = going_on(m)
-    if len(current) > 1:
-        for each in current[:MOST_GROUPS]:
+    told = about(m)
+    if len(told) > 1:
+        for each in told[:MOST_GROUPS]:
             [name] = (f"'{short_name(group, 40)}'" for group in each.groups)
-            text = f"{name}: {when(m, each)} {change_text(each, whose='')}".replace(": The", ": the", 1)
+            after = "" if each.over is None else f" {after_text(each, each.over)}"
+            text = f"{name}: {when(m, each)} {change_text(each, whose='')}{after}".replace(": The", ": the", 1)
             yield Action(f"Group {name}", text, "Group")
     else:
         yield Action("When", when(m, a), "When")
         yield Action("What changed", change_text(a, "in the group, " if a.groups else ""), "Change")
-    ended = [each for each in m.others if each.over is not None]
+    ended = [each for each in m.others if each.over is not None and each not in told]
     if ended:
         yield Action("Errors that are over", ended_text(m, ended), "Over")
     yield Action("Evidence", rule_text(m, a), "Rule")
-    yield Action("What to do", next_text(m, a, current), "Next")
+    yield Action("What to do", next_text(m, told), "Next")
 
 
 def _to_look_up(m: Monitored) -> Action | None:
     """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
-    shown = going_on(m)[:MOST_GROUPS] or m.alarms[:1]
+    shown = about(m)[:MOST_GROUPS]
     broke = [term for each in shown if each.diagnosis is not None for term in terms(each.diagnosis)]
     return lookup([*broke, *[CERTAIN] * (m.impossible is not None)])
 
@@ -227,42 +234,62 @@ def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[Control
 def _table(m: Monitored, group: str, brief: bool) -> Table:
     evidence, control = _over_time(m, group)
     after = dict(zip(m.periods, evidence, strict=True))
-    points = _some(m, group, control) if brief else control
-    name, shown = _names(m, control, points)
+    chosen = _some(m, group, control) if brief else range(len(control))
+    points = [control[k] for k in chosen]
+    name, names = _names(m, control, points)
     caption = "Over time" if group == WHOLE else f"Group '{short_name(group, 40)}' over time"
+    if len(m.labels) > 2:
+        caption += f", {TOP}"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [limits_text(each.bias_interval) for each in points] if limits else ()
+    shown = shown_in(own[0])[0] if (own := _own(m, group)) else "bias"
+    columns = [
+        Column(name, names),
+        Column("forecasts", [count(each.rows) for each in points]),
+        Column("mean prediction", [share(each.predicted) for each in points]),
+        Column("observed frequency", [share(each.observed) for each in points]),
+        Column("bias (log-odds)", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
+        Column(
+            "calibration slope",
+            [number(each.calibration_slope, 2) for each in points],
+            [limits_text(each.slope_interval) for each in points] if not brief else (),
+            detail=shown != "slope",
+        ),
+        Column("log loss", [number(each.log_loss) for each in points], detail=shown != "loss"),
+        Column("skill", [number(each.skill) for each in points], detail=True),
+        Column("evidence", [evidence_text(after[each.last]) for each in points]),
+    ]
     return Table(
         f"{caption}: {len(points)} of {len(control)} rows" if len(points) < len(control) else caption,
-        [
-            Column(name, shown),
-            Column("forecasts", [count(each.rows) for each in points]),
-            Column("mean prediction", [share(each.predicted) for each in points]),
-            Column("observed frequency", [share(each.observed) for each in points]),
-            Column("bias (log-odds)", [_log_odds(each.bias) for each in points], biases),
-            Column(
-                "calibration slope",
-                [number(each.calibration_slope, 2) for each in points],
-                [limits_text(each.slope_interval) for each in points],
-                detail=True,
-            ),
-            Column("log loss", [number(each.log_loss) for each in points], detail=True),
-            Column("skill", [number(each.skill) for each in points], detail=True),
-            Column("evidence", [evidence_text(after[each.last]) for each in points]),
-        ],
+        [_with_gaps(each, chosen, "..." if each is columns[0] else "") for each in columns],
         notes="95% CI" if limits else "",
     )
 
 
-def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence[ControlPoint]:
-    """Choose rows: those around the beginning of an error, where there is one, and the last ones."""
-    began = [m.periods.index(each.began) for each in _own(m, group)]
-    if len(control) <= LAST or not began:
-        return control[-LAST:]
-    row = next((k for k, each in enumerate(control) if m.periods.index(each.last) >= began[0]), len(control))
-    around = range(max(0, row - LAST // 4), min(len(control), row + LAST // 4))
-    others = [k for k in range(len(control)) if k not in around]
-    return [control[k] for k in sorted({*around, *others[len(around) - LAST :]})]
+def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence[int]:
+    """Choose rows by number: those nearest to the beginnings and ends of errors and to the last row."""
+    ends = [m.periods.index(each.last) for each in control]
+    places = [len(control)]
+    for each in _own(m, group):
+        places.append(bisect_left(ends, m.periods.index(each.began)))
+        if each.over is not None:
+            places.append(bisect_left(ends, m.periods.index(each.until)) + 1)
+
+    def distance(row: int) -> tuple[float, int]:
+        return min((abs(row + 0.5 - place), number) for number, place in enumerate(places))
+
+    return sorted(sorted(range(len(control)), key=distance)[:LAST])
+
+
+def _with_gaps(column: Column, rows: Sequence[int], sign: str) -> Column:
+    """Put a sign between rows that are no neighbours."""
+    gaps = [k for k in range(1, len(rows)) if rows[k] > rows[k - 1] + 1]
+    values, notes = [*column.values], [*column.notes]
+    for k in reversed(gaps):
+        values.insert(k, sign)
+        if notes:
+            notes.insert(k, "")
+    return replace(column, values=values, notes=notes)
 
 
 def _own(m: Monitored, group: str) -> list[Alarm]:
