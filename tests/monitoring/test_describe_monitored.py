@@ -135,3 +135,15 @@ def test_the_table_of_several_classes_says_of_which_event_it_is():
         y = (p.cumsum(axis=1) > rng.random((100, 1))).argmax(axis=1)
         periods[f"d{at}"] = Tally.of(y, p)
     assert "Over time, most probable class\n" in str(monitor(periods))
+
+
+def test_groups_with_predictions_of_exactly_0_or_1_that_were_wrong_are_named():
+    rng, history = np.random.default_rng(10), History()
+    for at in range(4):
+        wrong = {"few": 1, "many": 3} if at == 2 else {}
+        found = {name: day(rng, 50) for name in ("few", "many", "none")}
+        more = {name: found[name] + Tally.of([False, *[True] * n], [0.5, *[0.0] * n]) for name, n in wrong.items()}
+        history = history.after(f"day {at}", found | more)
+    found = monitor(history)
+    assert found.impossible == ("day 2", 4, ("many", "few"))
+    assert "were wrong, first on day 2, in groups 'many', 'few'." in text(found)

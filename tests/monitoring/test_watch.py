@@ -161,7 +161,7 @@ def test_wrong_predictions_of_exactly_0_or_1_refute_calibration_and_stay_out_of_
     a, b = slice(0, 100), slice(100, 200)
     found = monitor({"a": Tally.of([*y[a], 0, 1], [*p[a], 0.0, 1.0]), "b": Tally.of([*y[b], 1, 1], [*p[b], 0.0, 1.0])})
     plain = monitor({"a": Tally.of(y[a], p[a]), "b": Tally.of(y[b], p[b])})
-    assert found.impossible == ("b", 1)
+    assert found.impossible == ("b", 1, ())
     assert not found
     assert found.log_evidence == pytest.approx(plain.log_evidence)
     assert "Predictions of exactly 0 or 1 were wrong" in str(found)

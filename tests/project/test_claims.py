@@ -61,7 +61,11 @@ def test_a_command_can_be_typed(command):
     if "unperplexed" in words:
         parser = runpy.run_path(str(DOCS / "cli_tables.py"))["parsers"]()[words[1]]
         assert {word for word in words if word.startswith("--")} <= {*parser._option_string_actions}
-    assert scripts or words[0] in ("unperplexed", "pytest") or (words == ["python", "-m", "papers"] and (ROOT / "papers").is_dir())
+    assert (
+        scripts
+        or words[0] in ("unperplexed", "pytest")
+        or (words == ["python", "-m", "papers"] and (ROOT / "papers").is_dir())
+    )
 
 
 def page(folder: Path, text: str):

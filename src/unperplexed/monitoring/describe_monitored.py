@@ -47,12 +47,13 @@ from .describe_over_time import (
     chart_over_time,
     evidence_chart,
     groups_tables,
+    groups_text,
     limit_text,
     marks,
     range_text,
 )
 from .history import WHOLE
-from .monitored import Alarm, Monitored
+from .monitored import Alarm, Impossible, Monitored
 from .naming import TOP
 
 _SHOWN = 3
@@ -122,7 +123,8 @@ def _headline(m: Monitored) -> str:
             return f"Calibration broke, and the error grew: seen since {a.began}{range_text(a)}"
         return f"Calibration broke: most probably {at(a.began)}{range_text(a)}"
     if m.impossible is not None:
-        return f"Predictions of exactly 0 or 1 were wrong, first {at(m.impossible.period)}"
+        whose = _of_groups(m, m.impossible)
+        return f"Predictions of exactly 0 or 1 were wrong, first {at(m.impossible.period)}{whose}"
     if not m:
         failed = [each.requirement for each in m.kept if not each.passed]
         return f"Failed: {', '.join(failed)}"
@@ -153,12 +155,12 @@ def _lead(m: Monitored) -> str:
 def _actions(m: Monitored) -> Iterator[Action]:
     a = m.alarm
     if m.impossible is not None:
-        rows = number_of(m.impossible.rows, "prediction")
+        rows, whose = number_of(m.impossible.rows, "prediction"), _of_groups(m, m.impossible)
         yield Action(
             "Certain and wrong",
             f"{rows} of exactly 0 or 1 {'was' if m.impossible.rows == 1 else 'were'} wrong, first"
-            f" {at(m.impossible.period)}. Calibrated forecasts have none; look at these rows, and keep predictions away"
-            " from 0 and 1.",
+            f" {at(m.impossible.period)}{whose}. Calibrated forecasts have none; look at these rows, and keep"
+            " predictions away from 0 and 1.",
             "Certain",
         )
     if a is None:
@@ -178,6 +180,12 @@ def _actions(m: Monitored) -> Iterator[Action]:
         yield Action("Errors that are over", ended_text(m, ended), "Over")
     yield Action("Evidence", rule_text(m, a), "Rule")
     yield Action("What to do", next_text(m, told), "Next")
+
+
+def _of_groups(m: Monitored, found: Impossible) -> str:
+    """Name the groups with such predictions, behind a comma."""
+    named = groups_text(m, found.groups)
+    return f", in {named[:1].lower()}{named[1:]}" if named else ""
 
 
 def _to_look_up(m: Monitored) -> Action | None:

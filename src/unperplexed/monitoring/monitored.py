@@ -29,6 +29,8 @@ class Impossible(NamedTuple):
     period: str
     """The first period with one."""
     rows: int
+    groups: tuple[str, ...] = ()
+    """Groups with such predictions, the most first; () where rows are not grouped."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def monitor(
         log_evidence=evidence,
         alarm=alarms[0] if alarms else None,
         others=tuple(alarms[1:]),
-        impossible=_impossible(names, by_period),
+        impossible=_impossible(names, by_period, groups),
         units="periods" if shared else "rows",
         level=level,
         control=control_points(names, first, limits=not shared),
@@ -176,8 +176,14 @@ def _over_time(series: Series, names: tuple[str, ...], shared: bool) -> OfGroup:
     return OfGroup(tuple(series.evidence.tolist()), points)
 
 
-def _impossible(names: tuple[str, ...], whole: Sequence[Events]) -> Impossible | None:
-    """Count the predictions of exactly 0 or 1 that were wrong."""
-    wrong = [max(each.certain_and_wrong for each in events) for events in whole]
+def _impossible(names: tuple[str, ...], whole: Sequence[Events], groups: Sequence[Series]) -> Impossible | None:
+    """Count the predictions of exactly 0 or 1 that were wrong, and name their groups."""
+    wrong = _wrong(whole)
     first = next((at for at, each in enumerate(wrong) if each), None)
-    return None if first is None else Impossible(names[first], round(sum(wrong)))
+    of_groups = {each.group: sum(_wrong(each.events)) for each in groups}
+    named = sorted((name for name, rows in of_groups.items() if rows), key=lambda name: -of_groups[name])
+    return None if first is None else Impossible(names[first], round(sum(wrong)), tuple(named))
+
+
+def _wrong(periods: Sequence[Events | None]) -> list[float]:
+    return [max((each.certain_and_wrong for each in events or ()), default=0.0) for events in periods]
