@@ -393,3 +393,50 @@ def test_groups_that_break_alike_are_one_alarm():
     assert "d12" in found.alarm.probable
     assert "groups do not differ beyond chance" in text(found)
     assert min(found.groups.values()) > math.log(60)
+
+
+@pytest.mark.parametrize("error", [{"bias": 1.5}, {"bias": 0.7}, {"slope": 0.3}])
+def test_a_break_of_whole_periods_is_dated_against_the_calibrated_ones_before_it(error):
+    alarm = monitor(days(40, 60, 30, **error), units="periods").alarm
+    assert "d30" in alarm.probable
+    assert len(alarm.probable) <= 4
+
+
+def test_periods_that_share_shocks_do_not_make_dates_surer_than_they_are():
+    rng = np.random.default_rng(41)
+    found = {f"d{at}": day(rng, 500, bias=1.0 * (at >= 30), shock=0.5) for at in range(60)}
+    one, shared = (monitor(found, units=units).alarm for units in ("rows", "periods"))
+    assert abs(int(shared.began[1:]) - 30) <= 3
+    assert len(shared.probable) > len(one.probable)
+
+
+def test_a_slope_that_falls_slowly_is_dated_to_when_it_became_visible():
+    rng = np.random.default_rng(42)
+    slopes = 1 - 0.9 * np.clip(np.arange(120) - 30, 0, None) / 90
+    alarm = monitor({f"{at}": day(rng, 100, slope=slope) for at, slope in enumerate(slopes)}).alarm
+    assert 30 < int(alarm.began) <= int(alarm.period)
+    assert min(map(int, alarm.probable)) > 0
+    assert alarm.trend == "calibration_slope"
+    one, two = alarm.halves
+    assert two.calibration_slope < one.calibration_slope - 0.2
+
+
+def test_growth_is_seen_in_few_rows_a_period():
+    rng = np.random.default_rng(43)
+    found = monitor({f"d{at}": day(rng, 25, bias=max(0, at - 30) / 35) for at in range(100)}).alarm
+    assert found.trend == "bias"
+    assert found.halves[1].bias > found.halves[0].bias
+    assert monitor(days(44, 100, 30, bias=1.0)).alarm.trend == ""
+
+
+def test_few_rows_of_one_outcome_name_no_size_that_they_do_not_determine():
+    rng = np.random.default_rng(45)
+    s = np.linspace(-2, 1, 28)
+    history = {f"d{at}": day(rng, 60) for at in range(30)}
+    nearly, all_of_them = np.arange(28) > 0, np.ones(28, dtype=bool)
+    for y, determined in ((nearly, True), (all_of_them, False)):
+        shock = monitor(history | {"shock": Tally.of(y, expit(s))}).alarm
+        assert shock.began == shock.until == "shock"
+        assert shock.diagnosis.errors == ("bias",)
+        assert np.isfinite(shock.diagnosis.findings[0].parameter) == determined
+        assert "underconfident" not in shock.verdict

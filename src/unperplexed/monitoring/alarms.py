@@ -29,12 +29,12 @@ class Began(ByValue):
     period: str
     """The period after which the evidence reached its limit."""
     began: str
-    """The period in which it most probably began, by the periods up to ``until``."""
+    """The period in which it most probably began, by the periods up to ``until``; not after the alarm."""
     probable: tuple[str, ...]
     """The smallest set of periods in which it began with a posterior probability of 95%."""
     further: str
-    """The most probable beginning where that is after the alarm, else "". Something changed further there, and
-    ``began`` and ``probable`` go by the periods up to the alarm."""
+    """The most probable beginning of what the periods show together, where that is after the alarm, else "": something
+    changed further there."""
     until: str
     """The period after which the evidence was strongest."""
     log_evidence: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +12,22 @@ from scipy.stats import norm
 
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
-from ..statistics.evidence_of_change import Beginning, beginning, log_begins, log_evidence
-from .alarms import dated, event_shares
-from .control import NORMAL, ControlPoint, dispersion, point_of
+from ..statistics.evidence_of_change import beginning, beginning_of_changing, log_begins, log_evidence
+from ..statistics.intervals import Interval
+from .alarms import event_shares
+from .control import NORMAL, ControlPoint, dispersion, mended, point_of
 from .event_counts import EventCounts
 from .history import WHOLE, Events
-from .hypotheses import PERIOD_WEIGHTS, ROW_WEIGHTS, period_factors, row_factors
+from .hypotheses import DATING_WEIGHTS, PERIOD_WEIGHTS, ROW_WEIGHTS, dating_ratios, period_factors, row_factors, spread
 from .monitored import Alarm, Over
 from .naming import event_labels, event_name, named_error
 
+_CHANGES = 0.001
+"""Probability of each period that an error becomes another one, when its beginning is dated."""
 _TREND = 0.001
-"""p-value below which the bias of two halves differs: the error grows or falls."""
+"""p-value below which the bias or slope of two halves differs: the error grows or falls."""
+_VARIED = 0.01
+"""p-value below which independent rows do not explain how much successive periods vary."""
 _FEWEST = 6
 """Periods that it takes to see that."""
 
@@ -37,21 +42,29 @@ class Series(NamedTuple):
     weights: Floats
     evidence: Floats
     """Natural logarithm of the evidence after each period."""
+    ratios: Floats
+    """Log-likelihood ratios that date an error which the evidence has found, and what they weigh."""
+    ratio_weights: Floats
 
     @classmethod
     def of(cls, group: str, events: Sequence[Events | None], shared: bool) -> Series:
         """Give the factors of all events' hypotheses: half of the bet for the most probable class, half for all."""
-        of_event = event_shares(events)
-        n = of_event.size
-        shares = PERIOD_WEIGHTS if shared else ROW_WEIGHTS
-        found = np.zeros((len(events), n, shares.size))
-        for event in range(n):
-            there = [at for at, each in enumerate(events) if each is not None and each[event].total.size]
-            counts = [events[at][event] for at in there]  # type: ignore[index]
-            if there:
-                found[there, event] = period_factors(counts) if shared else [row_factors(each) for each in counts]
-        factors, weights = found.reshape(len(events), -1), np.outer(of_event, shares).ravel()
-        return cls(group, events, factors, weights, log_evidence(factors, weights))
+        share = event_shares(events)
+
+        def over_time(of: Callable[[Sequence[EventCounts]], Floats], weights: Floats) -> tuple[Floats, Floats]:
+            found = np.zeros((len(events), share.size, weights.size))
+            for event in range(share.size):
+                there = [at for at, each in enumerate(events) if each is not None and each[event].total.size]
+                if there:
+                    found[there, event] = of([events[at][event] for at in there])  # type: ignore[index]
+            return found.reshape(len(events), -1), np.outer(share, weights).ravel()
+
+        if not shared:
+            factors, weights = over_time(lambda counts: np.array([row_factors(each) for each in counts]), ROW_WEIGHTS)
+            return cls(group, events, factors, weights, log_evidence(factors, weights), factors, weights)
+        factors, weights = over_time(period_factors, PERIOD_WEIGHTS)
+        dating = over_time(dating_ratios, DATING_WEIGHTS)
+        return cls(group, events, factors, weights, log_evidence(factors, weights), *dating)
 
 
 class _Link(NamedTuple):
@@ -128,35 +141,36 @@ def _alarm(
     """Say what broke, from the periods up to the strongest evidence: those after it speak against the error."""
     there = np.array([at for at in range(link.start, link.until + 1) if series.events[at] is not None])
 
-    def began_by(last: int) -> Beginning:
-        return beginning(series.factors[there[there <= last]], series.weights)
-
-    dates = dated(there, link.first, link.until, began_by)
+    ratios, weights = series.ratios[there], series.ratio_weights
+    dates = beginning_of_changing(ratios, weights, int((there <= link.first).sum()), _CHANGES)
+    began, largest = int(there[dates.most_probable]), int(there[beginning(ratios, weights).most_probable])
     n = next(len(each) for each in series.events if each is not None)
-    event = _leading_event(series.factors[dates.began : link.until + 1].sum(axis=0), series.weights, n)
+    event = _leading_event(series.factors[began : link.until + 1].sum(axis=0), series.weights, n)
 
     def some(start: int, end: int) -> tuple[list[str], list[EventCounts]]:
         at = [each for each in range(start, end) if series.events[each] is not None]
         return [names[each] for each in at], [series.events[each][event] for each in at]  # type: ignore[index]
 
-    during, limits = some(dates.began, link.until + 1), not shared
+    during, limits = some(began, link.until + 1), not shared
     over = None
     if link.over is not None:
         over = Over(names[link.over], link.after, point_of(*some(link.until + 1, stop), limits=limits))
+    trend, halves = _trend(*some(max(began, link.first), link.until + 1), limits=limits)
     return Alarm(
         number=number,
         period=names[link.first],
-        began=names[dates.began],
-        probable=tuple(names[each] for each in dates.probable),
-        further="" if dates.further is None else names[dates.further],
+        began=names[began],
+        probable=tuple(names[each] for each in there[dates.probable]),
+        further=names[largest] if largest > link.first else "",
         until=names[link.until],
         log_evidence=link.log_evidence,
         groups=() if series.group == WHOLE else (series.group,),
         event=event_name(labels, event),
         diagnosis=named_error(during[1], event_labels(labels, event), shared),
-        before=point_of(*some(link.start, dates.began), limits=limits),
+        before=point_of(*some(link.start, began), limits=limits),
         since=point_of(*during, limits=limits),
-        halves=_trend(*some(max(dates.began, link.first), link.until + 1), limits=limits),
+        trend=trend,
+        halves=halves,
         over=over,
     )
 
@@ -167,17 +181,25 @@ def _leading_event(factors: Floats, weights: Floats, n: int) -> int:
 
 def _trend(
     names: Sequence[str], counts: Sequence[EventCounts], *, limits: bool
-) -> tuple[ControlPoint, ControlPoint] | None:
-    """Give both halves of the periods, if their biases differ beyond what successive periods do."""
+) -> tuple[str, tuple[ControlPoint, ControlPoint] | None]:
+    """Say whether bias or slope of both halves of the periods differs more than successive periods in each half do."""
     half = len(counts) // 2
     if 2 * half < _FEWEST:
-        return None
+        return "", None
     parts = [(names[:half], counts[:half]), (names[half:], counts[half:])]
     one, two = (point_of(*each, limits=True) for each in parts)
-    error = math.hypot(*(each.bias_interval.high - each.bias_interval.low for each in (one, two))) / (2 * NORMAL)
-    vary = dispersion(counts, ())[0]
-    z = (two.bias - one.bias) / (error * math.sqrt(max(1.0, 0.0 if math.isnan(vary) else vary)))
-    if not 2 * norm.sf(abs(z)) < _TREND:
-        return None
+    alike = [each for _, some in parts for each in mended(some)]
+    vary = spread(alike) if not limits or dispersion(alike, ())[1] < _VARIED else (1.0, 1.0)
+    bias = _errors_apart(two.bias - one.bias, (one.bias_interval, two.bias_interval), vary[0])
+    slope = two.calibration_slope - one.calibration_slope
+    slope = _errors_apart(slope, (one.slope_interval, two.slope_interval), vary[1])
+    if not max(bias, slope) > norm.isf(_TREND / 4):  # two sides of two differences
+        return "", None
     first, second = (point_of(*each, limits=limits) for each in parts)
-    return first, second
+    return "bias" if bias >= slope else "calibration_slope", (first, second)
+
+
+def _errors_apart(difference: float, intervals: tuple[Interval, Interval], vary: float) -> float:
+    """Give the size of a difference in standard errors; 0 where an estimate is not determined."""
+    error = math.hypot(*(each.high - each.low for each in intervals)) / (2 * NORMAL) * math.sqrt(vary)
+    return abs(difference) / error if error > 0 else 0.0

@@ -122,3 +122,10 @@ def dispersion(series: Sequence[EventCounts], breaks: Iterable[int]) -> tuple[fl
     number = int(same.sum())
     freedom = number**2 / (number + 2 * float(shared.sum()))
     return squares / number, float(chdtrc(freedom, squares * freedom / number))
+
+
+def mended(series: Sequence[EventCounts]) -> list[EventCounts]:
+    """Recalibrate some periods by their common bias and slope, so that they differ by what only some of them share."""
+    counts = EventCounts.together(series)
+    found = fit(["bias", "confidence"], Counted(counts.log_odds, counts.total, counts.positive))
+    return [each._replace(p=np.clip(found.probability(each.log_odds), 1e-12, 1 - 1e-12)) for each in series]

@@ -94,10 +94,14 @@ def period_factors(series: Sequence[EventCounts]) -> Floats:
     of mean 0 and variance at most v, exp(X - X**2/6 - v/3) has (Delyon 2009), with v estimated from earlier periods,
     which makes it approximate.
     """
+    return _standardised(*_in_directions(series))
+
+
+def _in_directions(series: Sequence[EventCounts]) -> tuple[Floats, Floats]:
+    """Give the scores of periods, and their variances if rows are independent and calibrated."""
     found = [scores(each) for each in series]
     z = np.array([each for each, _ in found]) @ _DIRECTIONS.T
-    v = np.array([np.einsum("di,ij,dj->d", _DIRECTIONS, each, _DIRECTIONS) for _, each in found])
-    return _standardised(z, v)
+    return z, np.array([np.einsum("di,ij,dj->d", _DIRECTIONS, each, _DIRECTIONS) for _, each in found])
 
 
 def _standardised(z: Floats, v: Floats) -> Floats:
@@ -110,3 +114,36 @@ def _standardised(z: Floats, v: Floats) -> Floats:
     x, square, variance = z[:, :, None] * size, (z**2)[:, :, None] * size**2, wide[:, :, None] * size**2
     gained = np.where(number[:, :, None] <= _FIRST, x - square / 2, x - square / 6 - variance / 3)
     return np.asarray(gained.reshape(len(z), -1))
+
+
+_EFFECTS = _signed([1.5 * 2.0 ** (-k / 2) for k in range(16)])
+
+DATING_WEIGHTS: Floats = np.repeat(_OF_DIRECTIONS, len(_EFFECTS)) / len(_EFFECTS)
+"""Prior probabilities of the same errors, by their size in log-odds, direction by direction."""
+
+
+def dating_ratios(series: Sequence[EventCounts]) -> Floats:
+    """Give log-likelihood ratios of errors of whole periods to calibration; shape (periods, hypotheses).
+
+    They date an error that is known to be there, by its score, which is about normal. Its variance is as many times
+    larger than that of independent rows as successive periods show (quasi-likelihood), so that all periods, before the
+    error and since, count by the same measure.
+    """
+    z, v = _in_directions(series)
+    size = np.array(_EFFECTS)
+    found = z[:, :, None] * size - v[:, :, None] * size**2 / 2
+    return np.asarray((found / _excess(z, v)[:, None]).reshape(len(z), -1))
+
+
+def _excess(z: Floats, v: Floats) -> Floats:
+    """Say how many times larger variances are than if rows were independent, at least 1: from successive periods."""
+    there = np.minimum(v[1:], v[:-1]) > 0
+    v = np.where(v > 0, v, 1.0)
+    squares = np.where(there, np.diff(z / v, axis=0) ** 2 / (1 / v[1:] + 1 / v[:-1]), 0.0).sum(axis=0)
+    return np.asarray(np.maximum(squares / np.maximum(there.sum(axis=0), 1), 1.0))
+
+
+def spread(series: Sequence[EventCounts]) -> tuple[float, float]:
+    """Say the same of bias and slope, at least 1."""
+    bias, slope, *_ = _excess(*_in_directions(series)).tolist()
+    return bias, slope

@@ -62,8 +62,11 @@ class Alarm(Began):
     before: ControlPoint
     since: ControlPoint
     """The periods before ``began``, and from it to ``until``, together."""
+    trend: str
+    """What differs most between both halves of the periods from the alarm to ``until``: "bias" or "calibration_slope".
+    "" if they do not differ beyond chance."""
     halves: tuple[ControlPoint, ControlPoint] | None
-    """Both halves of the periods from the alarm to ``until``, if their biases differ: the error grows or falls."""
+    """Both halves, if they differ: the error grows or falls."""
     over: Over | None
     """Set if the error is over; whether there is an alarm does not depend on it."""
 

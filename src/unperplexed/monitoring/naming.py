@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .._lib.typing import Floats
 from ..calibration.diagnosis.binary import BinaryData, diagnose_binary
 from ..calibration.diagnosis.clusters import ClusterSums
-from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label
+from ..statistics.log_odds_maps import FEATURES
 from .event_counts import EventCounts
 
 TOP = "most probable class"
@@ -30,7 +33,10 @@ def event_name(labels: tuple[Label | None, ...], event: int) -> str:
 
 
 def named_error(periods: Sequence[EventCounts], labels: tuple[Label | None, ...], shared: bool) -> Diagnosis | None:
-    """Diagnose some periods together, each of them as a cluster where its rows share a shock; None for no rows."""
+    """Diagnose some periods together, each of them as a cluster where its rows share a shock; None for no rows.
+
+    Rows that do not determine a set of errors name one of them.
+    """
     counts = EventCounts.together(periods) if periods else None
     if counts is None or not counts.total.size:
         return None
@@ -38,19 +44,27 @@ def named_error(periods: Sequence[EventCounts], labels: tuple[Label | None, ...]
         counts = counts.merged()
     period = np.repeat(np.arange(len(periods)), [each.p.size for each in periods])
     s, total, positive = counts.log_odds, counts.total, counts.positive
-    return diagnose_binary(
-        BinaryData(
-            Scored(s, total, positive, total, positive, total),
-            counts=total,
-            counts_positive=positive,
-            n=float(total.sum()),
-            labels=labels,
-            mean=counts.mean,
-            frequency=counts.frequency,
-            clusters=_sums_over(period, positive - total * counts.p, total) if shared else None,
-            by="cells",
-        )
+    data = BinaryData(
+        Scored(s, total, positive, total, positive, total),
+        counts=total,
+        counts_positive=positive,
+        n=float(total.sum()),
+        labels=labels,
+        mean=counts.mean,
+        frequency=counts.frequency,
+        clusters=_sums_over(period, positive - total * counts.p, total) if shared else None,
+        by="cells",
     )
+    found = diagnose_binary(data)
+    if any(map(_undetermined, found.findings)):
+        found = diagnose_binary(replace(data, most_errors=1))
+    findings = (replace(each, parameter=math.nan) if _undetermined(each) else each for each in found.findings)
+    return replace(found, findings=tuple(findings))
+
+
+def _undetermined(finding: Finding) -> bool:
+    """Whether a few rows do not bound the coefficient of an error: it is then as large as the fit lets it be."""
+    return finding.error in FEATURES and math.isnan(finding.interval[0])
 
 
 def _sums_over(period: np.ndarray, residual: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:

@@ -7,6 +7,7 @@ is then expected never to grow, and by Ville's inequality ever reaches 1/a with 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -66,8 +67,33 @@ class Beginning(NamedTuple):
 
 def beginning(factors: Floats, weights: Floats, level: float = 0.95) -> Beginning:
     """Find when a change began, from the factors of all periods since counting began; shape (periods, hypotheses)."""
-    since = np.cumsum(factors[::-1], axis=0)[::-1]
-    return beginning_of(log_begins(len(factors)) + logsumexp(since + np.log(weights), axis=1), level)
+    return beginning_of(log_begins(len(factors)) + _log_worth(factors, weights), level)
+
+
+def beginning_of_changing(
+    factors: Floats, weights: Floats, begun: int, changes: float, level: float = 0.95
+) -> Beginning:
+    """Find the same of a change that may become another one, and began in one of the first ``begun`` periods.
+
+    The prior probability is half for changes that stay as they are, which begin as bets do, and half for those that
+    become another one with the probability ``changes`` in each later period, which begin in any period alike. One that
+    grows is then dated to when it became visible, and not to when it was as large as it is on average.
+    """
+    stays = log_begins(len(factors)) + _log_worth(factors, weights)
+    becomes = _log_worth(factors, weights, changes) - math.log(len(factors))
+    return beginning_of(np.logaddexp(stays, becomes)[:begun], level)
+
+
+def _log_worth(factors: Floats, weights: Floats, changes: float = 0.0) -> Floats:
+    """Give the logarithm of what bets that begin in each period are worth at the end, by backward recursion."""
+    log_weights, worth = np.log(weights), np.zeros(factors.shape[1:])
+    found = np.empty(len(factors))
+    for d in range(len(factors) - 1, -1, -1):
+        if changes and d + 1 < len(factors):
+            worth = np.logaddexp(worth + math.log1p(-changes), math.log(changes) + found[d + 1])
+        worth = worth + factors[d]
+        found[d] = logsumexp(worth + log_weights)
+    return found
 
 
 def beginning_of(posterior: Floats, level: float = 0.95) -> Beginning:

@@ -80,6 +80,8 @@ class BinaryData:
     """Whether weights are known by their sums alone, so that rows cannot be counted."""
     wrong_rows: int | None = None
     """Number of weighted rows that were certain and wrong, where they are known all the same."""
+    most_errors: int = _MOST_ERRORS
+    """Largest number of errors that are named together."""
     rows_at: Callable[[np.ndarray, bool], tuple[int, ...]] | None = None
     """Numbers of the rows at some entries with one outcome, where they are known."""
 
@@ -162,8 +164,8 @@ class _Naming:
         self.alternatives: tuple[tuple[str, ...], ...] = ()
         self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
         self.mended: tuple[MendedProbability, ...] = ()
-        search = Search(rows, tested, _MOST_ERRORS)
-        best = search.best(range(1, _MOST_ERRORS + 1)) if search.fits else ()
+        search = Search(rows, tested, data.most_errors)
+        best = search.best(range(1, data.most_errors + 1)) if search.fits else ()
         if best and search.fits[best].worth <= 0:  # no name pays for itself: the best alone, if it is significant
             best = search.best(range(1, 2))
             best = best if search.ratio(best) >= squared_normal_isf(LEVEL) else ()
