@@ -22,7 +22,7 @@ from .hypotheses import DATING_WEIGHTS, PERIOD_WEIGHTS, ROW_WEIGHTS, dating_rati
 from .monitored import Alarm, Over
 from .naming import event_labels, event_name, named_error
 
-_CHANGES = 0.001
+_CHANGES = 0.0001
 """Probability of each period that an error becomes another one, when its beginning is dated."""
 _TREND = 0.001
 """p-value below which the bias or slope of two halves differs: the error grows or falls."""

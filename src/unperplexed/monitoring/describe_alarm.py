@@ -89,9 +89,9 @@ def _gone(m: Monitored, a: Alarm) -> str:
 def _halves(a: Alarm) -> tuple[str, float, float, float]:
     """Name the number in which both halves of an error differ most, and give its best value and both values."""
     one, two = a.halves or (a.since, a.since)
-    slope = "calibration slope", 1.0, one.calibration_slope, two.calibration_slope
-    bias = "bias", 0.0, one.bias, two.bias
-    return slope if abs(slope[3] - slope[2]) > abs(bias[3] - bias[2]) else bias
+    if a.trend == "calibration_slope":
+        return "calibration slope", 1.0, one.calibration_slope, two.calibration_slope
+    return "bias", 0.0, one.bias, two.bias
 
 
 def _changed(a: Alarm) -> str:
