@@ -398,7 +398,7 @@ def test_a_third_label_in_a_later_part_is_noticed():
     first = Tally.of(["no", "yes"], [0.1, 0.8], pos_label="yes")
     only_positive = Tally.of(["yes"], [0.8], pos_label="yes")
     assert (only_positive + first).labels == ("no", "yes")
-    with pytest.raises(InputError, match="'no' and 'maybe'"):
+    with pytest.raises(InputError, match="'no' in one and 'maybe' in another"):
         first + only_positive + Tally.of(["maybe"], [0.5], pos_label="yes")
 
 
