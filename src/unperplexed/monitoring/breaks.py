@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.special import logsumexp, ndtri
 
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
@@ -193,7 +192,7 @@ def _trend(
     bias = _errors_apart(two.bias - one.bias, (one.bias_interval, two.bias_interval), vary[0])
     slope = two.calibration_slope - one.calibration_slope
     slope = _errors_apart(slope, (one.slope_interval, two.slope_interval), vary[1])
-    if not max(bias, slope) > norm.isf(_TREND / 4):  # two sides of two differences
+    if not max(bias, slope) > -ndtri(_TREND / 4):  # two sides of two differences
         return "", None
     first, second = (point_of(*each, limits=limits) for each in parts)
     return "bias" if bias >= slope else "calibration_slope", (first, second)

@@ -13,7 +13,7 @@ from .._lib.formatting import number_of, percent, short_name
 from ..report.numbers import between, evidence_text, number, share, signed
 from ..statistics.intervals import Interval
 from .control import ControlPoint
-from .describe_over_time import MOST_GROUPS, at, began_text, groups_text, limit_text, range_text, when_text
+from .describe_over_time import at, began_text, groups_text, limit_text, names_text, range_text, when_text
 from .monitored import Alarm, Monitored, Over
 from .naming import TOP
 
@@ -382,6 +382,4 @@ def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
 
 
 def _names(alarms: Sequence[Alarm]) -> str:
-    named = [f"'{short_name(name, 40)}'" for each in alarms for name in each.groups]
-    more = f" and {len(named) - MOST_GROUPS} more" if len(named) > MOST_GROUPS else ""
-    return f"{', '.join(named[:MOST_GROUPS])}{more}"
+    return names_text([name for each in alarms for name in each.groups])

@@ -250,7 +250,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         caption += f", {TOP}"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [limits_text(each.bias_interval) for each in points] if limits else ()
-    shown = shown_in(own[0])[0] if (own := _own(m, group)) else "bias"
+    shown = shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
     columns = [
         Column(name, names),
         Column("forecasts", [count(each.rows) for each in points]),
@@ -278,7 +278,7 @@ def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence
     """Choose rows by number: those nearest to the beginnings and ends of errors and to the last row."""
     ends = [m.periods.index(each.last) for each in control]
     places = [len(control)]
-    for each in _own(m, group):
+    for each in _told(m, group):
         places.append(bisect_left(ends, m.periods.index(each.began)))
         if each.over is not None:
             places.append(bisect_left(ends, m.periods.index(each.until)) + 1)
@@ -300,10 +300,16 @@ def _with_gaps(column: Column, rows: Sequence[int], sign: str) -> Column:
     return replace(column, values=values, notes=notes)
 
 
-def _own(m: Monitored, group: str) -> list[Alarm]:
-    """Give the alarms of a group, or of all rows together: those of errors that go on, or else all."""
+def _own(m: Monitored, group: str) -> tuple[list[Alarm], list[Alarm]]:
+    """Give the alarms of a group, or of all rows together: those of errors that go on, and all."""
     own = [each for each in m.alarms if group in (each.groups or (WHOLE,))]
-    return [each for each in own if each.over is None] or own
+    return [each for each in own if each.over is None], own
+
+
+def _told(m: Monitored, group: str) -> list[Alarm]:
+    """Give those of errors that go on, or else all."""
+    current, own = _own(m, group)
+    return current or own
 
 
 def _together(m: Monitored, control: Sequence[ControlPoint]) -> int:
@@ -347,8 +353,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     x = np.array([(place[each.first] + place[each.last]) / 2 for each in control])
     together = _together(m, control)
     each_of = f"; {together} periods a point" if together > 1 else ""
-    own = [each for each in m.alarms if group in (each.groups or (WHOLE,))]
-    marked = marks([each for each in own if each.over is None], own)
+    marked = marks(*_own(m, group))
     charts = []
     for title, better, name, ideal, limits in (
         ("Bias", "log-odds to be added to the predictions; 0 is best", "bias", 0.0, "bias_interval"),

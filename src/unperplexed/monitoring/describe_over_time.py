@@ -87,9 +87,13 @@ def groups_text(m: Watched, names: Sequence[str]) -> str:
         return ""
     if len(names) == len(m.groups) > 1:
         return f"All {len(names)} groups"
+    return f"Group{'s' * (len(names) > 1)} {names_text(names)}"
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Name the first of some groups, and say how many more there are."""
     some = ", ".join(f"'{short_name(each, 40)}'" for each in names[:MOST_GROUPS])
-    more = f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else ""
-    return f"Group{'s' * (len(names) > 1)} {some}{more}"
+    return some + (f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else "")
 
 
 def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:

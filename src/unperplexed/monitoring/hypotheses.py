@@ -144,6 +144,6 @@ def _excess(z: Floats, v: Floats) -> Floats:
 
 
 def spread(series: Sequence[EventCounts]) -> tuple[float, float]:
-    """Say the same of bias and slope, at least 1."""
+    """Say how many times larger the variances of bias and slope are than if rows were independent, at least 1."""
     bias, slope, *_ = _excess(*_in_directions(series)).tolist()
     return bias, slope
