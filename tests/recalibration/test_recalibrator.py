@@ -10,7 +10,7 @@ from unperplexed.recalibration.averaging import BINARY_PENALTY, CLASS_PENALTY, a
 from unperplexed.recalibration.binary_rows import rows_in_clusters
 from unperplexed.scores import log_loss
 
-GRID = np.concatenate([[0, 1e-300, 1e-12], np.linspace(1e-6, 1 - 1e-6, 2001), [1 - 1e-12, 1]])
+GRID = np.concatenate([[1e-300, 1e-12], np.linspace(1e-6, 1 - 1e-6, 2001), [1 - 1e-12]])
 
 
 def sigmoid(t):
@@ -56,7 +56,17 @@ def test_never_falls_and_never_reaches_0_or_1(method, n):
     np.testing.assert_allclose(both.sum(axis=1), 1, atol=1e-12)
     assert (both > 0).all()
     assert (both < 1).all()
-    np.testing.assert_array_equal(both[:, 1], q)
+    np.testing.assert_allclose(both[:, 1], q, atol=1e-12)
+
+
+def test_exact_zeros_alone_count_as_something_else():
+    y, p = Y, np.clip(P, 0.01, 0.99)
+    fitted = Recalibrator("temperature").fit(y, p)
+    expected = fitted.transform([0.005 / Y.size, 1 - 0.005 / Y.size])
+    np.testing.assert_allclose(fitted.transform([0, 1]), expected, rtol=1e-12)
+    assert fitted.transform([1e-300])[0] < 1e-100 < expected[0]
+    smaller = Recalibrator("temperature").fit(np.append(y, False), np.append(p, 1e-30))
+    np.testing.assert_allclose(smaller.transform([0]), smaller.transform([1e-30]), rtol=1e-9)
 
 
 def test_reversed_forecasts_are_made_constant_not_turned_round():
@@ -88,8 +98,11 @@ def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
 def test_many_distinct_values_are_the_same_in_any_order():
     y, p = forecasts(80_000, slope=0.8)  # more than a tally counts by value
     order = np.random.default_rng(1).permutation(y.size)
-    one, other = Recalibrator("logistic").fit(y, p), Recalibrator("logistic").fit(Tally.of(y[order], p[order]))
-    np.testing.assert_allclose(one.transform(GRID), other.transform(GRID), atol=1e-12)
+    one, other = (Recalibrator("logistic").fit(y[at], p[at]) for at in (order, slice(None)))
+    np.testing.assert_array_equal(one.transform(GRID), other.transform(GRID))
+    assert one.gain_ == other.gain_
+    of_tally = Recalibrator("logistic").fit(Tally.of(y, p))  # whose cells are others
+    np.testing.assert_allclose(of_tally.transform(GRID), one.transform(GRID), atol=1e-5)
 
 
 def test_equal_weights_mean_nothing_and_rows_of_weight_0_are_no_rows():

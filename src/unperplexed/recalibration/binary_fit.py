@@ -12,7 +12,7 @@ from .._lib.typing import Floats
 from ..kernels.curves import shrunk_isotonic_curve
 from ..kernels.isotonic import isotonic_bins, isotonic_means
 from ..statistics.log_odds_maps import Counted
-from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
+from .binary_maps import COLUMNS, AdditiveMap, BinaryMap, CurveMap
 from .thinning import bend_points
 
 COLUMNS_OF = {
@@ -214,7 +214,7 @@ def _curve(name: str, counted: Counted) -> CurveMap:
     kept = counted.total > 0
     s, total, positive = counted.s[kept], counted.total[kept], counted.positive[kept]
     if not s.size:
-        return CurveMap(name, (-FARTHEST, FARTHEST), (-FARTHEST, FARTHEST))
+        return CurveMap(name, (-_FARTHEST, _FARTHEST), (-_FARTHEST, _FARTHEST))
     if name == "isotonic":
         # One row of the base rate is added to each block: a block of one outcome alone is not proof of 0 or 1.
         base = (positive.sum() + 0.5) / (total.sum() + 1)
@@ -224,10 +224,13 @@ def _curve(name: str, counted: Counted) -> CurveMap:
         q = isotonic_means(level, n.astype(np.float64))[bin_]
     else:
         q, _, _ = shrunk_isotonic_curve(expit(s), positive, total)
-    t = np.maximum.accumulate(np.clip(logit(q), -FARTHEST, FARTHEST))
+    t = np.maximum.accumulate(np.clip(logit(q), -_FARTHEST, _FARTHEST))
     at = bend_points(s, t, _TOLERANCE)
     return CurveMap(name, tuple(s[at].tolist()), tuple(t[at].tolist()))
 
+
+_FARTHEST = 32.0
+"""Log-odds at which curves end, where the rows of a block have one outcome."""
 
 _TOLERANCE = 1e-3
 """Log-odds by which a stored curve may differ from the fitted one: it costs less than 2e-7 nats a row."""

@@ -11,6 +11,7 @@ import numpy as np
 from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from ..statistics.log_odds_tail import tail
+from .class_linear import inside
 
 COLUMNS: dict[str, Callable[[Floats], Floats]] = {
     "bias": np.ones_like,
@@ -37,8 +38,10 @@ COMPLEXITY = {
 BINARY_METHODS = tuple(COMPLEXITY)
 """Maps for two classes."""
 
-FARTHEST = 32.0
-"""Calibrated log-odds are cut off here, so that no probability is exactly 0 or 1."""
+
+def both(t: Floats, lapse: float) -> Floats:
+    """Return the probability of the negative class, then that of the positive one, each from its own exponential."""
+    return inside((1 - lapse) * expit(np.stack([-t, t])) + lapse / 2)
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,15 @@ class AdditiveMap:
         t = np.array(s, dtype=np.float64)
         for name, coefficient in zip(self.columns, self.coefficients, strict=True):
             t += coefficient * COLUMNS[name](s)
-        return np.clip(t, -FARTHEST, FARTHEST)
+        return t
+
+    def both(self, s: Floats) -> Floats:
+        """Return the calibrated probabilities of the negative and of the positive class, (2, n)."""
+        return both(self.log_odds(s), self.lapse)
 
     def probabilities(self, s: Floats) -> Floats:
         """Return the calibrated probability of the positive class."""
-        return np.asarray((1 - self.lapse) * expit(self.log_odds(s)) + self.lapse / 2)
+        return np.asarray(self.both(s)[1])
 
     def parameters(self) -> dict[str, float]:
         """Return the parameters by the names that are usual for them."""
@@ -104,9 +111,13 @@ class CurveMap:
         """Effective number of parameters."""
         return COMPLEXITY[self.name]
 
+    def both(self, s: Floats) -> Floats:
+        """Return the calibrated probabilities of the negative and of the positive class, (2, n)."""
+        return both(np.interp(s, self.s, self.t), 0.0)
+
     def probabilities(self, s: Floats) -> Floats:
         """Return the calibrated probability of the positive class."""
-        return np.asarray(expit(np.interp(s, self.s, self.t)))
+        return np.asarray(self.both(s)[1])
 
     def parameters(self) -> dict[str, float]:
         """Return the number of points."""

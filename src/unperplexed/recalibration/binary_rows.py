@@ -1,23 +1,27 @@
-"""Rows of two classes in folds, as weights at distinct log-odds: from a tally, or from rows in clusters."""
+"""Rows of two classes in folds, as weights at distinct log-odds: of rows, of rows in clusters, or of a tally."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
+from ..kernels.logarithms import log_odds
 from ..statistics.log_odds_maps import Counted
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
+from .binary_counts import BinaryCounter, BinaryCounts, without_last_digits
 from .binary_fit import fit_binary_maps
 from .binary_maps import BinaryMap
+from .class_linear import SMALLEST
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_counts, number_of_folds
 
@@ -42,8 +46,8 @@ class BinaryRows:
     squared: Floats
     """The same of squared weights."""
     n_rows: int
-    floor: float
-    """Probabilities are clipped to this and to 1 minus this."""
+    zero: float
+    """What a probability of exactly 0 counts as."""
     clustered: ClusteredRows | None = None
     zeros: int = 0
     """Number of rows whose observed class had probability 0."""
@@ -65,8 +69,8 @@ class BinaryRows:
 
     @property
     def largest(self) -> float:
-        """Largest log-odds."""
-        return largest_log_odds(self.floor)
+        """Largest log-odds up to which maps never fall."""
+        return max(-log_odds_of(self.zero), float(np.abs(self.s).max()))
 
     @cached_property
     def _whole(self) -> Floats:
@@ -87,16 +91,14 @@ class BinaryRows:
 
     def likelihoods(self, fitted: BinaryMap, fold: int | None) -> Floats:
         """Return the probability of the negative class at each log-odds, then that of the positive class."""
-        q = fitted.probabilities(self.s)
-        return np.concatenate([1 - q, q])
+        return fitted.both(self.s).reshape(-1)
 
     def recalibrated(self, maps: Mapping[str, BinaryMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
         """Recalibrate the rows of a fold by an average of maps."""
-        q = np.sum([share * maps[name].probabilities(self.s) for name, share in weights.items()], axis=0)
-        negative, positive = self.weight[fold]
-        squares = 2 * float(negative @ q**2 + positive @ (1 - q) ** 2)
-        total = negative + positive
-        return RecalibratedFold(np.concatenate([1 - q, q]), self.weights(fold), squares, q, positive, total)
+        q = np.sum([share * maps[name].both(self.s) for name, share in weights.items()], axis=0)
+        of_fold = self.weight[fold]
+        squares = 2 * float((of_fold * q[::-1] ** 2).sum())
+        return RecalibratedFold(q.reshape(-1), self.weights(fold), squares, q[1], of_fold[1], of_fold.sum(axis=0))
 
     def constant(self, fold: int) -> Floats:
         """Return the same by a constant forecast of the frequencies in the other folds (and half a row a class)."""
@@ -120,20 +122,37 @@ class BinaryRows:
         return math.sqrt(float(sums @ sums) * sums.size / (sums.size - 1)) / whole
 
 
-def largest_log_odds(floor: float) -> float:
-    """Return the log-odds of 1 minus the floor."""
-    return math.log1p(-floor) - math.log(floor)
+def zero_of(log_p: Floats, classes: int, n_rows: int) -> float:
+    """Return what a probability of exactly 0 counts as, so that logarithms stay finite.
+
+    It is .01 / (C n), or the smallest other probability if that is smaller, so that none is below a zero.
+    """
+    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
+    return max(min(0.01 / (classes * n_rows), math.exp(smallest)), SMALLEST)
 
 
-def log_odds(p: Floats, floor: float) -> Floats:
-    """Return log-odds of probabilities, clipped where one of the two classes is below the floor."""
-    with np.errstate(divide="ignore"):
-        s = np.log(p) - np.log1p(-p)
-    return np.asarray(np.clip(s, -largest_log_odds(floor), largest_log_odds(floor)))
+def log_odds_of(p: float) -> float:
+    """Return the log-odds of a probability."""
+    return math.log(p) - math.log1p(-p)
+
+
+def without_infinite(s: Floats, zero: float) -> Floats:
+    """Replace the log-odds of exact zeros, of one class or the other, by those of what these count as."""
+    return np.asarray(np.where(np.isinf(s), np.copysign(log_odds_of(zero), s), s))
+
+
+def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
+    """Count rows by their log-odds, and deal the counts into folds: by default `number_of_folds`."""
+    counter, n = BinaryCounter(), 0
+    for s, truth, w, _ in _columns(parts):
+        counter.add(s, truth, w)
+        n += s.size
+    check_number(n)
+    return _rows_of_counts(counter.counts(), n, folds, seed)
 
 
 def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
-    """Deal the counts of a tally into folds: by default `number_of_folds`."""
+    """Deal the counts of a tally into folds."""
     columns = tally.positive
     if columns is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
@@ -145,37 +164,34 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
 
 def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
     """Deal counts by the probability of the positive class into folds."""
-    folds = number_of_folds(folds, n_rows)
-    p = columns.p
     total = np.stack([columns.total - columns.positive, columns.positive])
     squared = np.stack([columns.squared - columns.squared_positive, columns.squared_positive])
     some = total.sum(axis=0) > 0
-    floor = _floor(p[some], n_rows)
-    missed = np.stack([p == 1, p == 0]) & (squared > 0)
-    zeros = int(np.rint(total[missed] ** 2 / squared[missed]).sum())
-    scale = float(total.sum() / squared.sum())
-    values, entry = np.unique(log_odds(p[some], floor), return_inverse=True)
-    total, squared = (np.maximum(_joined(x[:, some], entry.reshape(-1), values.size), 0) for x in (total, squared))
-    # Rows of one value and outcome are taken to weigh the same.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(squared > 0, np.maximum(np.rint(total**2 / squared), 1), 0).astype(np.int64)
-    dealt = folds_of_counts(counts.reshape(-1), folds, seed).reshape(folds, *counts.shape)
-    share = dealt / np.maximum(counts, 1)
-    return BinaryRows(values, share * total * scale, share * squared * scale**2, n_rows, floor, zeros=zeros)
+    counts = BinaryCounts.of(log_odds(columns.p[some, None], "probabilities"), total[:, some], squared[:, some])
+    return _rows_of_counts(counts, n_rows, folds, seed)
 
 
-def _joined(x: Floats, entry: Ints, size: int) -> Floats:
-    return np.stack([np.bincount(entry, each, size) for each in x])
+def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
+    zeros, zero = counts.zeros, zero_of(log_expit(-np.abs(counts.s)), 2, n_rows)
+    counts = BinaryCounts.of(without_infinite(counts.s, zero), counts.total, counts.squared)
+    folds, rows = number_of_folds(folds, n_rows), counts.rows
+    share = folds_of_counts(rows.reshape(-1), folds, seed).reshape(folds, *rows.shape) / np.maximum(rows, 1)
+    scale = float(counts.total.sum() / counts.squared.sum())
+    # What is left of sums where all of it was taken away may be a last digit below 0.
+    weight, squared = (np.maximum(x, 0) * share for x in (counts.total * scale, counts.squared * scale**2))
+    return BinaryRows(counts.s, weight, squared, n_rows, zero, zeros=zeros)
 
 
 def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Deal clusters of rows into folds: by default `number_of_folds`, but no more than there are clusters."""
-    p, y, w, cluster = (np.concatenate(column) for column in zip(*_columns(parts), strict=True))
-    n, clusters = p.size, np.unique(cluster).size
+    read = [*_columns(parts)]
+    check_number(n := sum(s.size for s, *_ in read))
+    s, y, w, cluster = (np.concatenate(column) for column in zip(*read, strict=True))
+    clusters = np.unique(cluster).size
     if clusters < 2:
         raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
-    floor, zeros = _floor(p, n), int(np.count_nonzero(p == 1 - y))
-    values, entry = np.unique(log_odds(p, floor), return_inverse=True)
+    zero, zeros = zero_of(log_expit(-np.abs(s)), 2, n), int(np.count_nonzero(s == np.where(y, -np.inf, np.inf)))
+    values, entry = np.unique(without_last_digits(without_infinite(s, zero)), return_inverse=True)
     # Sums over rows in one order, whatever the order of the rows.
     order = np.lexsort((w, cluster, y, entry.reshape(-1)))
     kind = (y * values.size + entry.reshape(-1))[order]
@@ -185,28 +201,20 @@ def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -
     rows = ClusteredRows(kind, folds_of_clusters(cluster, folds, seed), cluster, w)
     place, shape = rows.fold * (2 * values.size) + kind, (folds, 2, values.size)
     weight, squared = (np.bincount(place, x, math.prod(shape)).astype(np.float64).reshape(shape) for x in (w, w * w))
-    return BinaryRows(values, weight, squared, n, floor, rows, zeros)
+    return BinaryRows(values, weight, squared, n, zero, rows, zeros)
 
 
-def _columns(parts: Iterable[Forecasts]) -> Iterable[tuple[Floats, Ints, Floats, Ints]]:
-    """Read probability of the positive class, outcome, weight and cluster of rows of positive weight."""
+def check_number(n: int) -> None:
+    """Refuse so few rows that none can be held out."""
+    if n < 2:
+        raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
+
+
+def _columns(parts: Iterable[Forecasts]) -> Iterator[tuple[Floats, Ints, Floats, Ints]]:
+    """Read log-odds, outcome, weight and cluster, 0 where there are none, of rows of positive weight."""
     for forecasts in parts:
         for block in forecasts.blocks():
             some = block if block.weights is None else block[block.weights > 0]
-            cluster = forecasts.clusters(some.index)
-            assert cluster is not None
+            cluster, none = forecasts.clusters(some.index), np.zeros(len(some), dtype=np.int64)
             w = np.ones(len(some)) if some.weights is None else some.weights
-            yield some.probabilities[:, 1].astype(np.float64), some.truth.astype(np.int64), w, cluster
-
-
-def _floor(p: Floats, n: int) -> float:
-    """Return the floor: it keeps log-odds finite, and leaves probabilities other than 0 and 1 as they are.
-
-    It is the smallest probability of a class, but not above .01 / (2 n), so that clipping costs at most .005 / n nats a
-    row, and not below 1e-12.
-    """
-    either = np.minimum(p, 1 - p)
-    return max(_LOWEST, min(0.005 / n, float(either[either > 0].min(initial=1.0))))
-
-
-_LOWEST = 1e-12
+            yield some.log_odds, some.truth.astype(np.int64), w, none if cluster is None else cluster

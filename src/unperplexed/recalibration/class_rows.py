@@ -27,8 +27,8 @@ MOST_VALUES = 20_000_000
 class Kept:
     """Columns of rows of positive weight."""
 
-    p: Floats
-    """(n, C) probabilities."""
+    log_p: Floats
+    """(n, C) log-probabilities as they came; -inf for an exact zero."""
     truth: Ints
     weight: Floats
     cluster: Ints
@@ -40,12 +40,12 @@ class Kept:
 
     def at(self, places: Ints) -> Kept:
         """Select rows."""
-        return Kept(self.p[places], self.truth[places], self.weight[places], self.cluster[places])
+        return Kept(self.log_p[places], self.truth[places], self.weight[places], self.cluster[places])
 
     @staticmethod
     def joined(parts: Sequence[Kept]) -> Kept:
         """Put rows together."""
-        names = ("p", "truth", "weight", "cluster")
+        names = ("log_p", "truth", "weight", "cluster")
         return Kept(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
@@ -159,10 +159,8 @@ def rows_of_chunks(
     kept = kept.at(order)
     first = np.searchsorted(fold[order], np.arange(folds + 1))
     weight = kept.weight * (kept.weight.sum() / (kept.weight @ kept.weight))
-    with np.errstate(divide="ignore"):
-        log_p = np.log(kept.p)
     cluster = kept.cluster if clustered else None
-    return ClassRows(log_p, kept.truth, weight, cluster, first, n), len(kept) if len(kept) < n else 0
+    return ClassRows(kept.log_p, kept.truth, weight, cluster, first, n), len(kept) if len(kept) < n else 0
 
 
 def _read(parts: Iterable[Forecasts], most: int, seed: int) -> tuple[Kept, int]:
@@ -175,12 +173,12 @@ def _read(parts: Iterable[Forecasts], most: int, seed: int) -> tuple[Kept, int]:
         n += len(part)
         held.append(part)
         numbers.append(rng.random(len(part)))
-        room = max(2, most // part.p.shape[1])
+        room = max(2, most // part.log_p.shape[1])
         if sum(map(len, held)) > room + room // 4:
             held, numbers = _smallest(held, numbers, room)
     if n < 2:
         raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
-    room = max(2, most // held[0].p.shape[1])
+    room = max(2, most // held[0].log_p.shape[1])
     if n > room:
         held, numbers = _smallest(held, numbers, room)
     return Kept.joined(held), n
@@ -200,7 +198,7 @@ def _columns(parts: Iterable[Forecasts]) -> Iterator[Kept]:
                 continue
             cluster = forecasts.clusters(some.index)
             yield Kept(
-                np.array(some.probabilities, dtype=np.float64),
+                some.log_probabilities,
                 some.truth.astype(np.int64),
                 np.ones(len(some)) if some.weights is None else some.weights.astype(np.float64),
                 np.zeros(len(some), dtype=np.int64) if cluster is None else cluster,
@@ -210,15 +208,15 @@ def _columns(parts: Iterable[Forecasts]) -> Iterator[Kept]:
 def canonical_order(kept: Kept) -> Ints:
     """Return an order of rows that depends on their contents alone, so that folds do not depend on how they came.
 
-    Rows are sorted by a hash of their logarithms to nine decimals: last digits differ between exp(log p) and p.
+    Rows are sorted by a hash of their log-probabilities to nine decimals: last digits depend on the form they came in.
     """
-    rounded = np.rint(np.log(np.maximum(kept.p, _TINY)) * 1e9).astype(np.int64)
-    exact = np.ascontiguousarray(kept.p + 0.0)  # -0.0 is 0
+    rounded = np.rint(np.maximum(kept.log_p, _LOWEST) * 1e9).astype(np.int64)
+    exact = np.ascontiguousarray(kept.log_p + 0.0)  # -0.0 is 0
     by = _hashed(exact.view(np.uint64)), kept.weight, kept.cluster, kept.truth, _hashed(rounded.view(np.uint64))
     return np.lexsort(by)
 
 
-_TINY = 1e-300
+_LOWEST = -1e9
 
 
 def _hashed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -16,7 +17,7 @@ from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
-from ..forecasts.forecasts import Forecasts
+from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..kernels.devices import device_columns
@@ -229,6 +230,16 @@ class Recalibrator(Result):
             As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
             other classes, or after these in another order; before a fit.
         """
+        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
+        q, columns = self.of_each_class(y_prob, forms)
+        return in_shape_of(y_prob, q, columns)
+
+    def of_block(self, block: Block) -> Floats:
+        """Return calibrated probabilities of checked rows, (n, C)."""
+        return self._fitted.of_block(block)
+
+    def of_each_class(self, y_prob: Any, forms: Mapping[str, bool]) -> tuple[Floats, int]:
+        """Return calibrated probabilities of every class, (n, C), and how many columns the predicted ones have."""
         state = self._fitted
         read: Any = device_columns(y_prob, "y_prob") or as_columns(y_prob, "y_prob")
         classes, columns = len(state.facts.labels), read.n_columns
@@ -237,11 +248,8 @@ class Recalibrator(Result):
             raise InputError(
                 f"y_prob: {columns} columns, but the recalibrator was fitted to {classes} classes; expected {expected}."
             )
-        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
-        forecasts = new_forecasts(read, state.facts.labels, forms)
-        blocks = [state.probabilities(block.probabilities) for block in forecasts.blocks()]
-        q = np.concatenate(blocks) if blocks else np.empty((0, classes))
-        return q if columns > 1 else q[:, 1:] if np.ndim(y_prob) == 2 else q[:, 1]
+        blocks = [state.of_block(block) for block in new_forecasts(read, state.facts.labels, forms).blocks()]
+        return np.concatenate(blocks or [np.empty((0, classes))]), columns
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted recalibrator as plain values: what `save` writes."""
@@ -319,3 +327,8 @@ class Recalibrator(Result):
         if self._state is None:
             return Document("Recalibration", "", repr(self), "It is not fitted.")
         return recalibrator_document(self._state)
+
+
+def in_shape_of(y_prob: Any, q: Floats, columns: int) -> Floats:
+    """Return the probabilities that the predicted ones have columns for, in their shape."""
+    return q if columns > 1 else q[:, 1:] if np.ndim(y_prob) == 2 else q[:, 1]

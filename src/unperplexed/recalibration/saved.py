@@ -14,7 +14,7 @@ from .._lib.typing import Floats
 from .averaging import LEAST_WEIGHT
 from .binary_fit import COLUMNS_OF, rises
 from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import largest_log_odds
+from .binary_rows import log_odds_of
 from .class_fit import increasing
 from .class_isotonic import IsotonicMap
 from .class_linear import LinearMap
@@ -41,7 +41,7 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "rows": facts.n_rows,
         "sampled": facts.sampled,
         "observed": list(facts.observed),
-        "floor": facts.floor,
+        "floor": facts.zero,
         "settings": dict(settings),
         "candidates": [
             {"name": each.name, "weight": each.weight, "log_loss": each.log_loss, "parameters": each.complexity}
@@ -170,7 +170,7 @@ def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[st
     for each in data:
         require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
         if len(facts.labels) == 2:
-            maps[each["name"]] = binary_map_of(each, largest_log_odds(facts.floor))
+            maps[each["name"]] = binary_map_of(each, -log_odds_of(facts.zero))
         else:
             maps[each["name"]] = class_map_of(each, len(facts.labels))
     weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import largest_log_odds
+from .binary_maps import COLUMNS, AdditiveMap, BinaryMap, CurveMap
+from .binary_rows import log_odds_of
 from .class_isotonic import BASE_SHARE, IsotonicMap
 from .class_linear import LARGEST_BELOW_ONE, SMALLEST, LinearMap
 from .class_maps import ClassMap
-from .state import CLOSEST, State
+from .state import State
 
 try:
     import torch
@@ -47,7 +48,7 @@ class RecalibrationModule(nn.Module):
         self.form, self.n_classes = form, len(state.facts.labels)
         weights = [state.weights[name] for name in state.maps]
         self.register_buffer("weights", _buffer(weights) / sum(weights))
-        self.limit = largest_log_odds(state.facts.floor) if self.n_classes == 2 else 0.0
+        self.zero = log_odds_of(state.facts.zero) if self.n_classes == 2 else 0.0
         self.maps = nn.ModuleList(_module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -63,21 +64,21 @@ class RecalibrationModule(nn.Module):
         rows = x.double().reshape(-1, 1 if one else self.n_classes)
         at = self._positive_log_odds(rows) if binary else self._log_probabilities(rows)
         q = torch.stack([each(at) for each in self.maps], dim=-1) @ self.weights
-        if binary:
-            q = q.clamp(CLOSEST, 1 - CLOSEST)
-            q = q if one else torch.stack([1 - q, q], dim=-1)
+        if binary and not one:
+            q = torch.stack([1 - q, q], dim=-1)
         q, limits = q.reshape(x.shape).to(x.dtype), torch.finfo(x.dtype)
         return q.clamp(limits.tiny, 1 - limits.eps / 2)
 
     def _positive_log_odds(self, rows: Tensor) -> Tensor:
-        """Return clipped log-odds of the positive class for rows of one value or two."""
-        if self.form == "logits":
-            s = rows[:, -1] - (rows[:, 0] if rows.shape[1] == 2 else 0)
+        """Return log-odds of the positive class for rows of one value or two, as they came but for exact zeros."""
+        x = rows.log() if self.form == "probabilities" else rows
+        if x.shape[1] == 2:
+            s = x[:, 1] - x[:, 0]
+        elif self.form == "logits":
+            s = x[:, 0]
         else:
-            log_p = rows[:, -1] if self.form == "log_probabilities" else rows[:, -1].log()
-            p = log_p.exp() if self.form == "log_probabilities" else rows[:, -1]
-            s = log_p - torch.log1p(-p)
-        return s.clamp(-self.limit, self.limit)
+            s = x[:, 0] - (torch.log1p(-rows[:, 0]) if self.form == "probabilities" else _log_rest_of(x[:, 0]))
+        return torch.where(s.isinf(), -self.zero * s.sign(), s)
 
     def _log_probabilities(self, rows: Tensor) -> Tensor:
         if self.form == "logits":
@@ -120,7 +121,7 @@ class _Additive(nn.Module):
         t = s
         for at, name in enumerate(self.columns):
             t = t + self.coefficients[at] * _COLUMNS[name](s)
-        return (1 - self.lapse) * torch.sigmoid(t.clamp(-FARTHEST, FARTHEST)) + self.lapse / 2
+        return (1 - self.lapse) * torch.sigmoid(t) + self.lapse / 2
 
 
 class _Curve(nn.Module):
@@ -187,6 +188,12 @@ class _Isotonic(nn.Module):
         q: Tensor = self.base(log_p)
         q = BASE_SHARE * q + (1 - BASE_SHARE) * _interpolated(q.T.contiguous(), self.x, self.y).T
         return (q / q.sum(dim=-1, keepdim=True)).clamp(SMALLEST, LARGEST_BELOW_ONE)
+
+
+def _log_rest_of(log_p: Tensor) -> Tensor:
+    """Return ln(1 - p), exact for p next to 0 and to 1."""
+    near = log_p > -math.log(2)
+    return torch.where(near, (-log_p.clamp(min=-1).expm1()).log(), torch.log1p(-log_p.clamp(max=-0.5).exp()))
 
 
 def _log_rest(z: Tensor) -> Tensor:
