@@ -164,10 +164,9 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
 
 def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
     """Deal counts by the probability of the positive class into folds."""
-    total = np.stack([columns.total - columns.positive, columns.positive])
-    squared = np.stack([columns.squared - columns.squared_positive, columns.squared_positive])
+    p, total, squared = columns.by_outcome
     some = total.sum(axis=0) > 0
-    counts = BinaryCounts.of(log_odds(columns.p[some, None], "probabilities"), total[:, some], squared[:, some])
+    counts = BinaryCounts.of(log_odds(p[some, None], "probabilities"), total[:, some], squared[:, some])
     return _rows_of_counts(counts, n_rows, folds, seed)
 
 
@@ -177,8 +176,7 @@ def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: 
     folds, rows = number_of_folds(folds, n_rows), counts.rows
     share = folds_of_counts(rows.reshape(-1), folds, seed).reshape(folds, *rows.shape) / np.maximum(rows, 1)
     scale = float(counts.total.sum() / counts.squared.sum())
-    # What is left of sums where all of it was taken away may be a last digit below 0.
-    weight, squared = (np.maximum(x, 0) * share for x in (counts.total * scale, counts.squared * scale**2))
+    weight, squared = share * counts.total * scale, share * counts.squared * scale**2
     return BinaryRows(counts.s, weight, squared, n_rows, zero, zeros=zeros)
 
 
