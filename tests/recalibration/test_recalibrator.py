@@ -296,3 +296,13 @@ def test_a_map_that_is_not_shown_to_gain_says_so():
     found = Recalibrator("temperature").fit(*forecasts(300, seed=2))
     assert not found.gain_.significant
     assert str(found).startswith("There is no evidence that recalibration reduces the log loss")
+
+
+def test_a_tally_says_that_it_does_not_know_large_logits():
+    s = np.linspace(-60, 60, 400)
+    y = np.random.default_rng(0).random(400) < sigmoid(s / 10)
+    of_tally = Recalibrator("temperature").fit(Tally.of(y, s, from_logits=True))
+    text = " ".join(str(of_tally).split())
+    assert f"In {(s > 36.8).sum()} of 400 rows the tally has a probability of exactly 0 or 1" in text
+    assert "log-odds beyond ±36" in text
+    assert "exactly 0 or 1" not in str(Recalibrator("temperature").fit(y, s, from_logits=True))

@@ -56,15 +56,20 @@ class BinaryCounts:
 
     @property
     def rows(self) -> Ints:
-        """Number of rows, if those of one value and outcome weigh the same: (2, m)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rows = np.maximum(np.rint(self.total**2 / self.squared), 1)
-        return np.where(self.squared > 0, rows, 0).astype(np.int64)
+        """Number of rows: (2, m)."""
+        return rows_alike(self.total, self.squared)
 
     @property
     def zeros(self) -> int:
         """Number of rows whose observed class had probability 0."""
         return int(self.rows[np.stack([np.isposinf(self.s), np.isneginf(self.s)])].sum())
+
+
+def rows_alike(total: Floats, squared: Floats) -> Ints:
+    """Return the number of rows from the sums of their weights and squared weights, as if they weighed the same."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = np.maximum(np.rint(total**2 / squared), 1)
+    return np.where(squared > 0, rows, 0).astype(np.int64)
 
 
 class BinaryCounter:

@@ -18,7 +18,7 @@ from ..statistics.log_odds_maps import Counted
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
-from .binary_counts import BinaryCounter, BinaryCounts, without_last_digits
+from .binary_counts import BinaryCounter, BinaryCounts, rows_alike, without_last_digits
 from .binary_fit import fit_binary_maps
 from .binary_maps import BinaryMap
 from .class_linear import SMALLEST
@@ -51,6 +51,8 @@ class BinaryRows:
     clustered: ClusteredRows | None = None
     zeros: int = 0
     """Number of rows whose observed class had probability 0."""
+    certain: int = 0
+    """Number of rows of a tally with a probability of exactly 0 or 1, whose log-odds it does not know."""
 
     @property
     def folds(self) -> int:
@@ -157,6 +159,8 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
     if columns is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
     rows = rows_of_columns(columns, tally.n_weighing, folds, seed)
+    certain = np.isin(columns.p, [0, 1])
+    rows = replace(rows, certain=int(rows_alike(columns.total[certain], columns.squared[certain]).sum()))
     # Of two columns in single precision one may be 1 where the other is not 0.
     finite = "log_loss" in tally.scores and math.isfinite(tally.score("log_loss"))
     return replace(rows, zeros=0) if finite else rows

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._lib.formatting import short_name
+from .._lib.formatting import number_of, short_name
 from ..forecasts.labels import Label
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
 from .class_maps import CLASS_METHODS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
-from .state import State
+from .state import Facts, State
 
 
 def recalibrator_document(state: State) -> Document:
@@ -34,7 +34,7 @@ def recalibrator_document(state: State) -> Document:
         headline=_conclusion(state),
         lead=_gain_line(state),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
-        summary=[maps_table(state), *_terms(state)],
+        summary=[maps_table(state), *_terms(state, facts)],
     )
 
 
@@ -56,9 +56,17 @@ def maps_table(state: State) -> Table:
     )
 
 
-def _terms(state: State) -> list[Block]:
-    """Name the maps that the rows do not support, and explain the word lapse where a map has one."""
+def _terms(state: State, facts: Facts) -> list[Block]:
+    """Name the maps that the rows do not support, say what a tally does not know, and explain the word lapse."""
     found: list[Block] = []
+    if facts.certain:
+        found.append(
+            Prose(
+                f"In {facts.certain:,} of {number_of(facts.n_rows, 'row')} the tally has a probability of exactly 0 or"
+                f" 1, which counts as {facts.zero:.2g} away from it. A tally does not keep log-odds beyond ±36: if there"
+                " were such logits, fit to the rows."
+            )
+        )
     tried, C = {each.name for each in state.candidates}, len(state.facts.labels)
     untried = [name for name in CLASS_METHODS if name not in tried] if C > 2 and len(tried) > 1 else []
     if untried:

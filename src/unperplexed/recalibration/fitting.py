@@ -108,7 +108,7 @@ def state_of_columns(columns: BinaryColumns, n_rows: int, settings: FitSettings)
 
 def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, settings: FitSettings) -> State:
     names, only = settings.names(BINARY_METHODS)
-    facts = Facts(labels, rows.n_rows, rows.observed, rows.zero)
+    facts = Facts(labels, rows.n_rows, rows.observed, rows.zero, certain=rows.certain)
     return State.of(facts, average(rows, names, settings.single, only))
 
 

@@ -17,7 +17,7 @@ from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
 from .binary_rows import log_odds_of
 from .class_fit import increasing
 from .class_isotonic import IsotonicMap
-from .class_linear import LinearMap
+from .class_linear import SMALLEST, LinearMap
 from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
 from .gain import Baseline, Gain
 from .state import Candidate, Facts, State
@@ -147,7 +147,7 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     rows = whole(data["rows"], "rows")
     require(rows > 0, "rows")
     two = len(labels) == 2
-    floor = number(data["floor"], "floor", 1e-30 if two else 0.0, _HIGHEST_FLOOR if two else 0.0)
+    floor = number(data["floor"], "floor", SMALLEST if two else 0.0, _HIGHEST_FLOOR if two else 0.0)
     return Facts(tuple(labels), rows, frequencies, floor, whole(data["sampled"], "sampled"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,8 @@ class Facts:
     """Two classes: what a probability of exactly 0 counts as; else 0 (see the maps)."""
     sampled: int = 0
     """Number of rows of the random sample that the fit used; 0 where it used all rows."""
+    certain: int = field(default=0, compare=False)
+    """Number of rows of a tally whose log-odds it does not know: they have a probability of exactly 0 or 1. Not saved."""
 
 
 @dataclass(frozen=True)

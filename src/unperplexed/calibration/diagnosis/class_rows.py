@@ -15,6 +15,8 @@ from ..._lib.typing import (
     Floats,
     Ints,
 )
+from ...forecasts.given import Given
+from ...kernels.logarithms import log_odds
 from ...statistics.log_odds_tail import tail
 
 CERTAIN = 0.01
@@ -40,6 +42,23 @@ class RowBlock(NamedTuple):
     """Number of the cluster of dependent rows, where there are clusters."""
     number: Ints | None = None
     """Numbers of the rows as the user counts them, where they are from one source."""
+    given: Given | None = None
+    """The rows as they came; None where they came as these probabilities."""
+
+    def log_odds(self) -> Floats:
+        """Log-odds of the second of two classes."""
+        if self.given is not None:
+            return self.given.log_odds
+        return log_odds(self.p, "probabilities")
+
+    def logarithms(self, here: slice, p: AnyFloats) -> AnyFloats:
+        """Log-probabilities of some rows, of which ``p`` are the probabilities divided by their sums."""
+        if self.given is not None and self.given.scale in ("logits", "log-probabilities"):
+            x = self.given[here].log_probabilities
+            sums = self.p[here].sum(axis=1, keepdims=True, dtype=np.float64)
+            return np.asarray(x - np.log(sums), dtype=p.dtype)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p))
 
 
 Rows = Callable[[], Iterator[RowBlock]]
@@ -52,7 +71,7 @@ class Chunk:
 
     p: AnyFloats
     log_p: AnyFloats
-    """Clipped from below at `RowCounts.floor`."""
+    """As they came; an exact zero counts as `RowCounts.floor`."""
     truth: Ints
     weights: Floats
     """Their mean over all rows is 1."""
@@ -109,7 +128,7 @@ class RowCounts:
 
     @property
     def floor(self) -> float:
-        """Probabilities below it are clipped in logarithms; an outcome that is not certain never is."""
+        """What a probability of exactly 0 counts as in logarithms; an outcome that is not certain never is so."""
         return self.limit / max(self.classes, 2)
 
 
@@ -190,7 +209,7 @@ class PreparedRows:
             yield _prepared(chunk, ~certain)
 
     def _raw(self) -> Iterator[Chunk]:
-        """All rows, divided by their sums; log-probabilities are not filled in."""
+        """All rows, divided by their sums; the logarithms of exact zeros are infinite."""
         step = max(1, CHUNK_VALUES // max(self.counts.classes, 1))
         scale = self.counts.rows / self.counts.weight if self.counts.weight > 0 else 1.0
         start = 0
@@ -200,6 +219,7 @@ class PreparedRows:
                 p = np.asarray(block.p[here])
                 p = p if p.dtype in (np.float32, np.float64) else p.astype(np.float64)
                 p = (p / p.sum(axis=1, keepdims=True, dtype=np.float64)).astype(p.dtype, copy=False)
+                log_p = block.logarithms(here, p)
                 truth = block.truth[here].astype(np.int64)
                 weights = np.ones(len(p)) if block.weights is None else block.weights[here].astype(np.float64) * scale
                 cluster = None
@@ -207,7 +227,7 @@ class PreparedRows:
                     cluster = np.searchsorted(self.counts.clusters, block.cluster[here]).astype(np.int64)
                 number = np.arange(start + first, start + first + len(p))
                 named = np.full(len(p), -1) if block.number is None else block.number[here]
-                yield Chunk(p, p, truth, weights, cluster, number, named, self.counts.floor)
+                yield Chunk(p, log_p, truth, weights, cluster, number, named, self.counts.floor)
             start += len(block.truth)
 
     def most_surprising(self, most: int = 3) -> list[tuple[float, int, float, int]]:
@@ -270,7 +290,8 @@ def _certain_mass(p: AnyFloats, limit: float) -> Floats:
 
 def _prepared(chunk: Chunk, keep: Bools) -> Chunk:
     p = chunk.p[keep]
-    log_p = np.log(np.maximum(p, p.dtype.type(chunk.floor)))
+    log_p = chunk.log_p[keep]
+    log_p[np.isneginf(log_p)] = np.log(chunk.floor)
     cluster = None if chunk.cluster is None else chunk.cluster[keep]
     return Chunk(
         p, log_p, chunk.truth[keep], chunk.weights[keep], cluster, chunk.number[keep], chunk.named[keep], chunk.floor
