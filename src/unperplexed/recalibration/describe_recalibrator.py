@@ -63,8 +63,8 @@ def _terms(state: State, facts: Facts) -> list[Block]:
         found.append(
             Prose(
                 f"In {facts.certain:,} of {number_of(facts.n_rows, 'row')} the tally has a probability of exactly 0 or"
-                f" 1, which counts as {facts.zero:.2g} away from it. A tally does not keep log-odds beyond ±36: if there"
-                " were such logits, fit to the rows."
+                f" 1, which counts as {facts.zero:.2g} away from it. Log-odds beyond ±36 are not kept in a tally: if"
+                " there were such logits, fit to the rows."
             )
         )
     tried, C = {each.name for each in state.candidates}, len(state.facts.labels)

@@ -45,7 +45,7 @@ class Facts:
     sampled: int = 0
     """Number of rows of the random sample that the fit used; 0 where it used all rows."""
     certain: int = field(default=0, compare=False)
-    """Number of rows of a tally whose log-odds it does not know: they have a probability of exactly 0 or 1. Not saved."""
+    """Number of rows of a tally with a probability of exactly 0 or 1, whose log-odds it does not know. Not saved."""
 
 
 @dataclass(frozen=True)
