@@ -18,15 +18,13 @@ import numpy as np
 
 from .._lib.typing import Bools, Floats
 from ..statistics.definite import Factored, definite
+from .parameters import LAPSE
 
 ESTIMATED = math.nan
 """Standard deviation of a prior that is to be estimated: one for all coefficients of a parameter."""
 
 ENOUGH = 1e-9
 """A step that was expected to gain less, in nats, was the last."""
-
-LAPSE = "lapse"
-"""The parameter that `Likelihood.begun` starts: as log-odds, of which minus infinity is no lapse."""
 
 _STEPS = 200
 _SHORTEST = 1e-6
@@ -47,8 +45,10 @@ _FIRST, _LEAST = 0.25, 1e-6
 _STILL = 1e-4
 """Estimated variances stay where their logarithms are to change by less."""
 _FASTEST = 16.0
-_UNDETERMINED = 0.1
-"""Share of its prior's variance that a coefficient keeps of which the data say next to nothing."""
+_SEPARATED = 0.1
+"""Share of the log loss that a step without the prior is to gain where outcomes are separated: then about a half."""
+_WIDEST = 20.0
+"""A standard error beyond all use, in log-odds."""
 
 
 class Likelihood(Protocol):
@@ -113,10 +113,16 @@ class Fit:
 
     @property
     def separated(self) -> bool:
-        """Whether the data hardly determine some coefficient: ever larger ones predict the outcomes ever better."""
-        shrunk = np.diag(self.covariance) * self.precision
-        shrunk[self.places.get(LAPSE, slice(0))] = 0.0
-        return bool((shrunk > _UNDETERMINED).any())
+        """Whether ever larger coefficients predict the outcomes ever better, so that the prior alone bounds some.
+
+        Such a log loss falls to 0 exponentially: the next step without the prior is to gain half of all that is left.
+        Where coefficients are determined it gains next to nothing.
+        """
+        free = np.isfinite(self.theta)
+        pull = self.precision[free] * self.theta[free]
+        gain = 0.5 * float(pull @ np.linalg.solve(definite(self.information[np.ix_(free, free)]), pull))
+        wide = bool((np.diag(self.covariance)[free] > _WIDEST**2).any())
+        return wide or gain + ENOUGH > _SEPARATED * -self.value
 
 
 def fitted(of: Likelihood, prior: Prior, start: Floats | None = None, known: Floats | None = None) -> Fit:
@@ -207,7 +213,8 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
             break
         surprising = expected > _SURPRISE and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
         if few or surprising or (expected < _NEAR and not near):
-            information, near, seen = of.information(full(x))[square], near or expected < _NEAR, []
+            information, near = of.information(full(x))[square], near or expected < _NEAR
+            seen = seen[-1:] if few else []
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
     return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), whole, precision)

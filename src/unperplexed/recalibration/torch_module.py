@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
+from ..maps.curves import CurveMap
+from ..maps.directions import TWO
+from ..maps.families import MapOfTwo
+from ..maps.two import BinaryMap, probability_of
 from .binary_rows import largest_log_odds
 from .class_isotonic import BASE_SHARE, IsotonicMap
 from .class_linear import LARGEST_BELOW_ONE, SMALLEST, LinearMap
@@ -94,33 +96,24 @@ def _tail(s: Tensor) -> Tensor:
     return s.sign() * ((1 + size) * torch.log1p(size) - size)
 
 
-_COLUMNS: dict[str, Callable[[Tensor], Tensor]] = {
-    "bias": torch.ones_like,
-    "slope": lambda s: s,
-    "tail": _tail,
-    "low": nn.functional.logsigmoid,
-    "high": lambda s: -nn.functional.logsigmoid(-s),
-}
-assert set(_COLUMNS) == set(COLUMNS)
-
-
 class _Additive(nn.Module):
-    """`AdditiveMap`: log-odds (n,) to the probability of the positive class."""
+    """`BinaryMap`: log-odds (n,) to the probability of the positive class."""
 
     coefficients: Tensor
     lapse: Tensor
 
-    def __init__(self, fitted: AdditiveMap) -> None:
+    def __init__(self, fitted: BinaryMap) -> None:
         super().__init__()
-        self.columns = fitted.columns
-        self.register_buffer("coefficients", _buffer(fitted.coefficients))
+        self.map = fitted
+        self.register_buffer("coefficients", _buffer(list(fitted.coefficients.values())))
         self.register_buffer("lapse", _buffer(fitted.lapse))
 
     def forward(self, s: Tensor) -> Tensor:
-        t = s
-        for at, name in enumerate(self.columns):
-            t = t + self.coefficients[at] * _COLUMNS[name](s)
-        return (1 - self.lapse) * torch.sigmoid(t.clamp(-FARTHEST, FARTHEST)) + self.lapse / 2
+        t = s = self.map.within(s, torch)
+        for coefficient, name in zip(self.coefficients, self.map.coefficients, strict=True):
+            t = t + coefficient * TWO[name](s, torch)
+        q: Tensor = probability_of(t, self.lapse, torch)
+        return q
 
 
 class _Curve(nn.Module):
@@ -207,8 +200,8 @@ def _interpolated(at: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return y_low + share * (y_high - y_low)
 
 
-def _module_of(fitted: BinaryMap | ClassMap) -> nn.Module:
-    if isinstance(fitted, AdditiveMap):
+def _module_of(fitted: MapOfTwo | ClassMap) -> nn.Module:
+    if isinstance(fitted, BinaryMap):
         return _Additive(fitted)
     if isinstance(fitted, CurveMap):
         return _Curve(fitted)
