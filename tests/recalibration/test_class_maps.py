@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logit, logsumexp
 
 from unperplexed import InputError
+from unperplexed.maps.directions import tail
 from unperplexed.recalibration.class_maps import CLASS_METHODS, class_map_from_dict, fit_class_maps
-from unperplexed.statistics.log_odds_tail import tail
 
 
 def simulated(n=2000, C=4, slope=1.0, biases=0.0, lapse=0.0, seed=0):

@@ -30,7 +30,7 @@ FITTED = Recalibrator().fit(Y, P)
 def test_temperature_and_bias_are_found():
     found = Recalibrator("logistic").fit(*forecasts(50_000, slope=0.6, bias=0.4)).parameters_
     assert found["slope"] == pytest.approx(0.6, abs=0.02)
-    assert found["intercept"] == pytest.approx(0.4, abs=0.03)
+    assert found["bias"] == pytest.approx(0.4, abs=0.03)
 
 
 def test_recalibration_improves_fresh_forecasts_and_leaves_calibrated_ones():
@@ -121,7 +121,7 @@ def test_weights_count():
     # Positives that weigh three times as much shift the log-odds by ln 3.
     w = np.where(y, 3.0, 1.0)
     found = Recalibrator("bias").fit(y, p, sample_weight=w * 10)
-    assert found.parameters_["intercept"] == pytest.approx(np.log(3), abs=0.1)
+    assert found.parameters_["bias"] == pytest.approx(np.log(3), abs=0.1)
     uneven = rng.exponential(size=y.size)
     assert Recalibrator("logistic").fit(y, p, sample_weight=uneven).parameters_["slope"] == pytest.approx(1, abs=0.1)
 
@@ -304,5 +304,5 @@ def test_a_tally_says_that_it_does_not_know_large_logits():
     of_tally = Recalibrator("temperature").fit(Tally.of(y, s, from_logits=True))
     text = " ".join(str(of_tally).split())
     assert f"In {(s > 36.8).sum()} of 400 rows the tally has a probability of exactly 0 or 1" in text
-    assert "log-odds beyond ±36" in text
+    assert "Log-odds beyond ±36" in text
     assert "exactly 0 or 1" not in str(Recalibrator("temperature").fit(y, s, from_logits=True))

@@ -14,14 +14,13 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..kernels.logarithms import log_odds
-from ..statistics.log_odds_maps import Counted
+from ..maps.cells import Counts
+from ..maps.families import MapOfTwo, fitted_two
+from ..maps.two import SMALLEST, finite
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
 from .binary_counts import BinaryCounter, BinaryCounts, rows_alike, without_last_digits
-from .binary_fit import fit_binary_maps
-from .binary_maps import BinaryMap
-from .class_linear import SMALLEST
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_counts, number_of_folds
 
@@ -72,7 +71,7 @@ class BinaryRows:
     @property
     def largest(self) -> float:
         """Largest log-odds up to which maps never fall."""
-        return max(-log_odds_of(self.zero), float(np.abs(self.s).max()))
+        return max(float(finite(np.inf, self.zero)), float(np.abs(self.s).max()))
 
     @cached_property
     def _whole(self) -> Floats:
@@ -85,17 +84,17 @@ class BinaryRows:
         return float(by_class[0]), float(by_class[1])
 
     def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, BinaryMap] | None
-    ) -> dict[str, BinaryMap]:
+        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfTwo] | None
+    ) -> dict[str, MapOfTwo]:
         """Fit maps to all rows, or to those outside a fold."""
         rows = self._whole if without is None else np.delete(self.weight, without, axis=0).sum(axis=0)
-        return fit_binary_maps(names, Counted(self.s, rows.sum(axis=0), rows[1]), self.largest, starts)
+        return fitted_two(names, Counts(self.s, rows.sum(axis=0), rows[1]), self.largest, self.zero, starts)
 
-    def likelihoods(self, fitted: BinaryMap, fold: int | None) -> Floats:
+    def likelihoods(self, fitted: MapOfTwo, fold: int | None) -> Floats:
         """Return the probability of the negative class at each log-odds, then that of the positive class."""
         return fitted.both(self.s).reshape(-1)
 
-    def recalibrated(self, maps: Mapping[str, BinaryMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+    def recalibrated(self, maps: Mapping[str, MapOfTwo], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
         """Recalibrate the rows of a fold by an average of maps."""
         q = np.sum([share * maps[name].both(self.s) for name, share in weights.items()], axis=0)
         of_fold = self.weight[fold]
@@ -133,16 +132,6 @@ def zero_of(log_p: Floats, classes: int, n_rows: int) -> float:
     return max(min(0.01 / (classes * n_rows), math.exp(smallest)), SMALLEST)
 
 
-def log_odds_of(p: float) -> float:
-    """Return the log-odds of a probability."""
-    return math.log(p) - math.log1p(-p)
-
-
-def without_infinite(s: Floats, zero: float) -> Floats:
-    """Replace the log-odds of exact zeros, of one class or the other, by those of what these count as."""
-    return np.asarray(np.where(np.isinf(s), np.copysign(log_odds_of(zero), s), s))
-
-
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Count rows by their log-odds, and deal the counts into folds: by default `number_of_folds`."""
     counter, n = BinaryCounter(), 0
@@ -176,7 +165,7 @@ def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed
 
 def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
     zeros, zero = counts.zeros, zero_of(log_expit(-np.abs(counts.s)), 2, n_rows)
-    counts = BinaryCounts.of(without_infinite(counts.s, zero), counts.total, counts.squared)
+    counts = BinaryCounts.of(finite(counts.s, zero), counts.total, counts.squared)
     folds, rows = number_of_folds(folds, n_rows), counts.rows
     share = folds_of_counts(rows.reshape(-1), folds, seed).reshape(folds, *rows.shape) / np.maximum(rows, 1)
     scale = float(counts.total.sum() / counts.squared.sum())
@@ -193,7 +182,7 @@ def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -
     if clusters < 2:
         raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
     zero, zeros = zero_of(log_expit(-np.abs(s)), 2, n), int(np.count_nonzero(s == np.where(y, -np.inf, np.inf)))
-    values, entry = np.unique(without_last_digits(without_infinite(s, zero)), return_inverse=True)
+    values, entry = np.unique(without_last_digits(finite(s, zero)), return_inverse=True)
     # Sums over rows in one order, whatever the order of the rows.
     order = np.lexsort((w, cluster, y, entry.reshape(-1)))
     kind = (y * values.size + entry.reshape(-1))[order]

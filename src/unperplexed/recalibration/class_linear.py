@@ -16,7 +16,7 @@ import numpy as np
 
 from .._lib.elementary import of_rows
 from .._lib.typing import Floats, Ints
-from ..statistics.log_odds_tail import tail
+from ..maps.directions import tail
 
 LARGEST_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 SMALLEST = float(np.finfo(np.float64).tiny)

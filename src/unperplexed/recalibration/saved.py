@@ -11,13 +11,14 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..maps.curves import CurveMap
+from ..maps.families import MapOfTwo
+from ..maps.parameters import LAPSE, TWO_CLASSES
+from ..maps.two import SMALLEST, BinaryMap, finite
 from .averaging import LEAST_WEIGHT
-from .binary_fit import COLUMNS_OF, rises
-from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import log_odds_of
 from .class_fit import increasing
 from .class_isotonic import IsotonicMap
-from .class_linear import SMALLEST, LinearMap
+from .class_linear import LinearMap
 from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
 from .gain import Baseline, Gain
 from .state import Candidate, Facts, State
@@ -170,7 +171,7 @@ def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[st
     for each in data:
         require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
         if len(facts.labels) == 2:
-            maps[each["name"]] = binary_map_of(each, -log_odds_of(facts.zero))
+            maps[each["name"]] = binary_map_of(each, facts.zero)
         else:
             maps[each["name"]] = class_map_of(each, len(facts.labels))
     weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}
@@ -178,16 +179,16 @@ def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[st
     return maps
 
 
-def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
+def binary_map_of(data: Mapping[str, Any], zero: float) -> MapOfTwo:
     """Read a map for two classes, and check that it has the parameters of its name and never falls."""
     name = data["name"]
-    require(name in COMPLEXITY, f"the name {name!r:.40}, which is no map for two classes,")
+    require(name in TWO_CLASSES, f"the name {name!r:.40}, which is no map for two classes,")
     if "points" in data:
         require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
-        require(name not in (*COLUMNS_OF, "lapse"), f"map {name}, which has points,")
+        require("isotonic" in name, f"map {name}, which has points,")
         points = data["points"]
         require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
-        s, t = (tuple(number(x[side], "points", -1000, 1000) for x in points) for side in (0, 1))
+        s, t = (tuple(number(x[side], "points", -end, end) for x in points) for side, end in ((0, 1e300), (1, 1000)))
         require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
         falls = any(b < a for a, b in pairwise(t))
         require(not falls, f"map {name}, which falls,")
@@ -195,16 +196,12 @@ def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
     coefficients = data.get("coefficients")
     require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
     assert isinstance(coefficients, Mapping)
-    allowed = [COLUMNS_OF[name]] if name in COLUMNS_OF else []
-    if name in ("beta", "tail", "lapse"):
-        allowed.append(COLUMNS_OF["logistic"])
-    columns = next((each for each in allowed if set(each) == set(coefficients)), None)
-    require(columns is not None, f"map {name}, whose coefficients are those of another map,")
-    assert columns is not None
-    values = tuple(number(coefficients[each], f"map {name}") for each in columns)
-    lapse = number(data["lapse"], "lapse", 0, _HIGHEST_LAPSE if name == "lapse" else 0)
-    found = AdditiveMap(name, columns, values, lapse)
-    require(rises(found, largest), f"map {name}, which falls,")
+    families = [name, "logistic"] if name in ("beta", "tail", LAPSE) else [name]
+    allowed = [{*TWO_CLASSES[each].parameters} - {LAPSE} for each in families if "isotonic" not in each]
+    require(set(coefficients) in allowed, f"map {name}, whose coefficients are those of another map,")
+    values = {each: number(value, f"map {name}") for each, value in coefficients.items()}
+    found = BinaryMap(name, values, number(data["lapse"], LAPSE, 0, _HIGHEST_LAPSE if name == LAPSE else 0), zero)
+    require(found.rises(float(finite(np.inf, zero))), f"map {name}, which falls,")
     return found
 
 

@@ -11,7 +11,6 @@ from .._lib.typing import Floats
 from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
 from .averaging import IDENTITY, LEAST_WEIGHT, Average
-from .binary_rows import without_infinite
 from .class_linear import inside
 from .cross_fitted import CrossFitted
 from .gain import Baseline, Gain
@@ -108,8 +107,5 @@ class State:
 
     def _averaged(self, at: Floats) -> Floats:
         """Average the maps at log-odds of two classes, or at log-probabilities of more."""
-        if not self.two:
-            q = sum(share * each.probabilities(at) for share, each in zip(self.shares, self.maps.values(), strict=True))
-            return inside(q)
-        s = without_infinite(at, self.facts.zero)
-        return inside(sum(share * each.both(s) for share, each in zip(self.shares, self.maps.values(), strict=True)).T)
+        each = (x.both(at).T if self.two else x.probabilities(at) for x in self.maps.values())
+        return inside(sum(share * q for share, q in zip(self.shares, each, strict=True)))

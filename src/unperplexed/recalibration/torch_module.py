@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .binary_maps import COLUMNS, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import log_odds_of
+from ..maps.curves import CurveMap
+from ..maps.directions import TWO
+from ..maps.families import MapOfTwo
+from ..maps.two import BinaryMap, probability_of
 from .class_isotonic import BASE_SHARE, IsotonicMap
 from .class_linear import LARGEST_BELOW_ONE, SMALLEST, LinearMap
 from .class_maps import ClassMap
@@ -48,7 +49,6 @@ class RecalibrationModule(nn.Module):
         self.form, self.n_classes = form, len(state.facts.labels)
         weights = [state.weights[name] for name in state.maps]
         self.register_buffer("weights", _buffer(weights) / sum(weights))
-        self.zero = log_odds_of(state.facts.zero) if self.n_classes == 2 else 0.0
         self.maps = nn.ModuleList(_module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -70,15 +70,13 @@ class RecalibrationModule(nn.Module):
         return q.clamp(limits.tiny, 1 - limits.eps / 2)
 
     def _positive_log_odds(self, rows: Tensor) -> Tensor:
-        """Return log-odds of the positive class for rows of one value or two, as they came but for exact zeros."""
+        """Return log-odds of the positive class for rows of one value or two, as they came."""
         x = rows.log() if self.form == "probabilities" else rows
         if x.shape[1] == 2:
-            s = x[:, 1] - x[:, 0]
-        elif self.form == "logits":
-            s = x[:, 0]
-        else:
-            s = x[:, 0] - (torch.log1p(-rows[:, 0]) if self.form == "probabilities" else _log_rest_of(x[:, 0]))
-        return torch.where(s.isinf(), -self.zero * s.sign(), s)
+            return x[:, 1] - x[:, 0]
+        if self.form == "logits":
+            return x[:, 0]
+        return x[:, 0] - (torch.log1p(-rows[:, 0]) if self.form == "probabilities" else _log_rest_of(x[:, 0]))
 
     def _log_probabilities(self, rows: Tensor) -> Tensor:
         if self.form == "logits":
@@ -95,33 +93,24 @@ def _tail(s: Tensor) -> Tensor:
     return s.sign() * ((1 + size) * torch.log1p(size) - size)
 
 
-_COLUMNS: dict[str, Callable[[Tensor], Tensor]] = {
-    "bias": torch.ones_like,
-    "slope": lambda s: s,
-    "tail": _tail,
-    "low": nn.functional.logsigmoid,
-    "high": lambda s: -nn.functional.logsigmoid(-s),
-}
-assert set(_COLUMNS) == set(COLUMNS)
-
-
 class _Additive(nn.Module):
-    """`AdditiveMap`: log-odds (n,) to the probability of the positive class."""
+    """`BinaryMap`: log-odds (n,) to the probability of the positive class."""
 
     coefficients: Tensor
     lapse: Tensor
 
-    def __init__(self, fitted: AdditiveMap) -> None:
+    def __init__(self, fitted: BinaryMap) -> None:
         super().__init__()
-        self.columns = fitted.columns
-        self.register_buffer("coefficients", _buffer(fitted.coefficients))
+        self.map = fitted
+        self.register_buffer("coefficients", _buffer(list(fitted.coefficients.values())))
         self.register_buffer("lapse", _buffer(fitted.lapse))
 
     def forward(self, s: Tensor) -> Tensor:
-        t = s
-        for at, name in enumerate(self.columns):
-            t = t + self.coefficients[at] * _COLUMNS[name](s)
-        return (1 - self.lapse) * torch.sigmoid(t) + self.lapse / 2
+        t = s = self.map.within(s, torch)
+        for coefficient, name in zip(self.coefficients, self.map.coefficients, strict=True):
+            t = t + coefficient * TWO[name](s, torch)
+        q: Tensor = probability_of(t, self.lapse, torch)
+        return q
 
 
 class _Curve(nn.Module):
@@ -214,8 +203,8 @@ def _interpolated(at: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return y_low + share * (y_high - y_low)
 
 
-def _module_of(fitted: BinaryMap | ClassMap) -> nn.Module:
-    if isinstance(fitted, AdditiveMap):
+def _module_of(fitted: MapOfTwo | ClassMap) -> nn.Module:
+    if isinstance(fitted, BinaryMap):
         return _Additive(fitted)
     if isinstance(fitted, CurveMap):
         return _Curve(fitted)

@@ -17,7 +17,7 @@ from ..._lib.typing import (
 )
 from ...forecasts.given import Given
 from ...kernels.logarithms import log_odds
-from ...statistics.log_odds_tail import tail
+from ...maps.directions import tail
 
 CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""
