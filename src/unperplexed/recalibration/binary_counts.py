@@ -16,10 +16,10 @@ from ..kernels.rows import DistinctValues
 MOST_VALUES = 1 << 15
 """Log-odds of each outcome that are counted by value."""
 
-_FRACTION_BITS, _PLACE_BITS = 10, 20
+_FRACTION_BITS, _PLACE_BITS = 9, 20
 """Bits of 1 + |s|, that of log-odds s, after the first: those that name its cell, and those that say where it is there.
-Sums of places are whole numbers, so that their order does not matter. In a cell log-odds up to 1 differ by .001, up to
-31 by .03: at their mean, the log-likelihood of its rows is as good as at each."""
+Sums of places are whole numbers, so that their order does not matter. In a cell log-odds up to 1 differ by .002, up to
+31 by .06: at their mean, the log-likelihood of its rows is as good as at each."""
 
 
 def without_last_digits(s: Floats) -> Floats:
@@ -77,75 +77,75 @@ class BinaryCounter:
 
     def __init__(self) -> None:
         self._values: list[DistinctValues] | None = [DistinctValues(MOST_VALUES) for _ in range(2)]
-        self._cells = [_Cells.empty(), _Cells.empty()]
+        self._cells = _Cells(np.empty(0, dtype=np.int64), np.empty((3, 0)))
 
     def add(self, s: Floats, truth: Ints, weights: Floats | None) -> None:
         """Count rows of positive weight by their log-odds and outcomes."""
-        for outcome in (0, 1):
-            here = truth == outcome
-            of_outcome, w = s[here] + 0.0, None if weights is None else weights[here]  # -0.0 is 0
-            counted = 0 if self._values is None else self._values[outcome].add(of_outcome[:, None], w)
-            if counted == of_outcome.size:
-                continue
-            if self._values is not None:
-                self._cells = [_Cells.of(*values.columns()) for values in self._values]
-                self._values = None
-            w = np.ones(of_outcome.size) if w is None else w
-            self._cells[outcome] += _Cells.of(of_outcome[counted:], w[counted:], w[counted:] ** 2)
+        if self._values is not None:
+            left = np.ones(s.size, dtype=bool)
+            for outcome, values in enumerate(self._values):
+                here = np.flatnonzero(truth == outcome)
+                some = s[here, None] + 0.0  # -0.0 is 0
+                left[here[: values.add(some, None if weights is None else weights[here])]] = False
+            if not left.any():
+                return
+            for outcome, values in enumerate(self._values):
+                self._cells += _Cells.of(values.columns()[0], outcome, *values.columns()[1:])
+            s, truth, weights = s[left], truth[left], None if weights is None else weights[left]
+            self._values = None
+        self._cells += _Cells.of(s, truth, weights, None if weights is None else weights**2)
 
     def counts(self) -> BinaryCounts:
         """Return what was counted."""
         if self._values is None:
-            return _in_cells(*self._cells)
-        negative, positive = (values.columns() for values in self._values)
-        s, sides = np.concatenate([negative[0], positive[0]]), (np.zeros(negative[0].size), np.zeros(positive[0].size))
+            return self._cells.counts()
+        columns = zip(*(values.columns() for values in self._values), strict=True)
+        (negative, positive), *sums = columns
+        zeros = np.zeros(negative.size), np.zeros(positive.size)
         total, squared = (
-            np.stack([np.append(negative[x], sides[1]), np.append(sides[0], positive[x])]) for x in (1, 2)
+            np.stack([np.append(of_negative, zeros[1]), np.append(zeros[0], of_positive)])
+            for of_negative, of_positive in sums
         )
-        return BinaryCounts.of(s, total, squared)
+        return BinaryCounts.of(np.append(negative, positive), total, squared)
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """Sums over the rows in each cell of the log-odds."""
+    """Sums over the rows with each outcome in each cell of the log-odds."""
 
     key: Ints
-    """Cells that have rows, increasing: 1, 2 ... upwards from 0, and -1, -2 ... downwards."""
+    """Twice the number of the cell, 0, 1 ... upwards from log-odds of 0 and -1, -2 ... downwards, plus the outcome."""
     sums: Floats
-    """(3, cells): of weights, of squared weights, and of places in the cell."""
+    """(3, keys): of weights, of squared weights, and of places in the cell."""
 
     @staticmethod
-    def empty() -> _Cells:
-        return _Cells(np.empty(0, dtype=np.int64), np.empty((3, 0)))
-
-    @staticmethod
-    def of(s: Floats, weight: Floats, squared: Floats) -> _Cells:
+    def of(s: Floats, truth: Ints | int, weight: Floats | None, squared: Floats | None) -> _Cells:
+        """Sum over rows, which weigh 1 where there are no weights."""
         bits = (1 + np.abs(s)).view(np.int64)
-        key, rest = (bits >> _SHIFT) - _FIRST + 1, bits & (1 << _SHIFT) - 1
-        place = (rest >> _SHIFT - _PLACE_BITS).astype(np.float64)
-        return _Cells.summed(np.where(s < 0, -key, key), (weight, squared, weight * place))
+        number, place = (bits >> _SHIFT) - _FIRST, (bits >> _SHIFT - _PLACE_BITS & (1 << _PLACE_BITS) - 1).astype(float)
+        key: Ints = np.asarray(2 * np.where(s < 0, -1 - number, number) + truth, dtype=np.int64)
+        return _Cells.summed(key, (weight, squared, place if weight is None else weight * place))
 
     @staticmethod
-    def summed(key: Ints, columns: Iterable[Floats]) -> _Cells:
+    def summed(key: Ints, columns: Iterable[Floats | None]) -> _Cells:
+        """Sum columns by their keys; one that is None is 1 everywhere."""
         low = int(key.min(initial=0))
         some = np.flatnonzero(np.bincount(key - low))
-        return _Cells(some + low, np.stack([np.bincount(key - low, column)[some] for column in columns]))
+        return _Cells(some + low, np.stack([np.bincount(key - low, column)[some] for column in columns]).astype(float))
 
     def __add__(self, other: _Cells) -> _Cells:
         return _Cells.summed(np.append(self.key, other.key), np.concatenate([self.sums, other.sums], axis=1))
 
+    def counts(self) -> BinaryCounts:
+        """Return the weights in each cell, at the mean of its log-odds."""
+        number, cell = np.unique(self.key >> 1, return_inverse=True)
+        sums = np.zeros((3, 2, number.size))
+        sums[:, self.key & 1, cell] = self.sums
+        (weight, place), size = sums[[0, 2]].sum(axis=1), np.where(number < 0, -1 - number, number)
+        step = np.rint(place / weight * 2.0 ** (_SHIFT - _PLACE_BITS)).astype(np.int64)
+        s = ((size + _FIRST << _SHIFT) + step).view(np.float64) - 1
+        return BinaryCounts.of(np.where(number < 0, -s, s), *sums[:2])
+
 
 _SHIFT = 52 - _FRACTION_BITS
 _FIRST = 1023 << _FRACTION_BITS  # the leading bits of 1.0
-
-
-def _in_cells(negative: _Cells, positive: _Cells) -> BinaryCounts:
-    both = negative + positive
-    start = np.abs(both.key) + _FIRST - 1 << _SHIFT
-    place = np.rint(both.sums[2] / both.sums[0] * 2.0 ** (_SHIFT - _PLACE_BITS)).astype(np.int64)
-    size = (start + place).view(np.float64) - 1
-    total, squared = np.zeros((2, 2, both.key.size))
-    for outcome, each in enumerate((negative, positive)):
-        at = np.searchsorted(both.key, each.key)
-        total[outcome, at], squared[outcome, at] = each.sums[:2]
-    return BinaryCounts.of(np.where(both.key < 0, -size, size), total, squared)

@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
-from ..forecasts.forecasts import Forecasts
+from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..maps.cells import Counts
 from ..maps.families import MapOfTwo, fitted_two
@@ -135,9 +135,9 @@ def zero_of(log_p: Floats, classes: int, n_rows: int) -> float:
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Count rows by their log-odds, and deal the counts into folds: by default `number_of_folds`."""
     counter, n = BinaryCounter(), 0
-    for s, truth, w, _ in _columns(parts):
-        counter.add(s, truth, w)
-        n += s.size
+    for _, block in _blocks(parts):
+        counter.add(block.log_odds, block.truth, block.weights)
+        n += len(block)
     check_number(n)
     return _rows_of_counts(counter.counts(), n, folds, seed)
 
@@ -175,7 +175,7 @@ def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: 
 
 def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Deal clusters of rows into folds: by default `number_of_folds`, but no more than there are clusters."""
-    read = [*_columns(parts)]
+    read = [_columns(*each) for each in _blocks(parts)]
     check_number(n := sum(s.size for s, *_ in read))
     s, y, w, cluster = (np.concatenate(column) for column in zip(*read, strict=True))
     clusters = np.unique(cluster).size
@@ -201,11 +201,16 @@ def check_number(n: int) -> None:
         raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
 
 
-def _columns(parts: Iterable[Forecasts]) -> Iterator[tuple[Floats, Ints, Floats, Ints]]:
-    """Read log-odds, outcome, weight and cluster, 0 where there are none, of rows of positive weight."""
+def _blocks(parts: Iterable[Forecasts]) -> Iterator[tuple[Forecasts, Block]]:
+    """Read the rows of positive weight of each part."""
     for forecasts in parts:
         for block in forecasts.blocks():
-            some = block if block.weights is None else block[block.weights > 0]
-            cluster, none = forecasts.clusters(some.index), np.zeros(len(some), dtype=np.int64)
-            w = np.ones(len(some)) if some.weights is None else some.weights
-            yield some.log_odds, some.truth.astype(np.int64), w, none if cluster is None else cluster
+            yield forecasts, block if block.weights is None else block[block.weights > 0]
+
+
+def _columns(forecasts: Forecasts, block: Block) -> tuple[Floats, Ints, Floats, Ints]:
+    """Return log-odds, outcome, weight and cluster of rows in clusters."""
+    cluster = forecasts.clusters(block.index)
+    assert cluster is not None
+    w = np.ones(len(block)) if block.weights is None else block.weights
+    return block.log_odds, block.truth.astype(np.int64), w, cluster
