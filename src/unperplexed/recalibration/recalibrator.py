@@ -77,6 +77,9 @@ class Recalibrator(Result):
 
     Notes
     -----
+    Maps take logits and log-probabilities as they come, of any size. Only a probability of exactly 0 is replaced, by
+    ``0.01 / (C n)`` for n rows of C classes in the fit, or by the smallest other one if that is smaller.
+
     Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
     (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
     and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
@@ -120,7 +123,8 @@ class Recalibrator(Result):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C), or Tally
-            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside.
+            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside; it keeps
+            probabilities, of which logits beyond ±36 are 0 or 1.
         y_prob : array_like of shape (n,) or (n, C), or a data frame
             Predicted probabilities: of the positive class, or of each class.
         **reading
@@ -150,10 +154,10 @@ class Recalibrator(Result):
     def fit_chunks(self, chunks: Chunks) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
 
-        Two classes are counted in a tally, whose size does not grow with the number of rows. With clusters, the
-        probability, outcome and cluster of each row are kept in memory. With more than two classes the probabilities
-        are kept, up to 20 million of them (160 MB); of more rows a random sample of that size is fitted to, by
-        ``seed``, and its size is in the text and in the saved map.
+        Rows of two classes are counted by their log-odds, in memory that does not grow with their number. With
+        clusters, the log-odds, outcome and cluster of each row are kept in memory. With more than two classes the
+        log-probabilities are kept, up to 20 million of them (160 MB); of more rows a random sample of that size is
+        fitted to, by ``seed``, and its size is in the text and in the saved map.
 
         Parameters
         ----------
@@ -222,7 +226,9 @@ class Recalibrator(Result):
         Returns
         -------
         array of shape (n,) or (n, C)
-            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1).
+            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1). They are tied only where
+            predictions were, but for curves, which are level in places, and for what double precision cannot tell
+            from 0 or 1.
 
         Raises
         ------
