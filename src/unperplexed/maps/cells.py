@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.elementary import expit, log_expit
+from .._lib.elementary import expit
 from .._lib.typing import Floats
 from .directions import TWO, columns
 from .fit import Fit, Prior, fitted
@@ -29,15 +29,38 @@ class Counts(NamedTuple):
 NO_PRIOR = Prior(dict.fromkeys((*TWO, LAPSE), math.inf))
 """For maximum likelihood."""
 
-_LAPSES = (-16.0, 4.0)
-"""Log-odds between which a lapse is: shares from 1e-7 to .98."""
+_LEAST, _SMALL, _MOST = -16.0, -7.0, 4.0
+"""Log-odds of a lapse: shares of 1e-7, .001 and .98."""
 
 _GRID = np.linspace(-9, 0.5, 20)
+
+_TINY = 1e-290
+"""Probability that may be divided by."""
 
 _STEEPER, _LARGE = 3.0, -0.8
 """The search for a lapse starts once more from log-odds so many times as large and a lapse of .3, by its log-odds. Few
 rows may have a second optimum, a large lapse beside a steep line, even where a small lapse does not help. Of 640 fits
 to 50 to 1,000 rows both starts together missed the highest known optimum in 4, the first alone in 24."""
+
+
+class _Place(NamedTuple):
+    """Calibrated log-odds with their probabilities and those of the other class, before a lapse, and this."""
+
+    t: Floats
+    small: Floats
+    high: Floats
+    low: Floats
+    lapse: float
+
+    @property
+    def if_true(self) -> Floats:
+        """Probability of a positive outcome."""
+        return np.asarray(np.maximum((1 - self.lapse) * self.high + self.lapse / 2, _TINY))
+
+    @property
+    def if_false(self) -> Floats:
+        """Probability of a negative outcome."""
+        return np.asarray(np.maximum((1 - self.lapse) * self.low + self.lapse / 2, _TINY))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,51 +80,71 @@ class Cells:
     def _x(self) -> Floats:
         return columns([name for name in self.names if name != LAPSE], self.counts.s)
 
-    def _mixed(self, theta: Floats) -> tuple[Floats, float, Floats, Floats]:
-        """Return calibrated log-odds before the lapse, the lapse, and the probabilities of either outcome."""
+    @cached_property
+    def _negative(self) -> Floats:
+        return self.counts.total - self.counts.positive
+
+    @cached_property
+    def _lapses(self) -> bool:
+        return LAPSE in self.names
+
+    def _at(self, theta: Floats) -> _Place:
         t = self.counts.s + theta[: len(self._x)] @ self._x
-        e = float(expit(theta[-1])) if LAPSE in self.names else 0.0
-        return t, e, *(np.maximum((1 - e) * expit(side * t) + e / 2, SMALLEST) for side in (1, -1))
+        small = np.exp(-np.abs(t))  # one exponential for all: they take most of the time
+        larger = 1 / (1 + small)
+        smaller = small * larger
+        rises = t >= 0
+        e = float(expit(theta[-1])) if self._lapses else 0.0
+        return _Place(t, small, np.where(rises, larger, smaller), np.where(rises, smaller, larger), e)
 
     def ascent(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log-likelihood and its gradient."""
-        positive = self.counts.positive
-        negative = self.counts.total - positive
-        t, e, if_true, if_false = self._mixed(theta)
-        logs = [np.log(if_true), np.log(if_false)] if e else [log_expit(t), log_expit(-t)]
-        # The shares of the outcomes that are no lapses, were they known, are 1 - (e / 2) / probability.
-        residual = positive * (1 - e / 2 / if_true) * expit(-t) - negative * (1 - e / 2 / if_false) * expit(t)
-        gradient = self._x @ residual
-        if LAPSE in self.names:
-            of_lapse = (positive / if_true - negative / if_false) @ (0.5 - expit(t)) if e else 0.0
-            gradient = np.append(gradient, e * (1 - e) * of_lapse)
-        return float(positive @ logs[0] + negative @ logs[1]), gradient
+        at, total, positive = self._at(theta), self.counts.total, self.counts.positive
+        if not at.lapse:
+            value = float(positive @ at.t - total @ (np.maximum(at.t, 0) + np.log1p(at.small)))
+            gradient = self._x @ (positive - total * at.high)
+            return value, np.append(gradient, 0.0) if self._lapses else gradient
+        e, if_true, if_false = at.lapse, at.if_true, at.if_false
+        of_true, of_false = positive / if_true, self._negative / if_false
+        residual = of_true - of_false
+        gradient = self._x @ ((1 - e) * at.high * at.low * residual)
+        value = float(positive @ np.log(if_true) + self._negative @ np.log(if_false))
+        return value, np.append(gradient, e * (1 - e) * float(residual @ (0.5 - at.high)))
 
     def information(self, theta: Floats) -> Floats:
         """Return the Fisher information: products of the derivatives of the probability over its variance."""
-        t, e, if_true, if_false = self._mixed(theta)
-        high = expit(t)
-        rises = self._x * ((1 - e) * high * expit(-t))
-        if LAPSE in self.names:
-            rises = np.vstack([rises, e * (1 - e) * (0.5 - high)])
-        return np.asarray((rises / (if_true * if_false) * self.counts.total) @ rises.T)
+        at = self._at(theta)
+        rise = at.high * at.low
+        if not self._lapses:
+            return np.asarray((self._x * (self.counts.total * rise)) @ self._x.T)
+        e = at.lapse
+        rises = np.vstack([self._x * ((1 - e) * rise), e * (1 - e) * (0.5 - at.high)])
+        return np.asarray((rises / (at.if_true * at.if_false) * self.counts.total) @ rises.T)
 
     def within(self, theta: Floats) -> Floats:
-        """Return the parameters with a lapse between its limits."""
-        if LAPSE in self.names and np.isfinite(theta[-1]):
-            theta = np.append(theta[:-1], np.clip(theta[-1], *_LAPSES))
-        return theta
+        """Return the parameters with a lapse between its limits; a small one that does not help at its least."""
+        if not self._lapses or not math.isfinite(theta[-1]):
+            return theta
+        lapse = min(max(theta[-1], _LEAST), _MOST)
+        if _LEAST < lapse < _SMALL and not self._helps(theta):
+            # Given the line the likelihood is concave in the lapse: it rises all the way down, here in one step.
+            lapse = _LEAST
+        return np.append(theta[:-1], lapse)
 
     def begun(self, theta: Floats) -> Floats | None:
-        """Return the best lapse of a grid; None where the likelihood, concave in it, falls as it begins."""
-        positive = self.counts.positive
-        negative = self.counts.total - positive
-        _, _, if_true, if_false = self._mixed(np.append(theta[:-1], -np.inf))
-        if positive @ (1 / if_true) + negative @ (1 / if_false) <= 2 * self.counts.total.sum():
+        """Return the best lapse of a grid; None where none helps."""
+        if not self._helps(theta):
             return None
-        e = expit(_GRID)[:, None]
-        heights = np.log((1 - e) * if_true + e / 2) @ positive + np.log((1 - e) * if_false + e / 2) @ negative
+        at, e = self._at(np.append(theta[:-1], -np.inf)), expit(_GRID)[:, None]
+        if_true, if_false = ((1 - e) * each + e / 2 for each in (at.high, at.low))
+        heights = np.log(if_true) @ self.counts.positive + np.log(if_false) @ self._negative
         return np.append(theta[:-1], _GRID[int(np.argmax(heights))])
+
+    def _helps(self, theta: Floats) -> bool:
+        """Return whether the likelihood of a line rises as a lapse begins: its slope is a sum of (1 / q - 2) / 2."""
+        at = self._at(np.append(theta[:-1], -np.inf))
+        against = self.counts.positive @ (1 / at.if_true) + self._negative @ (1 / at.if_false)
+        return bool(against > 2 * self.counts.total.sum())
 
 
 def fitted_cells(of: Cells, prior: Prior, start: Floats | None = None) -> Fit:

@@ -23,23 +23,21 @@ from .parameters import LAPSE
 ESTIMATED = math.nan
 """Standard deviation of a prior that is to be estimated: one for all coefficients of a parameter."""
 
-ENOUGH = 1e-9
-"""A step that was expected to gain less, in nats, was the last."""
+ENOUGH = 1e-12
+"""A step that was expected to gain less, in nats, was the last; and one that gained nothing to the last digit."""
 
 _STEPS = 200
 _SHORTEST = 1e-6
 _ROUNDING = 1e-9
 """Share of a log-likelihood by which it may fall in a step: sums of rows in single precision are known no better."""
 _FEW = 10
-"""Coefficients whose information costs hardly more than the gradient, so that it is taken anew at each step."""
+"""Coefficients whose information costs hardly more than the gradient, so that it is taken at the maximum as well."""
 _KEPT = 10
 """So many steps tell how the likelihood bends where the information is kept."""
 _NEAR = 1.0
 """Once a step gains less, in nats, the information is taken anew for the last steps and the variances."""
 _AS_EXPECTED = (0.7, 1.3)
 """The information is kept while steps gain about what it lets expect, as a share of this."""
-_SURPRISE = 1e-3
-"""In nats: with less to gain, surprises are left to what the steps tell."""
 _FIRST, _LEAST = 0.25, 1e-6
 """First and smallest value of an estimated variance."""
 _STILL = 1e-4
@@ -93,14 +91,20 @@ class Fit:
     """Log-likelihood."""
     penalty: float
     """That of the prior, in nats."""
-    information: Floats
-    """Fisher information, as the last steps used it; 0 where there is no lapse."""
     precision: Floats
     """Of each coefficient's prior, design effect included."""
+    likelihood: Likelihood
+    used: Floats
+    """Information that the last steps used."""
 
     def __getitem__(self, name: str) -> Floats:
         """Coefficients of one parameter."""
         return self.theta[self.places[name]]
+
+    @cached_property
+    def information(self) -> Floats:
+        """Fisher information: of few coefficients at the maximum, else near it; 0 where there is no lapse."""
+        return self.likelihood.information(self.theta) if self.theta.size <= _FEW else self.used
 
     @cached_property
     def covariance(self) -> Floats:
@@ -142,7 +146,7 @@ def fitted(of: Likelihood, prior: Prior, start: Floats | None = None, known: Flo
     Returns
     -------
     Fit
-        At most 1e-9 nats or so below the maximum.
+        The maximum, to 1e-11 nats or to the last digits of the likelihood.
 
     Examples
     --------
@@ -188,12 +192,15 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
     precisions = _Precisions(prior, of.places, theta)
     x = theta[free]
     value, gradient = ascent(x)
-    few, near = x.size <= _FEW, known is not None
+    near = known is not None
     information = (of.information(theta) if known is None else known)[square]
+    precision, factored = precisions.each, None
     seen: list[_Pair] = []
-    for _ in range(_STEPS if x.size else 0):
-        precision = precisions.each
-        factored, pull = _factored(information, precision), gradient - precision * x
+    for number in range(_STEPS if x.size else 0):
+        if precisions.each is not precision or factored is None:
+            precision = precisions.each
+            factored = _factored(information, precision)
+        pull = gradient - precision * x
         held = (pull != 0) & (within(x + pull) == x)
         step = _beside(held, pull, information, precision) if held.any() else _unbent(pull, seen, precision, factored)
         expected, now, size = 0.5 * float(step @ pull), value - 0.5 * float(precision @ x**2), 1.0
@@ -209,15 +216,16 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         seen = [*seen, (new - x, gradient - slope)][-_KEPT:]
         x, value, gradient = new, found, slope
         still = precisions.estimated(x, factored)
-        if expected < ENOUGH and still and (near or few):
+        if near and still and (expected < ENOUGH or gained <= 0):
             break
-        surprising = expected > _SURPRISE and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
-        if few or surprising or (expected < _NEAR and not near):
-            information, near = of.information(full(x))[square], near or expected < _NEAR
-            seen = seen[-1:] if few else []
+        surprising = expected > _NEAR and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
+        came_near = expected < _NEAR and not near
+        near = near or came_near
+        if surprising or (came_near and number):  # a start that is near has the information that is asked for
+            information, factored, seen = of.information(full(x))[square], None, []
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
-    return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), whole, precision)
+    return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), precision, of, whole)
 
 
 _Pair = tuple[Floats, Floats]
