@@ -6,8 +6,8 @@ import torch
 from scipy.special import expit, log_softmax, softmax
 
 from unperplexed import InputError, Recalibrator
+from unperplexed.maps.classes import CLASS_METHODS
 from unperplexed.recalibration.binary_maps import BINARY_METHODS
-from unperplexed.recalibration.class_maps import CLASS_METHODS
 
 
 def binary(n=600):

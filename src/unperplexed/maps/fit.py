@@ -22,7 +22,7 @@ from ..statistics.definite import Factored, definite
 ESTIMATED = math.nan
 """Standard deviation of a prior that is to be estimated: one for all coefficients of a parameter."""
 
-ENOUGH = 1e-12
+ENOUGH = 1e-10
 """A step that was expected to gain less, in nats, was the last; and one that gained nothing to the last digit."""
 
 LAPSE = "lapse"
@@ -42,8 +42,8 @@ _AS_EXPECTED = (0.7, 1.3)
 """The information is kept while steps gain about what it lets expect, as a share of this."""
 _FIRST, _LEAST = 0.25, 1e-6
 """First and smallest value of an estimated variance."""
-_STILL = 1e-4
-"""Estimated variances stay where their logarithms are to change by less."""
+_STILL = 1e-8
+"""Estimated variances stay where the evidence, in nats, is to gain less by their change."""
 _FASTEST = 16.0
 _UNDETERMINED = 0.1
 """Share of its prior's variance that a coefficient keeps of which the data say next to nothing."""
@@ -254,7 +254,7 @@ class _Precisions:
             self._size = np.bincount(self._kind)
             start = np.bincount(self._kind, theta[free][self._free] ** 2) / self._size
             self._log = np.log(np.where(start > _LEAST, start, _FIRST))
-            self._last: tuple[Floats, Floats] | None = None
+            self._last, self._pace = (self._log, np.zeros(self._log.size)), np.full(self._log.size, 0.5)
             self._set(self._log)
 
     def _set(self, log_variance: Floats) -> None:
@@ -274,15 +274,13 @@ class _Precisions:
         determined = np.maximum(self._size - np.bincount(self._kind, covariance) / variance, 1e-3 * self._size)
         found = np.maximum(np.bincount(self._kind, x[self._free] ** 2) / determined, _LEAST)
         change = np.log(found) - log
-        pace = np.ones(log.size)
-        if self._last is not None:
-            moved, less = log - self._last[0], self._last[1] - change
-            sensible = moved * less > 0
-            pace[sensible] = np.clip(moved[sensible] / less[sensible], 1 / _FASTEST, _FASTEST)
-            pace[~sensible & (change * self._last[1] > 0)] = _FASTEST
-        self._last = log, change
+        moved, less = log - self._last[0], self._last[1] - change
+        sensible, pace = moved * less > 0, np.where(change * self._last[1] > 0, _FASTEST, 1.0)
+        pace[sensible] = moved[sensible] / less[sensible]
+        self._pace = np.clip(pace, 1 / _FASTEST, np.minimum(2 * self._pace, _FASTEST))
+        self._last, pace = (log, change), self._pace
         self._set(np.maximum(log + pace * change, math.log(_LEAST)))
-        return bool((np.abs(change) < _STILL).all())
+        return bool((0.5 * determined * change**2 < _STILL).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,4 +300,9 @@ class _Factored:
 def _factored(information: Floats, precision: Floats) -> _Factored:
     matrix = information + np.diag(precision)
     scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    return _Factored(scale, Factored(definite(matrix / scale / scale[:, None])))
+    found = Factored(matrix / scale / scale[:, None])
+    try:
+        _ = found.back
+    except np.linalg.LinAlgError:
+        found = Factored(definite(found.matrix))
+    return _Factored(scale, found)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from .._lib.errors import InputError
-from .._lib.typing import Floats
+from ..maps.saved import HIGHEST_LAPSE, class_map_of, class_map_of_version_1, number, require, whole
 from .averaging import LEAST_WEIGHT
 from .binary_fit import COLUMNS_OF, rises
 from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
 from .binary_rows import largest_log_odds
-from .class_fit import increasing
-from .class_isotonic import IsotonicMap
-from .class_linear import LinearMap
-from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
 from .gain import Baseline, Gain
 from .state import Candidate, Facts, State
 
-FORMAT, VERSION = "unperplexed recalibration map", 1
+FORMAT, VERSION = "unperplexed recalibration map", 2
 
 MAP = "recalibration map"
 """What errors call the file."""
@@ -84,9 +77,9 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
         )
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise InputError('not a recalibration map: it has no "format": "unperplexed recalibration map".')
-    if type(data.get("version")) is not int or data["version"] != VERSION:
+    if type(data.get("version")) is not int or not 1 <= data["version"] <= VERSION:
         raise InputError(
-            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads version"
+            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads versions 1 to"
             f" {VERSION}. Fit it anew."
         )
     expected = set(state_dict(_NONE, {}))
@@ -94,7 +87,7 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
         wrong = sorted(map(str, (set(data) | _LATER) ^ expected))
         raise InputError(f"the recalibration map has missing or unknown keys: {', '.join(wrong)}.")
     facts, candidates = _facts(data), _candidates(data["candidates"])
-    maps = _maps(data["maps"], candidates, facts)
+    maps = _maps(data["maps"], candidates, facts, data["version"])
     settings = data["settings"]
     require(isinstance(settings, Mapping), "settings")
     gain, baseline = gain_of(data["gain"]), _baseline(data.get("baseline"))
@@ -109,30 +102,7 @@ _LATER = {"baseline"}
 _HIGHEST_FLOOR = 0.005
 """Floor of a map that was fitted to a single row."""
 
-_HIGHEST_LAPSE = 0.99
-
 _NONE = State(Facts((), 0, (), 0.0), (), {}, None)
-
-
-def require(condition: bool, what: str) -> None:
-    """Refuse a map of which something cannot be right."""
-    if not condition:
-        raise InputError(f"the recalibration map is damaged: {what} cannot be right. Fit it anew.")
-
-
-def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float:
-    """Return a finite number between limits."""
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not low <= value <= high:  # which NaN is not, nor a whole number beyond all floats
-        shown = f"{value!r:.40}"
-        raise InputError(f"the recalibration map is damaged: {what} is {shown}, not a number from {low:g} to {high:g}.")
-    return float(value)
-
-
-def whole(value: Any, what: str) -> int:
-    """Return a whole number from 0."""
-    require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
-    return int(value)
 
 
 def _facts(data: Mapping[str, Any]) -> Facts:
@@ -164,7 +134,7 @@ def _candidates(data: Any) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[str, Any]:
+def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts, version: int) -> dict[str, Any]:
     require(isinstance(data, list), "maps")
     maps: dict[str, Any] = {}
     for each in data:
@@ -172,7 +142,8 @@ def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[st
         if len(facts.labels) == 2:
             maps[each["name"]] = binary_map_of(each, largest_log_odds(facts.floor))
         else:
-            maps[each["name"]] = class_map_of(each, len(facts.labels))
+            now = each if version > 1 else class_map_of_version_1(each)
+            maps[each["name"]] = class_map_of(now, len(facts.labels))
     weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}
     require(len(maps) == len(data) and set(maps) == weighing, "maps, which differ from the candidates that weigh,")
     return maps
@@ -202,61 +173,10 @@ def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
     require(columns is not None, f"map {name}, whose coefficients are those of another map,")
     assert columns is not None
     values = tuple(number(coefficients[each], f"map {name}") for each in columns)
-    lapse = number(data["lapse"], "lapse", 0, _HIGHEST_LAPSE if name == "lapse" else 0)
+    lapse = number(data["lapse"], "lapse", 0, HIGHEST_LAPSE if name == "lapse" else 0)
     found = AdditiveMap(name, columns, values, lapse)
     require(rises(found, largest), f"map {name}, which falls,")
     return found
-
-
-def class_map_of(data: Mapping[str, Any], n_classes: int) -> ClassMap:
-    """Read a map for more than two classes, and check that it does not reverse and gives probabilities."""
-    _check_numbers(data, f"map {data['name']:.40}")
-    found = class_map_from_dict(data)
-    require(found.to_dict() == data, f"map {found.name}")
-    _check_linear(found.base if isinstance(found, IsotonicMap) else found, found.name, n_classes)
-    if isinstance(found, IsotonicMap):
-        require(len(found.knots) == n_classes, f"the number of classes of map {found.name}")
-        require(all(_is_curve(x, y) for x, y in found.knots), f"map {found.name}, whose curves fall,")
-    z = np.full((n_classes + 1, n_classes), -20.0)
-    np.fill_diagonal(z, 0.0)
-    with np.errstate(all="ignore"):
-        try:
-            q = found.probabilities(z)
-        except (ValueError, IndexError):
-            q = np.zeros(0)
-    require(q.shape == z.shape, f"the number of classes of map {found.name}")
-    require(bool(((q > 0) & (q < 1)).all() and np.allclose(q.sum(axis=1), 1, atol=1e-9)), f"map {found.name}")
-    return found
-
-
-def _check_linear(found: LinearMap, name: str, n_classes: int) -> None:
-    """Refuse parameters that no fit returns: above all a shared slope, or curves, that reverse the order."""
-    require(found.biases.shape == (n_classes,), f"the number of classes of map {name}")
-    require(found.curves.shape == (2,), f"map {name}")
-    require(math.log(LOWEST_FLOOR) - 1e-9 <= found.log_floor < 0, f"log_floor of map {name}")
-    require(0 <= found.lapse < _HIGHEST_LAPSE, f"lapse of map {name}")
-    with np.errstate(all="ignore"):
-        require(increasing(found), f"map {name}, which falls,")
-
-
-def _is_curve(x: Floats, y: Floats) -> bool:
-    """Whether y is a non-decreasing function of x, both being probabilities."""
-    if not (x.ndim == 1 and x.shape == y.shape and x.size):
-        return False
-    inside = min(x.min(), y.min()) >= 0 and max(x.max(), y.max()) <= 1
-    return bool(inside and (np.diff(x) > 0).all() and (np.diff(y) >= -1e-12).all())
-
-
-def _check_numbers(value: Any, what: str) -> None:
-    """Refuse numbers in a map that are not finite, or beyond all use."""
-    if isinstance(value, Mapping):
-        for each in value.values():
-            _check_numbers(each, what)
-    elif isinstance(value, list):
-        for each in value:
-            _check_numbers(each, what)
-    elif not (value is None or isinstance(value, str)):
-        number(value, what)
 
 
 def gain_of(data: Any) -> Gain | None:
