@@ -1,4 +1,4 @@
-"""How well maps of C classes fit rows: a likelihood that is climbed in chunks of rows, in the precision they come in."""
+"""How well maps of C classes fit rows: a likelihood over chunks of rows, in the precision that they come in."""
 
 from __future__ import annotations
 
@@ -90,14 +90,21 @@ class Pull(NamedTuple):
     """Derivative by the log-odds of the lapse."""
 
 
-def pulled(chunk: Chunk, t: AnyFloats, e: float) -> Pull:
-    """Return the first derivatives of rows with scores t, which are used up, and the lapse e."""
+def observed(chunk: Chunk, t: AnyFloats) -> tuple[Floats, Floats]:
+    """Turn scores t in place into exp(t) up to a factor; return their sums and the observed classes' log-probabilities.
+
+    The observed class may be so improbable that its probability is 0 to the last digit.
+    """
     t -= of_rows(np.maximum, t)
-    mine, w = chunk.pick(t), chunk.weights
+    mine = chunk.pick(t)
     np.exp(t, out=t)
     total = (t @ np.ones(t.shape[1], t.dtype)).astype(np.float64, copy=False)
-    # In logarithms: the observed class may be so improbable that its probability is 0 to the last digit.
-    log_q, lapse = mine - np.log(total), 0.0
+    return total, mine - np.log(total)
+
+
+def pulled(chunk: Chunk, t: AnyFloats, e: float) -> Pull:
+    """Return the first derivatives of rows with scores t, which are used up, and the lapse e."""
+    (total, log_q), w, lapse = observed(chunk, t), chunk.weights, 0.0
     if e:
         q, even = np.exp(log_q), 1 / t.shape[1]
         mixed = (1 - e) * q + e * even
@@ -162,12 +169,10 @@ class Rows:
         return theta
 
     def begun(self, theta: Floats) -> Floats | None:
-        """Return the coefficients with the best lapse of a grid; None where the score of the lapse says that none helps."""
+        """Return the coefficients with the best lapse of a grid; None where by its score at 0 none helps."""
         heights, score, at = np.zeros(_LAPSES.size), 0.0, _LAPSES[:, None]
         for chunk, t in self._scored(self.map_of(theta)):
-            t -= of_rows(np.maximum, t)
-            q = np.exp(chunk.pick(t) - np.log(of_rows(np.add, np.exp(t))[:, 0]))
-            q = np.maximum(q, 1e-300)
+            q = np.maximum(np.exp(observed(chunk, t)[1]), 1e-300)
             score += float(chunk.weights @ (1 / (self.classes * q) - 1))
             heights += np.log((1 - at) * q + at / self.classes) @ chunk.weights
         if not score > 0:
@@ -195,14 +200,12 @@ class Rows:
             for name in self.shared:
                 x = chunk.direction(name)
                 gradient[self.places[name]] += pull @ chunk.pick(x) - share @ np.einsum("ij,ij->i", f, x)
+            wide = share.astype(f.dtype, copy=False)
             if "biases" in self.places:
-                gradient[self.places["biases"]] += (
-                    np.bincount(chunk.truth, pull, self.classes) - share.astype(f.dtype, copy=False) @ f
-                )
+                gradient[self.places["biases"]] += np.bincount(chunk.truth, pull, self.classes) - wide @ f
             if "slopes" in self.places:
-                z = chunk.log_p
-                seen = np.bincount(chunk.truth, pull * chunk.pick(z), self.classes)
-                gradient[self.places["slopes"]] += seen - share.astype(f.dtype, copy=False) @ (f * z)
+                seen = np.bincount(chunk.truth, pull * chunk.pick(chunk.log_p), self.classes)
+                gradient[self.places["slopes"]] += seen - wide @ (f * chunk.log_p)
             if LAPSE in self.places:
                 gradient[-1] += by_lapse
         return value, gradient

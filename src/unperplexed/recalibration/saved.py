@@ -79,8 +79,8 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
         raise InputError('not a recalibration map: it has no "format": "unperplexed recalibration map".')
     if type(data.get("version")) is not int or not 1 <= data["version"] <= VERSION:
         raise InputError(
-            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads versions 1 to"
-            f" {VERSION}. Fit it anew."
+            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads versions 1"
+            f" to {VERSION}. Fit it anew."
         )
     expected = set(state_dict(_NONE, {}))
     if set(data) | _LATER != expected:
