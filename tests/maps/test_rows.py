@@ -32,7 +32,10 @@ def by_differences(probabilities, theta, step=1e-5):
     return gradient, np.einsum("jnc,knc,nc->jk", slopes, slopes, WEIGHTS[:, None] / q)
 
 
-@pytest.mark.parametrize("parameters", [*(CLASSES[name].parameters for name in FITTED), ("biases", "tail", "lapse")])
+DIAGNOSED = [("slope", "tail", "biases", "lapse"), ("biases", "tail"), ("tail", "lapse"), ("lapse",)]
+
+
+@pytest.mark.parametrize("parameters", [*(CLASSES[name].parameters for name in FITTED), *DIAGNOSED])
 def test_derivatives(parameters):
     of = rows(parameters)
     theta = 0.3 * np.random.default_rng(9).normal(size=of.size)

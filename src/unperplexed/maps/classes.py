@@ -92,6 +92,10 @@ class ClassMap:
         """Slope that all classes share: in a family of temperatures the inverse of the temperature."""
         return 1 + self.shared.get("slope", 0.0)
 
+    def value(self, parameter: str) -> Any:
+        """Return a parameter that all classes share; 0 for one that it lacks."""
+        return self.lapse if parameter == LAPSE else self.shared.get(parameter, 0.0)
+
     def turn(self, xp: Any = np) -> Any:
         """Return the log-odds beyond which a tail that draws them in stays level, or it would reverse classes."""
         bend = self.shared["tail"]

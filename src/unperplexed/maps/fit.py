@@ -180,8 +180,9 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
     precisions = _Precisions(prior, of.places, theta)
     x = theta[free]
     value, gradient = ascent(x)
-    near = known is not None
-    information = (of.information(theta) if known is None else known)[square]
+    few = known is None and x.size <= _FEW
+    near = known is not None or (few and not precisions.free.any())
+    information = np.zeros((0, 0)) if not x.size else (of.information(theta) if known is None else known)[square]
     seen: list[_Pair] = []
     for _ in range(_STEPS if x.size else 0):
         precision = precisions.each
@@ -206,7 +207,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         surprising = expected > _NEAR and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
         if surprising or (expected < _NEAR and not near):
             information, near, seen = of.information(full(x))[square], near or expected < _NEAR, []
-    if known is None and x.size <= _FEW:
+    if few and x.size:
         information = of.information(full(x))[square]
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
@@ -248,18 +249,18 @@ class _Precisions:
             sd[place], self._kind[place] = prior.sd[name], kind
         free = np.isfinite(theta)
         self.each: Floats = prior.effect * sd[free] ** -2.0
-        self._free = np.isnan(self.each)
-        if self._free.any():
-            _, self._kind = np.unique(self._kind[free][self._free], return_inverse=True)
+        self.free = np.isnan(self.each)
+        if self.free.any():
+            _, self._kind = np.unique(self._kind[free][self.free], return_inverse=True)
             self._size = np.bincount(self._kind)
-            start = np.bincount(self._kind, theta[free][self._free] ** 2) / self._size
+            start = np.bincount(self._kind, theta[free][self.free] ** 2) / self._size
             self._log = np.log(np.where(start > _LEAST, start, _FIRST))
             self._last, self._pace = (self._log, np.zeros(self._log.size)), np.full(self._log.size, 0.5)
             self._set(self._log)
 
     def _set(self, log_variance: Floats) -> None:
         self._log, self.each = log_variance, self.each.copy()
-        self.each[self._free] = np.exp(-log_variance)[self._kind]
+        self.each[self.free] = np.exp(-log_variance)[self._kind]
 
     def estimated(self, x: Floats, factored: _Factored) -> bool:
         """Take a step to the fixed point, which suits coefficients and their covariance; return whether it is there.
@@ -267,12 +268,12 @@ class _Precisions:
         The logarithm of each variance is moved to where its change would vanish, by this change and the last one: where
         a variance is to vanish the fixed point alone approaches it slowly.
         """
-        if not self._free.any():
+        if not self.free.any():
             return True
         variance, log = np.exp(self._log), self._log
-        covariance = factored.diagonal_of_inverse()[self._free]
+        covariance = factored.diagonal_of_inverse()[self.free]
         determined = np.maximum(self._size - np.bincount(self._kind, covariance) / variance, 1e-3 * self._size)
-        found = np.maximum(np.bincount(self._kind, x[self._free] ** 2) / determined, _LEAST)
+        found = np.maximum(np.bincount(self._kind, x[self.free] ** 2) / determined, _LEAST)
         change = np.log(found) - log
         moved, less = log - self._last[0], self._last[1] - change
         sensible, pace = moved * less > 0, np.where(change * self._last[1] > 0, _FASTEST, 1.0)

@@ -13,7 +13,10 @@ from .._lib.typing import AnyFloats, Floats, Ints
 from .classes import BLOCK_VALUES, CURVES, SMALLEST, ClassMap, class_tail, log_rest, softmax
 from .parameters import LAPSE
 
-_LAPSES = expit(np.linspace(-9, 0.5, 20))
+WIDE = ("biases", "slopes")
+"""Parameters with a coefficient for each class."""
+
+LAPSES = expit(np.linspace(-9, 0.5, 20))
 """Where a lapse may begin."""
 _LOG_ODDS_OF_LAPSE = (-16.0, 4.0)
 _LEAST_SLOPE = 1e-3
@@ -29,14 +32,14 @@ class Chunk:
     """Finite log-probabilities, (n, C)."""
     truth: Ints
     weights: Floats
-    _curves: dict[str, AnyFloats] = field(init=False, repr=False, default_factory=dict)
+    curves: dict[str, AnyFloats] = field(init=False, repr=False, default_factory=dict)
 
     def curve(self, name: str) -> AnyFloats:
         """Return a curve of the log-odds, as all classes share it."""
-        if name not in self._curves:
+        if name not in self.curves:
             found = class_tail(self.log_p) if name == "tail" else log_rest(self.log_p)
-            self._curves[name] = found.astype(self.log_p.dtype, copy=False)
-        return self._curves[name]
+            self.curves[name] = found.astype(self.log_p.dtype, copy=False)
+        return self.curves[name]
 
     def direction(self, name: str) -> AnyFloats:
         """Return what a shared parameter multiplies."""
@@ -115,30 +118,30 @@ def pulled(chunk: Chunk, t: AnyFloats, e: float) -> Pull:
     return Pull(value, t, w, w / total, lapse)
 
 
-class Rows:
-    """Likelihood of maps with some parameters; see `fit.Likelihood`.
+def places_of(parameters: Sequence[str], classes: int) -> dict[str, slice]:
+    """Return where the coefficients of some parameters are, whatever the order in which they are named."""
+    names = [name for name in ("slope", *CURVES, *WIDE, LAPSE) if name in parameters]
+    ends = np.cumsum([0, *(classes if name in WIDE else 1 for name in names)]).tolist()
+    return {name: slice(low, high) for name, low, high in zip(names, ends, ends[1:], strict=False)}
+
+
+class Coefficients:
+    """Coefficients of maps with some parameters in one vector, whatever the order in which these are named.
 
     Parameters
     ----------
-    chunks : iterable of Chunk
-        All rows, each time from the beginning.
     classes : int
         Number of classes.
     parameters : sequence of str
-        Of the map: ``slope``, ``rest`` and ``tail`` in any order, ``biases``, ``slopes``, ``lapse``.
-    rising : bool
-        Whether a slope may not fall to 0, where no curve stands beside it.
+        Of the map: some of ``slope``, ``rest``, ``tail``, ``biases``, ``slopes``, ``lapse``.
     """
 
-    def __init__(self, chunks: Iterable[Chunk], classes: int, parameters: Sequence[str], rising: bool = False) -> None:
-        self.chunks, self.classes, self.rising = chunks, classes, rising
+    def __init__(self, classes: int, parameters: Sequence[str]) -> None:
+        self.classes = classes
         self.shared = [name for name in ("slope", *CURVES) if name in parameters]
-        self.wide = [name for name in ("biases", "slopes") if name in parameters]
-        names = [*self.shared, *self.wide, *([LAPSE] if LAPSE in parameters else [])]
-        ends = np.cumsum([classes if name in self.wide else 1 for name in names]).tolist()
-        starts = [0, *ends]
-        self.places = {name: slice(*ends) for name, *ends in zip(names, starts, ends, strict=False)}
-        self.size = starts[-1]
+        self.wide = [name for name in WIDE if name in parameters]
+        self.places = places_of(parameters, classes)
+        self.size = max((place.stop for place in self.places.values()), default=0)
 
     def map_of(self, theta: Floats, name: str = "", zero: float = SMALLEST) -> ClassMap:
         """Return the map with these coefficients."""
@@ -151,7 +154,7 @@ class Rows:
         """Return the coefficients of a map; those that it lacks are 0."""
         theta = np.zeros(self.size)
         for name in self.shared:
-            theta[self.places[name]] = fitted.shared.get(name, 0.0)
+            theta[self.places[name]] = fitted.value(name)
         for name in self.wide:
             theta[self.places[name]] = 0.0 if (own := getattr(fitted, name)) is None else own
         if LAPSE in self.places:
@@ -162,22 +165,45 @@ class Rows:
     def within(self, theta: Floats) -> Floats:
         """Return the coefficients moved to where they may be."""
         theta = theta.copy()
-        if self.rising and self.shared == ["slope"]:
-            theta[0] = max(theta[0], _LEAST_SLOPE - 1)
         if LAPSE in self.places:
             theta[-1] = np.clip(theta[-1], *_LOG_ODDS_OF_LAPSE)
         return theta
 
+
+class Rows(Coefficients):
+    """Likelihood of maps with some parameters; see `fit.Likelihood`.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+        All rows, each time from the beginning.
+    classes, parameters
+        As of `Coefficients`.
+    rising : bool
+        Whether a slope may not fall to 0, where no curve stands beside it.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], classes: int, parameters: Sequence[str], rising: bool = False) -> None:
+        super().__init__(classes, parameters)
+        self.chunks, self.rising = chunks, rising
+
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where they may be."""
+        theta = super().within(theta)
+        if self.rising and self.shared == ["slope"]:
+            theta[0] = max(theta[0], _LEAST_SLOPE - 1)
+        return theta
+
     def begun(self, theta: Floats) -> Floats | None:
         """Return the coefficients with the best lapse of a grid; None where by its score at 0 none helps."""
-        heights, score, at = np.zeros(_LAPSES.size), 0.0, _LAPSES[:, None]
+        heights, score, at = np.zeros(LAPSES.size), 0.0, LAPSES[:, None]
         for chunk, t in self._scored(self.map_of(theta)):
             q = np.maximum(np.exp(observed(chunk, t)[1]), 1e-300)
             score += float(chunk.weights @ (1 / (self.classes * q) - 1))
             heights += np.log((1 - at) * q + at / self.classes) @ chunk.weights
         if not score > 0:
             return None
-        best = float(_LAPSES[int(heights.argmax())])
+        best = float(LAPSES[int(heights.argmax())])
         return np.append(theta[:-1], np.log(best) - np.log1p(-best))
 
     def _scored(self, fitted: ClassMap) -> Iterator[tuple[Chunk, AnyFloats]]:
@@ -216,7 +242,7 @@ class Rows:
         pairs: list[tuple[Floats, Floats]] = []
         for chunk, t in self._scored(fitted):
             bent = curvature(t.astype(np.float64, copy=False), chunk.weights, fitted.lapse)
-            self._add(chunk, bent, found)
+            self._add(chunk, bent, fitted.lapse, found)
             if fitted.lapse:
                 self._add_lapse(chunk, bent, fitted.lapse, found)
             if self.wide:
@@ -229,12 +255,14 @@ class Rows:
         found += np.tril(found, -1).T - np.triu(found, 1)
         return found
 
-    def _add(self, chunk: Chunk, bent: Curvature, info: Floats) -> None:
+    def _add(self, chunk: Chunk, bent: Curvature, lapse: float, info: Floats) -> None:
         """Add to the lower triangle of the information what concerns shared parameters, and the wide ones' squares."""
-        q, _, s, h = bent
+        q, _, s, _ = bent
         directions = [chunk.direction(name) for name in self.shared]
         for row, x in enumerate(directions):
-            turned = s * x - h * np.einsum("ij,ij->i", q, x)[:, None] - q * np.einsum("ij,ij->i", h, x)[:, None]
+            turned = s * (x - np.einsum("ij,ij->i", q, x)[:, None])
+            if lapse:
+                turned -= q * of_rows(np.add, turned)
             info[row, : row + 1] += [float(np.vdot(turned, other)) for other in directions[: row + 1]]
             for name in self.wide:
                 moved = turned.sum(axis=0) if name == "biases" else np.einsum("ij,ij->j", turned, chunk.log_p)
