@@ -104,7 +104,12 @@ class Sums(Coefficients):
         shape[self._shape] = theta[:k]
         return shape, theta[k:] if "biases" in self.places else np.zeros(self.classes)
 
-    @np.errstate(over="ignore", invalid="ignore")  # of a step too far, which is taken back
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where sums at the forecasts as they are say anything."""
+        theta, k = theta.copy(), len(self._shape)
+        theta[:k] = np.clip(theta[:k], -_FURTHEST, _FURTHEST)
+        return theta
+
     def ascent(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log-likelihood, less that of the forecasts as they are, and its gradient."""
         (shape, biases), seen = self._parts(theta), self._seen
@@ -150,6 +155,8 @@ class Lapse(Coefficients):
         return np.array([np.log(best) - np.log1p(-best)])
 
 
+_FURTHEST = 5.0
+"""Slope and tail at most; beside biases the likelihood may rise without end, as mean predictions are known poorly."""
 _MOVES, _LOOSE, _LEAST = 1.9, 0.6, 0.1
 """Beside confidence and tail, mean predictions of classes move 1 + 1.9 (g - 1) times as far as by the first derivative,
 give or take 0.6 (g - 1), in simulated forecasts; g is by how much the sum of p (1 - p) grows."""
