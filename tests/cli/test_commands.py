@@ -614,7 +614,7 @@ OF_CLASSES = {
         ),
         (
             f"assess {EXAMPLE} --truth diagnosis --prob malignant",
-            {"matplotlib", "pyarrow", "unperplexed.recalibration.binary_fit", *ALL_OF_SCIPY, *OF_CLASSES},
+            {"matplotlib", "pyarrow", "unperplexed.maps.families", *ALL_OF_SCIPY, *OF_CLASSES},
         ),
     ],
 )

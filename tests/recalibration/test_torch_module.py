@@ -7,7 +7,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from unperplexed import InputError, Recalibrator
 from unperplexed.maps.classes import CLASS_METHODS
-from unperplexed.recalibration.binary_maps import BINARY_METHODS
+from unperplexed.recalibration.fitting import BINARY_METHODS
 
 
 def binary(n=600):

@@ -147,7 +147,7 @@ class _Fitting:
     def _climbed(self, name: str, of: Likelihood, start: Floats) -> Floats:
         known = self.known.get(name)
         fit = fitted(of, _PRIOR, start, None if known is None else known * self.whole)
-        self.known.setdefault(name, fit.information / self.whole)
+        self.known.setdefault(name, fit.used / self.whole)
         return fit.theta
 
     def _plain(self, name: str) -> ClassMap:

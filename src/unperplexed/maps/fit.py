@@ -18,15 +18,13 @@ import numpy as np
 
 from .._lib.typing import Bools, Floats
 from ..statistics.definite import Factored, definite
+from .parameters import LAPSE
 
 ESTIMATED = math.nan
 """Standard deviation of a prior that is to be estimated: one for all coefficients of a parameter."""
 
 ENOUGH = 1e-10
 """A step that was expected to gain less, in nats, was the last; and one that gained nothing to the last digit."""
-
-LAPSE = "lapse"
-"""The parameter that `Likelihood.begun` starts: as log-odds, of which minus infinity is no lapse."""
 
 _STEPS = 200
 _SHORTEST = 1e-6
@@ -45,8 +43,10 @@ _FIRST, _LEAST = 0.25, 1e-6
 _STILL = 1e-8
 """Estimated variances stay where the evidence, in nats, is to gain less by their change."""
 _FASTEST = 16.0
-_UNDETERMINED = 0.1
-"""Share of its prior's variance that a coefficient keeps of which the data say next to nothing."""
+_SEPARATED = 0.1
+"""Share of the log loss that a step without the prior is to gain where outcomes are separated: then about a half."""
+_WIDEST = 20.0
+"""A standard error beyond all use, in log-odds."""
 
 
 class Likelihood(Protocol):
@@ -91,14 +91,20 @@ class Fit:
     """Log-likelihood."""
     penalty: float
     """That of the prior, in nats."""
-    information: Floats
-    """Fisher information: of few coefficients at the maximum, else near it, as the last steps used it."""
     precision: Floats
     """Of each coefficient's prior, design effect included."""
+    likelihood: Likelihood
+    used: Floats
+    """Information that the last steps used."""
 
     def __getitem__(self, name: str) -> Floats:
         """Coefficients of one parameter."""
         return self.theta[self.places[name]]
+
+    @cached_property
+    def information(self) -> Floats:
+        """Fisher information: of few coefficients at the maximum, else near it; 0 where there is no lapse."""
+        return self.likelihood.information(self.theta) if self.theta.size <= _FEW else self.used
 
     @cached_property
     def covariance(self) -> Floats:
@@ -111,10 +117,16 @@ class Fit:
 
     @property
     def separated(self) -> bool:
-        """Whether the data hardly determine some coefficient: ever larger ones predict the outcomes ever better."""
-        shrunk = np.diag(self.covariance) * self.precision
-        shrunk[self.places.get(LAPSE, slice(0))] = 0.0
-        return bool((shrunk > _UNDETERMINED).any())
+        """Whether ever larger coefficients predict the outcomes ever better, so that the prior alone bounds some.
+
+        Such a log loss falls to 0 exponentially: the next step without the prior is to gain half of all that is left.
+        Where coefficients are determined it gains next to nothing.
+        """
+        free = np.isfinite(self.theta)
+        pull = self.precision[free] * self.theta[free]
+        gain = 0.5 * float(pull @ np.linalg.solve(definite(self.information[np.ix_(free, free)]), pull))
+        wide = bool((np.diag(self.covariance)[free] > _WIDEST**2).any())
+        return wide or gain + ENOUGH > _SEPARATED * -self.value
 
 
 def fitted(of: Likelihood, prior: Prior, start: Floats | None = None, known: Floats | None = None) -> Fit:
@@ -180,13 +192,15 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
     precisions = _Precisions(prior, of.places, theta)
     x = theta[free]
     value, gradient = ascent(x)
-    few = known is None and x.size <= _FEW
-    near = known is not None or (few and not precisions.free.any())
+    near = known is not None
     information = np.zeros((0, 0)) if not x.size else (of.information(theta) if known is None else known)[square]
+    precision, factored = precisions.each, None
     seen: list[_Pair] = []
-    for _ in range(_STEPS if x.size else 0):
-        precision = precisions.each
-        factored, pull = _factored(information, precision), gradient - precision * x
+    for number in range(_STEPS if x.size else 0):
+        if precisions.each is not precision or factored is None:
+            precision = precisions.each
+            factored = _factored(information, precision)
+        pull = gradient - precision * x
         held = (pull != 0) & (within(x + pull) == x)
         step = _beside(held, pull, information, precision) if held.any() else _unbent(pull, seen, precision, factored)
         expected, now, size = 0.5 * float(step @ pull), value - 0.5 * float(precision @ x**2), 1.0
@@ -205,13 +219,13 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         if near and still and (expected < ENOUGH or gained <= 0):
             break
         surprising = expected > _NEAR and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
-        if surprising or (expected < _NEAR and not near):
-            information, near, seen = of.information(full(x))[square], near or expected < _NEAR, []
-    if few and x.size:
-        information = of.information(full(x))[square]
+        came_near = expected < _NEAR and not near
+        near = near or came_near
+        if surprising or (came_near and number):  # a start that is near has the information that is asked for
+            information, factored, seen = of.information(full(x))[square], None, []
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
-    return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), whole, precision)
+    return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), precision, of, whole)
 
 
 _Pair = tuple[Floats, Floats]

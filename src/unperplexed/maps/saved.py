@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,13 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .class_families import MapOfClasses
 from .classes import CLASSES, ClassMap
+from .curves import CurveMap
+from .families import MapOfTwo
 from .isotonic import IsotonicMap
-from .parameters import LAPSE
+from .parameters import LAPSE, TWO_CLASSES
+from .two import BinaryMap, finite
 
-HIGHEST_LAPSE = 0.99
+_HIGHEST_LAPSE = 0.99
 
 _WIDE = ("biases", "slopes", "matrix")
 
@@ -38,6 +43,32 @@ def whole(value: Any, what: str) -> int:
     """Return a whole number from 0."""
     require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
     return int(value)
+
+
+def binary_map_of(data: Mapping[str, Any], zero: float) -> MapOfTwo:
+    """Read a map of two classes, and check that it has the parameters of its name and never falls."""
+    name = data["name"]
+    require(name in TWO_CLASSES, f"the name {name!r:.40}, which is no map for two classes,")
+    if "points" in data:
+        require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
+        require("isotonic" in name, f"map {name}, which has points,")
+        points = data["points"]
+        require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
+        s, t = (tuple(number(x[side], "points", -1000, 1000) for x in points) for side in (0, 1))
+        require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
+        falls = any(b < a for a, b in pairwise(t))
+        require(not falls, f"map {name}, which falls,")
+        return CurveMap(name, s, t)
+    coefficients = data.get("coefficients")
+    require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
+    assert isinstance(coefficients, Mapping)
+    families = [name, "logistic"] if name in ("beta", "tail", LAPSE) else [name]
+    allowed = [{*TWO_CLASSES[each].parameters} - {LAPSE} for each in families if "isotonic" not in each]
+    require(set(coefficients) in allowed, f"map {name}, whose coefficients are those of another map,")
+    values = {each: number(value, f"map {name}") for each, value in coefficients.items()}
+    found = BinaryMap(name, values, number(data["lapse"], LAPSE, 0, _HIGHEST_LAPSE if name == LAPSE else 0), zero)
+    require(found.rises(float(finite(math.inf, zero))), f"map {name}, which falls,")
+    return found
 
 
 def class_map_of(data: Mapping[str, Any], n_classes: int) -> MapOfClasses:
@@ -67,7 +98,7 @@ def _plain(data: Mapping[str, Any], n_classes: int) -> ClassMap:
         str(name),
         {each: number(value, what) for each, value in shared.items()},
         **wide,
-        lapse=number(data[LAPSE], f"lapse of {what}", 0, HIGHEST_LAPSE if LAPSE in parameters else 0),
+        lapse=number(data[LAPSE], f"lapse of {what}", 0, _HIGHEST_LAPSE if LAPSE in parameters else 0),
         zero=number(data["zero"], f"zero of {what}", 1e-320, 0.01),
     )
     require(found.increasing(), f"{what}, which falls,")

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from .classes import ClassMap, inside
+from .curves import CurveMap
+from .directions import TWO
 from .isotonic import BASE_SHARE, IsotonicMap
+from .two import BinaryMap, probability_of
 
 try:
     import torch
@@ -23,6 +26,43 @@ def buffer(values: object) -> Tensor:
 
 
 _WIDE = ("biases", "slopes", "matrix")
+
+
+class BinaryModule(nn.Module):
+    """`BinaryMap`: log-odds (n,) to the probability of the positive class."""
+
+    coefficients: Tensor
+    lapse: Tensor
+
+    def __init__(self, fitted: BinaryMap) -> None:
+        super().__init__()
+        self.map = fitted
+        self.register_buffer("coefficients", buffer(list(fitted.coefficients.values())))
+        self.register_buffer("lapse", buffer(fitted.lapse))
+
+    def forward(self, s: Tensor) -> Tensor:
+        """Return calibrated probabilities."""
+        t = s = self.map.within(s, torch)
+        for coefficient, name in zip(self.coefficients, self.map.coefficients, strict=True):
+            t = t + coefficient * TWO[name](s, torch)
+        q: Tensor = probability_of(t, self.lapse, torch)
+        return q
+
+
+class CurveModule(nn.Module):
+    """`CurveMap`: log-odds (n,) to the probability of the positive class."""
+
+    s: Tensor
+    t: Tensor
+
+    def __init__(self, fitted: CurveMap) -> None:
+        super().__init__()
+        self.register_buffer("s", buffer(fitted.s)[None])
+        self.register_buffer("t", buffer(fitted.t)[None])
+
+    def forward(self, s: Tensor) -> Tensor:
+        """Return calibrated probabilities."""
+        return torch.sigmoid(interpolated(s[None], self.s, self.t)[0])
 
 
 class ClassModule(nn.Module):
@@ -79,3 +119,12 @@ def interpolated(at: Tensor, x: Tensor, y: Tensor) -> Tensor:
     width = x_high - x_low
     share = torch.where(width > 0, (at - x_low) / width.where(width > 0, torch.ones_like(width)), 0.0)
     return y_low + share * (y_high - y_low)
+
+
+def module_of(fitted: BinaryMap | CurveMap | ClassMap | IsotonicMap) -> nn.Module:
+    """Return the module of a map."""
+    if isinstance(fitted, BinaryMap):
+        return BinaryModule(fitted)
+    if isinstance(fitted, CurveMap):
+        return CurveModule(fitted)
+    return IsotonicModule(fitted) if isinstance(fitted, IsotonicMap) else ClassModule(fitted)

@@ -12,12 +12,11 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
-from ..statistics.log_odds_maps import Counted
+from ..maps.cells import Counts
+from ..maps.families import MapOfTwo, fitted_two
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
-from .binary_fit import fit_binary_maps
-from .binary_maps import BinaryMap
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_counts, number_of_folds
 
@@ -79,18 +78,17 @@ class BinaryRows:
         return float(by_class[0]), float(by_class[1])
 
     def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, BinaryMap] | None
-    ) -> dict[str, BinaryMap]:
+        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfTwo] | None
+    ) -> dict[str, MapOfTwo]:
         """Fit maps to all rows, or to those outside a fold."""
         rows = self._whole if without is None else np.delete(self.weight, without, axis=0).sum(axis=0)
-        return fit_binary_maps(names, Counted(self.s, rows.sum(axis=0), rows[1]), self.largest, starts)
+        return fitted_two(names, Counts(self.s, rows.sum(axis=0), rows[1]), self.largest, self.floor, starts)
 
-    def likelihoods(self, fitted: BinaryMap, fold: int | None) -> Floats:
+    def likelihoods(self, fitted: MapOfTwo, fold: int | None) -> Floats:
         """Return the probability of the negative class at each log-odds, then that of the positive class."""
-        q = fitted.probabilities(self.s)
-        return np.concatenate([1 - q, q])
+        return fitted.both(self.s).reshape(-1)
 
-    def recalibrated(self, maps: Mapping[str, BinaryMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+    def recalibrated(self, maps: Mapping[str, MapOfTwo], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
         """Recalibrate the rows of a fold by an average of maps."""
         q = np.sum([share * maps[name].probabilities(self.s) for name, share in weights.items()], axis=0)
         negative, positive = self.weight[fold]

@@ -12,14 +12,17 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..maps.class_families import supported
 from ..maps.classes import CLASS_METHODS
+from ..maps.parameters import TWO_CLASSES
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
-from .binary_maps import BINARY_METHODS
 from .binary_rows import BinaryRows, rows_in_clusters, rows_of_columns, rows_of_tally
 from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
 from .state import Facts, State
+
+BINARY_METHODS = tuple(TWO_CLASSES)
+"""Maps for two classes."""
 
 METHODS = ("auto", *dict.fromkeys((*BINARY_METHODS, *CLASS_METHODS)))
 """What `Recalibrator` takes as its method."""

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from .._lib.errors import InputError
-from ..maps.saved import HIGHEST_LAPSE, class_map_of, class_map_of_version_1, number, require, whole
+from ..maps.saved import binary_map_of, class_map_of, class_map_of_version_1, number, require, whole
 from .averaging import LEAST_WEIGHT
-from .binary_fit import COLUMNS_OF, rises
-from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import largest_log_odds
 from .gain import Baseline, Gain
 from .state import Candidate, Facts, State
 
@@ -140,43 +136,13 @@ def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts, version: i
     for each in data:
         require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
         if len(facts.labels) == 2:
-            maps[each["name"]] = binary_map_of(each, largest_log_odds(facts.floor))
+            maps[each["name"]] = binary_map_of(each, facts.floor)
         else:
             now = each if version > 1 else class_map_of_version_1(each)
             maps[each["name"]] = class_map_of(now, len(facts.labels))
     weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}
     require(len(maps) == len(data) and set(maps) == weighing, "maps, which differ from the candidates that weigh,")
     return maps
-
-
-def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
-    """Read a map for two classes, and check that it has the parameters of its name and never falls."""
-    name = data["name"]
-    require(name in COMPLEXITY, f"the name {name!r:.40}, which is no map for two classes,")
-    if "points" in data:
-        require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
-        require(name not in (*COLUMNS_OF, "lapse"), f"map {name}, which has points,")
-        points = data["points"]
-        require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
-        s, t = (tuple(number(x[side], "points", -1000, 1000) for x in points) for side in (0, 1))
-        require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
-        falls = any(b < a for a, b in pairwise(t))
-        require(not falls, f"map {name}, which falls,")
-        return CurveMap(name, s, t)
-    coefficients = data.get("coefficients")
-    require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
-    assert isinstance(coefficients, Mapping)
-    allowed = [COLUMNS_OF[name]] if name in COLUMNS_OF else []
-    if name in ("beta", "tail", "lapse"):
-        allowed.append(COLUMNS_OF["logistic"])
-    columns = next((each for each in allowed if set(each) == set(coefficients)), None)
-    require(columns is not None, f"map {name}, whose coefficients are those of another map,")
-    assert columns is not None
-    values = tuple(number(coefficients[each], f"map {name}") for each in columns)
-    lapse = number(data["lapse"], "lapse", 0, HIGHEST_LAPSE if name == "lapse" else 0)
-    found = AdditiveMap(name, columns, values, lapse)
-    require(rises(found, largest), f"map {name}, which falls,")
-    return found
 
 
 def gain_of(data: Any) -> Gain | None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from .._lib.errors import InputError, check_choice
-from ..maps.class_families import MapOfClasses
-from ..maps.isotonic import IsotonicMap
-from ..maps.torch_modules import ClassModule, IsotonicModule, buffer, interpolated
-from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
+from ..maps.torch_modules import buffer, module_of
 from .binary_rows import largest_log_odds
 from .state import CLOSEST, State
 
@@ -43,7 +39,7 @@ class RecalibrationModule(nn.Module):
         weights = [state.weights[name] for name in state.maps]
         self.register_buffer("weights", buffer(weights) / sum(weights))
         self.limit = largest_log_odds(state.facts.floor) if self.n_classes == 2 else 0.0
-        self.maps = nn.ModuleList(_module_of(each) for each in state.maps.values())
+        self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return calibrated probabilities in the shape of x.
@@ -83,55 +79,3 @@ class RecalibrationModule(nn.Module):
 def _tail(s: Tensor) -> Tensor:
     size = s.abs()
     return s.sign() * ((1 + size) * torch.log1p(size) - size)
-
-
-_COLUMNS: dict[str, Callable[[Tensor], Tensor]] = {
-    "bias": torch.ones_like,
-    "slope": lambda s: s,
-    "tail": _tail,
-    "low": nn.functional.logsigmoid,
-    "high": lambda s: -nn.functional.logsigmoid(-s),
-}
-assert set(_COLUMNS) == set(COLUMNS)
-
-
-class _Additive(nn.Module):
-    """`AdditiveMap`: log-odds (n,) to the probability of the positive class."""
-
-    coefficients: Tensor
-    lapse: Tensor
-
-    def __init__(self, fitted: AdditiveMap) -> None:
-        super().__init__()
-        self.columns = fitted.columns
-        self.register_buffer("coefficients", buffer(fitted.coefficients))
-        self.register_buffer("lapse", buffer(fitted.lapse))
-
-    def forward(self, s: Tensor) -> Tensor:
-        t = s
-        for at, name in enumerate(self.columns):
-            t = t + self.coefficients[at] * _COLUMNS[name](s)
-        return (1 - self.lapse) * torch.sigmoid(t.clamp(-FARTHEST, FARTHEST)) + self.lapse / 2
-
-
-class _Curve(nn.Module):
-    """`CurveMap`: log-odds (n,) to the probability of the positive class."""
-
-    s: Tensor
-    t: Tensor
-
-    def __init__(self, fitted: CurveMap) -> None:
-        super().__init__()
-        self.register_buffer("s", buffer(fitted.s)[None])
-        self.register_buffer("t", buffer(fitted.t)[None])
-
-    def forward(self, s: Tensor) -> Tensor:
-        return torch.sigmoid(interpolated(s[None], self.s, self.t)[0])
-
-
-def _module_of(fitted: BinaryMap | MapOfClasses) -> nn.Module:
-    if isinstance(fitted, AdditiveMap):
-        return _Additive(fitted)
-    if isinstance(fitted, CurveMap):
-        return _Curve(fitted)
-    return IsotonicModule(fitted) if isinstance(fitted, IsotonicMap) else ClassModule(fitted)

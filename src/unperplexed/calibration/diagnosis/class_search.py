@@ -115,9 +115,8 @@ class Search:
 
     def covariance(self, candidate: Candidate) -> Floats:
         """Covariance of the coefficients of a candidate."""
-        of = self.of.of([PARAMETERS[name] for name in candidate.errors], candidate.mapping)
-        fit = replace(candidate.fit, information=of.information(candidate.fit.theta))
-        return self.gate.effect * fit.covariance
+        fit = candidate.fit
+        return self.gate.effect * replace(fit, used=fit.likelihood.information(fit.theta)).covariance
 
     def _with_bias(self, errors: Errors) -> float:
         both = [self.found[each].criterion for each in (errors, (*errors, "bias")) if each in self.found]
