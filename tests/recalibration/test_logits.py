@@ -28,7 +28,7 @@ def best_slope(x, y, sd=np.inf):
     return brentq(rise, 0, 10, xtol=1e-15, rtol=1e-14)
 
 
-CLASSES = [2]
+CLASSES = [2, 10, 100, pytest.param(1000, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("classes", CLASSES)
@@ -62,7 +62,7 @@ def test_refinement_is_that_of_scipys_temperature():
         assert refinement_loss(y, x, from_logits=True) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("classes", [1, 2])
+@pytest.mark.parametrize("classes", [1, 2, 10])
 def test_every_way_out_is_the_same(classes, tmp_path, monkeypatch):
     """A module of each form, a saved map, transform of each form, and the file that the command line writes."""
     monkeypatch.chdir(tmp_path)

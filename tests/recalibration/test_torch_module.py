@@ -6,7 +6,7 @@ import torch
 from scipy.special import expit, log_softmax, softmax
 
 from unperplexed import InputError, Recalibrator
-from unperplexed.recalibration.class_maps import CLASS_METHODS
+from unperplexed.maps.classes import CLASS_METHODS
 from unperplexed.recalibration.fitting import BINARY_METHODS
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from .._lib.formatting import number_of, short_name
 from ..forecasts.labels import Label
+from ..maps.classes import CLASS_METHODS
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
-from .class_maps import CLASS_METHODS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from .state import Facts, State
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
+from ..maps.classes import inside
 from .averaging import IDENTITY, LEAST_WEIGHT, Average
-from .class_linear import inside
 from .cross_fitted import CrossFitted
 from .gain import Baseline, Gain
 
@@ -108,4 +110,4 @@ class State:
     def _averaged(self, at: Floats) -> Floats:
         """Average the maps at log-odds of two classes, or at log-probabilities of more."""
         each = (x.both(at).T if self.two else x.probabilities(at) for x in self.maps.values())
-        return inside(sum(share * q for share, q in zip(self.shares, each, strict=True)))
+        return np.asarray(inside(sum(share * q for share, q in zip(self.shares, each, strict=True))))
