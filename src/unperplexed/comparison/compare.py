@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Unpack
 
@@ -25,7 +26,7 @@ from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import Reading
 from ..pairing.dependence import check_lag, dependent_rows
-from ..pairing.rows import Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired, tallies
+from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired, tallies
 from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
 from ..report.frames import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept
@@ -35,7 +36,7 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .groups import group_differences
-from .mending import PairedForecasters, paired_blocks
+from .mending import PairedForecasters, paired_chunks
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .samples import Sample, differences_in, differences_of, few_rows, row_differences
@@ -272,7 +273,8 @@ def _comparison(
         rows = {name: each.floored() for name, each in rows.items()}
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
-    assessments = {name: _diagnosed(each, name, rows[name], dependence, parts) for name, each in assessments.items()}
+    chunks = {name: partial(paired_chunks, parts, name, each, dependence.groups) for name, each in rows.items()}
+    assessments = {name: _diagnosed(each, dependence, chunks[name]) for name, each in assessments.items()}
     sample = Sample(first.weights[some], dependence, settings.confidence, reach)
     sample.check()
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
@@ -284,11 +286,9 @@ def _comparison(
         losses={name: rows[name].scores[LOG_LOSS] for name in ranked},
         assessments=assessments,
         weights=sample.weights,
-        weighted=first.tally.weighted,
         dependence=sample.dependence,
         confidence=settings.confidence,
-        seed=settings.seed,
-        parts=parts,
+        chunks=chunks,
     )
     differences = {rule.name: differences_of(pairs, rows, rule.name, sample) for rule in settings.rules}
     by_group = group_differences(
@@ -323,29 +323,25 @@ def _comparison(
     )
 
 
-def _diagnosed(
-    assessment: Assessment,
-    name: str,
-    paired: ScoredRows,
-    dependence: Dependence,
-    parts: Chunks,
-) -> Assessment:
-    """Let a forecaster be diagnosed by its paired rows, where its counts do not suffice."""
-    groups = dependence.groups
+def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: Callable[[], Iterator[Chunk]]) -> Assessment:
+    """Let a forecaster be diagnosed, and mended, by its paired rows, where its counts do not suffice."""
+    labels = assessment.labels
     if dependence.lag or dependence.two_way:
-        labels, n = paired.labels, paired.position.size
         other = "a lag" if dependence.lag else "clusters in two ways"
         reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
-        return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
-    if groups is None and len(paired.labels) == 2:
+        return assessment.diagnosed_by(lambda: not_made(reason, assessment.n_rows, labels))
+    if dependence.groups is None and len(labels) == 2:
         return assessment
 
     def rows() -> Iterator[RowBlock]:
-        for _, some, numbers, place in paired_blocks(parts, {name: paired}):
-            cluster = None if groups is None else groups[place]
-            yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers)
+        for chunk in chunks():
+            for block in chunk.forecasts.blocks():
+                cluster = chunk.forecasts.clusters(block.index)
+                yield RowBlock(block.probabilities, block.truth, block.weights, cluster, chunk.positions(block))
 
-    return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
+    return assessment.diagnosed_by(
+        lambda: diagnosis_of_rows(rows, labels), lambda: (chunk.forecasts for chunk in chunks())
+    )
 
 
 def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample) -> Forecaster:

@@ -268,6 +268,13 @@ class Forecasts:
         part._whole = None
         return part
 
+    def in_clusters(self, clusters: Ints) -> Forecasts:
+        """Return the same rows in these clusters of dependent rows, by their numbers."""
+        part = copy(self)
+        part._groups = np.zeros(self._columns.n_rows, dtype=np.uint64)
+        part._groups[self.index - self._first_row] = clusters.astype(np.uint64) << np.uint64(1)
+        return part
+
     def with_probabilities(self, change: Callable[[AnyFloats], Floats]) -> Forecasts:
         """Return the same outcomes with other probabilities, which a function makes of checked rows, (n, classes).
 

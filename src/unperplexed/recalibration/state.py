@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._lib.typing import AnyFloats, Floats
+from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.labels import Label
-from .averaging import IDENTITY, LEAST_WEIGHT, Average
+from .averaging import IDENTITY, LEAST_WEIGHT, Average, Part
 from .binary_rows import log_odds
-from .cross_fitted import CrossFitted
+from .cross_fitted import CrossFitted, Dealt
 from .gain import Baseline, Gain
 
 CLOSEST = 1e-14
@@ -62,6 +63,8 @@ class State:
     """None where the gain is, and for maps that were saved without it."""
     cross_fitted: CrossFitted | None = None
     """Not saved."""
+    held_out: HeldOut | None = None
+    """Not saved; None too where a sample of the rows was fitted to."""
 
     @classmethod
     def of(cls, facts: Facts, found: Average[Any]) -> State:
@@ -71,7 +74,8 @@ class State:
             for name, weight in found.weights.items()
         )
         maps = {name: each for name, each in found.maps.items() if found.weights[name] >= LEAST_WEIGHT}
-        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted)
+        held_out = None if found.dealt is None else HeldOut.of(facts, found.without, found.dealt)
+        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted, held_out)
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -106,3 +110,27 @@ class State:
             positive = np.clip(q, CLOSEST, 1 - CLOSEST)
             return np.stack([1 - positive, positive], axis=1)
         return np.asarray(q)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The average without each fold, by which the rows of that fold are recalibrated (cross-fitted)."""
+
+    states: tuple[State, ...]
+    dealt: Dealt
+
+    @classmethod
+    def of(cls, facts: Facts, without: Sequence[Part[Any]], dealt: Dealt) -> HeldOut:
+        """Keep the maps that have any weight."""
+        return cls(tuple(State(facts, _candidates(each), each.maps, None) for each in without), dealt)
+
+    def recalibrated(self, p: AnyFloats, truth: Ints) -> Floats:
+        """Recalibrate the rows of the fit, in the order in which they came: (n, C) probabilities, and outcomes."""
+        fold, q = self.dealt.folds_of(p, truth), np.empty(p.shape)
+        for at, state in enumerate(self.states):
+            q[fold == at] = state.probabilities(p[fold == at])
+        return q
+
+
+def _candidates(part: Part[Any]) -> tuple[Candidate, ...]:
+    return tuple(Candidate(name, share, math.nan, part.maps[name].complexity) for name, share in part.weights.items())
