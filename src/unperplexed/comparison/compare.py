@@ -26,7 +26,18 @@ from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import Reading
 from ..pairing.dependence import check_lag, dependent_rows
-from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired, tallies
+from ..pairing.rows import (
+    Chosen,
+    Chunk,
+    Chunks,
+    Pair,
+    Pairing,
+    ScoredRows,
+    chosen_rows,
+    parts_of,
+    read_paired,
+    tallies,
+)
 from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
 from ..report.frames import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept
@@ -36,7 +47,7 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .groups import group_differences
-from .mending import PairedForecasters, paired_chunks
+from .mending import ChosenChunks, PairedForecasters
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .samples import Sample, differences_in, differences_of, few_rows, row_differences
@@ -253,14 +264,27 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     read = read_paired(parts, pair, settings.rules, settings.floor)
     rows, at, pairing, notes = read
     found = None if settings.skill is None else skill_of(read, replace(settings.skill, lag=settings.lag))
-    fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
-    for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
+    groups = None if pairing.groups is None or pairing.crossed is not None else pairing.groups[at]
+    chosen = {name: chosen_rows(each, groups) for name, each in rows.items()}
+    shards = ["shards"] if groups is not None or any(each.tally.weighted for each in rows.values()) else []
+    again = {name: chosen[name] for name, each in rows.items() if shards or at.size < each.tally.n_rows}
+    for name, tally in tallies(parts(), again, settings.rules, shards) if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
-    return replace(_comparison(rows, at, pairing, settings, parts), skill=found)
+    chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
+    return replace(_comparison(rows, at, pairing, settings, chunks), skill=found)
+
+
+def _chosen_chunks(parts: Chunks, name: str, chosen: Chosen) -> Iterator[Chunk]:
+    """Read the paired rows of a forecaster again."""
+    return (chosen(part) for part in parts() if part.name == name)
 
 
 def _comparison(
-    rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: ComparisonSettings, parts: Chunks
+    rows: dict[str, ScoredRows],
+    at: Ints,
+    pairing: Pairing,
+    settings: ComparisonSettings,
+    chunks: Mapping[str, ChosenChunks],
 ) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
@@ -273,11 +297,10 @@ def _comparison(
         rows = {name: each.floored() for name, each in rows.items()}
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
-    chunks = {name: partial(paired_chunks, parts, name, each, dependence.groups) for name, each in rows.items()}
     assessments = {name: _diagnosed(each, dependence, chunks[name]) for name, each in assessments.items()}
     sample = Sample(first.weights[some], dependence, settings.confidence, reach)
     sample.check()
-    forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
+    forecasters = {name: _forecaster(assessments[name], each, sample, scored_floor) for name, each in rows.items()}
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
     ranked = [*forecasters]
     pairs = list(combinations(ranked, 2))
@@ -323,7 +346,7 @@ def _comparison(
     )
 
 
-def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: Callable[[], Iterator[Chunk]]) -> Assessment:
+def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChunks) -> Assessment:
     """Let a forecaster be diagnosed, and mended, by its paired rows, where its counts do not suffice."""
     labels = assessment.labels
     if dependence.lag or dependence.two_way:
@@ -336,19 +359,24 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: Callable[
     def rows() -> Iterator[RowBlock]:
         for chunk in chunks():
             for block in chunk.forecasts.blocks():
-                cluster = chunk.forecasts.clusters(block.index)
-                yield RowBlock(block.probabilities, block.truth, block.weights, cluster, chunk.positions(block))
+                some = block if block.weights is None else block[block.weights > 0]
+                cluster = chunk.forecasts.clusters(some.index)
+                yield RowBlock(some.probabilities, some.truth, some.weights, cluster, chunk.positions(some))
 
     return assessment.diagnosed_by(
         lambda: diagnosis_of_rows(rows, labels), lambda: (chunk.forecasts for chunk in chunks())
     )
 
 
-def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample) -> Forecaster:
+def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample, scored_floor: float) -> Forecaster:
+    """Give the scores with the intervals of the assessment, but for what its counts do not tell."""
+    tally, by = assessment.source.tally, sample.dependence
+    known = {} if scored_floor or by.lag or by.two_way else assessment.source.closed_intervals()
     scores = {}
     for rule, values in rows.scores.items():
         found, interval = sample.mean(values, rule)
-        scores[rule] = MeanScore(found.mean, found.standard_error, interval)
+        error = tally.score_standard_error(rule) if rule in known else found.standard_error
+        scores[rule] = MeanScore(found.mean, error, known.get(rule, interval))
     log_loss = scores[LOG_LOSS]
     accuracies = Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low))
     return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores, _zero_rows(rows))

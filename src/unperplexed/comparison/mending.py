@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Floats
 from ..assessment.remedy import Remedy
 from ..assessment.result import Assessment
-from ..pairing.rows import Chunk, Chunks, ScoredRows
+from ..pairing.rows import Chunk, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..statistics.intervals import Interval
 from ..statistics.standard_errors import Dependence, uncertain_mean
@@ -19,6 +19,10 @@ from .next_step import LossDifference, NextStep
 
 _MOST_FORECASTERS = 20
 """As many as are diagnosed for the text."""
+
+
+ChosenChunks = Callable[[], Iterator[Chunk]]
+"""Reads the paired rows of a forecaster anew, each time from the beginning, in the order of its input."""
 
 
 class PairedForecasters(NamedTuple):
@@ -31,8 +35,7 @@ class PairedForecasters(NamedTuple):
     weights: Floats
     dependence: Dependence
     confidence: float
-    chunks: Mapping[str, Callable[[], Iterator[Chunk]]]
-    """Read the paired rows of each forecaster anew, in the order of its input."""
+    chunks: Mapping[str, ChosenChunks]
 
 
 def next_step(paired: PairedForecasters) -> NextStep | None:
@@ -70,21 +73,10 @@ def _enough(paired: PairedForecasters) -> bool:
     return paired.weights.size >= FEWEST_ROWS and units >= few and finite
 
 
-def paired_chunks(parts: Chunks, name: str, rows: ScoredRows, groups: Ints | None) -> Iterator[Chunk]:
-    """Read the paired rows of a forecaster again, with the clusters that they are in."""
-    order = np.argsort(rows.position)
-    known = rows.position[order]
-    for part in parts():
-        if part.name == name:
-            kept = part.only(known)
-            place = np.searchsorted(known, kept.forecasts.index + part.first - part.forecasts.first_row)
-            clusters = None if groups is None else groups[order[place]]
-            yield kept if clusters is None else kept._replace(forecasts=kept.forecasts.in_clusters(clusters))
-
-
 def _held_out(remedy: Remedy, name: str, paired: PairedForecasters) -> Floats:
     """Return the log loss of each row by the maps that were fitted to the rows of other folds."""
-    blocks = [block for chunk in paired.chunks[name]() for block in chunk.forecasts.blocks()]
+    blocks = [block for chunk in paired.chunks[name]() for block in chunk.forecasts.blocks() if len(block)]
+    blocks = [block if block.weights is None else block[block.weights > 0] for block in blocks]
     p = np.concatenate([block.probabilities.astype(np.float64) for block in blocks])
     truth = np.concatenate([block.truth.astype(np.int64) for block in blocks])
     assert remedy.recalibrator.held_out is not None  # a fit of more rows than it keeps takes long

@@ -268,11 +268,11 @@ class Forecasts:
         part._whole = None
         return part
 
-    def in_clusters(self, clusters: Ints) -> Forecasts:
-        """Return the same rows in these clusters of dependent rows, by their numbers."""
+    def in_clusters(self, hashes: Ints) -> Forecasts:
+        """Return the same rows in these clusters of dependent rows, by the hashes of their groups."""
         part = copy(self)
         part._groups = np.zeros(self._columns.n_rows, dtype=np.uint64)
-        part._groups[self.index - self._first_row] = clusters.astype(np.uint64) << np.uint64(1)
+        part._groups[self.index - self._first_row] = hashes.view(np.uint64)
         return part
 
     def with_probabilities(self, change: Callable[[AnyFloats], Floats]) -> Forecasts:
