@@ -183,14 +183,6 @@ class Breakdown(JsonResult):
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
         return drivers_text(self.cost_shares, common_share(self.total, self.groups), self.by)
 
-    def with_rows(self, rows: RowsOfGroup) -> Breakdown:
-        """Return the same breakdown with a way to the rows of each group, which remedies are fitted to."""
-
-        def given(group: GroupAssessment) -> GroupAssessment:
-            return replace(group, assessment=group.assessment.with_rows(lambda: [rows(group.key)]))
-
-        return replace(self, total=given(self.total), groups=tuple(map(given, self.groups)))
-
     def __len__(self) -> int:
         """Count the groups."""
         return len(self.groups)
