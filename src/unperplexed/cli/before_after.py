@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._lib.errors import InputError
-from ..comparison.compare import compare
+from .._lib.typing import AnyFloats, Floats
+from ..comparison.compare import ComparisonSettings, compared
 from ..comparison.result import Comparison
 from ..forecasts.forecasts import Forecasts
+from ..pairing.rows import Chunk, Pairing
+from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
+from ..scores.registry import LOG_LOSS
+from ..statistics.intervals import Interval
 
 MOST_PROBABILITIES = 20_000_000
 """The comparison keeps so many probabilities in memory."""
@@ -33,33 +38,57 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     Returns
     -------
     Comparison
+        The interval of the difference in log loss is that of the gain, unless zeros were raised to a floor in it.
     """
-    p, truth, weight, cluster = _rows(chunks, len(how.labels_))
-    assert how.held_out is not None  # the fit is to as many probabilities
-    q = how.held_out.recalibrated(p, truth)
-    labels = [f"column {at}" if label is None else label for at, label in enumerate(how.labels_)]
-    outcomes = np.array(labels, dtype=object)[truth]
-    found = compare({BEFORE: p, AFTER: q}, outcomes, labels=labels, sample_weight=weight, groups=cluster)
-    return replace(found, _paired=None)  # the next step is the recalibration that this compares
+    parts = [*_weighing(chunks(), len(how.labels_))]
+    hashes = [part.hashes(part.index) for part in parts]
+    groups = None if hashes[0] is None else np.concatenate([each.view(np.int64) for each in hashes if each is not None])
+    parts = [part.in_clusters(None) for part in parts]  # which the pairing knows
+    recalibrated = _recalibrated(parts, how)
+    starts = np.cumsum([0, *(part.index.max(initial=-1) - part.first_row + 1 for part in parts)]).tolist()
+    named = ((BEFORE, parts), (AFTER, recalibrated))
+    read = [Chunk(name, part, at) for name, some in named for part, at in zip(some, starts, strict=False)]
+    position = np.concatenate([part.index - part.first_row + at for part, at in zip(parts, starts, strict=False)])
+    pairing = Pairing(dict.fromkeys((BEFORE, AFTER), position), groups)
+    found = compared(lambda: read, lambda _: pairing, ComparisonSettings(grouped=groups is not None))
+    found = replace(found, _paired=None)  # the next step is the recalibration that this compares
+    return found if how.gain_ is None or found.scored_floor else _by_gain(found, how.gain_)
 
 
-def _rows(chunks: Callable[[], Iterable[Forecasts]], n_classes: int) -> tuple[Any, Any, Any, Any]:
-    """Collect probabilities, outcomes, weights and clusters of all rows of positive weight."""
-    parts: list[tuple[Any, Any, Any, Any]] = []
+def _weighing(chunks: Iterable[Forecasts], n_classes: int) -> Iterator[Forecasts]:
+    """Read the rows of positive weight."""
     held = 0
-    for forecasts in chunks():
-        for block in forecasts.blocks():
-            held += len(block) * n_classes
-            if held > MOST_PROBABILITIES:
-                raise InputError(
-                    f"--report compares up to {MOST_PROBABILITIES:,} probabilities. Leave it out, or name fewer files."
-                )
-            some = block if block.weights is None else block[block.weights > 0]
-            parts.append(
-                (some.probabilities.astype(np.float64), some.truth, some.weights, forecasts.clusters(some.index))
+    for forecasts in chunks:
+        blocks = [block if block.weights is None else block[block.weights > 0] for block in forecasts.blocks()]
+        held += sum(map(len, blocks)) * n_classes
+        if held > MOST_PROBABILITIES:
+            raise InputError(
+                f"--report compares up to {MOST_PROBABILITIES:,} probabilities. Leave it out, or name fewer files."
             )
-    p, truth, weight, cluster = (
-        None if any(each is None for each in column) else np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    assert truth is not None
-    return p, truth.astype(np.int64), weight, cluster
+        yield forecasts.chosen(np.concatenate([block.index for block in blocks]) - forecasts.first_row)
+
+
+def _recalibrated(parts: Iterable[Forecasts], how: Recalibrator) -> list[Forecasts]:
+    blocks = [block for part in parts for block in part.blocks()]
+    p = np.concatenate([block.probabilities.astype(np.float64) for block in blocks])
+    truth = np.concatenate([block.truth.astype(np.int64) for block in blocks])
+    assert how.held_out is not None  # the fit is to as many probabilities
+    q, done = how.held_out.recalibrated(p, truth), 0
+
+    def next_of(block: AnyFloats) -> Floats:
+        nonlocal done
+        done += len(block)
+        return q[done - len(block) : done]
+
+    return [part.with_probabilities(next_of) for part in parts]
+
+
+def _by_gain(found: Comparison, gain: Gain) -> Comparison:
+    """Take the interval and the p-value of the gain, which are those of a fit to all rows, for the log loss."""
+    [pair] = found.pairs
+    low, high = gain.interval if pair.first == BEFORE else (-gain.interval[1], -gain.interval[0])
+    known: dict[str, Any] = {"interval": Interval(low, high), "p_value": gain.p_value}
+    by_gain = replace(pair.differences[LOG_LOSS], **known, adjusted_p_value=gain.p_value)
+    ratios = Interval(float(np.exp(-high)), float(np.exp(-low)))
+    pair = replace(pair, differences=pair.differences | {LOG_LOSS: by_gain}, accuracy_ratio_interval=ratios)
+    return replace(found, pairs=(pair,))
