@@ -101,9 +101,9 @@ class GroupAssessment(ByValue):
 
     @property
     def cost(self) -> float:
-        """What miscalibration costs, in nats: ln(measured / reported geometric accuracy). Smaller is better."""
-        divergence = self.assessment.divergence_probability
-        return -math.log(divergence) if divergence else math.inf
+        """What the errors found cost, in nats a row (`Diagnosis.gain`). Smaller is better; NaN without a diagnosis."""
+        d = self.assessment.diagnosis
+        return d.gain if d.made else math.nan
 
     def figures(self) -> dict[str, Any]:
         """Give the group's figures by name, in the order of the frame."""
@@ -383,8 +383,6 @@ def broken_down(
     tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
 ) -> Breakdown:
     """Assess what tallies have counted, group by group."""
-    if sort == "cost" and settings.view == "top-label":
-        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     total = _group((), tallies.whole(), settings, rows)
     groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)
