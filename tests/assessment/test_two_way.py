@@ -44,11 +44,12 @@ def test_costs_of_rare_events_have_digits():
     rng = np.random.default_rng(1)
     n, region, product = 40_000, np.arange(40_000) % 2, np.arange(40_000) // 2 % 2
     odds = rng.normal(-7, 1, n)
-    y = (rng.random(n) < 1 / (1 + np.exp(-odds - 0.15 * (region + product == 2)))).astype(int)
+    y = (rng.random(n) < 1 / (1 + np.exp(-odds - 0.5 * (region + product == 2)))).astype(int)
     found = assess_by(y, 1 / (1 + np.exp(-odds)), by={"region": region, "product": product}, floor=1e-5, resamples=0)
     shown = [cell for column in two_way_table(two_way(found)).columns[1:] for cell in column.values]
     cost = next(group.cost for group in found.groups if group.key == (1, 1))
     assert 1e-5 < cost < 5e-4
+    assert cost == found[1, 1].diagnosis.gain
     assert float(shown[-1].rstrip("*")) == pytest.approx(cost, rel=0.2)
 
 

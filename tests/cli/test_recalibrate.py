@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from helpers import maps_of_groups
 from printed import unfolded
 from unperplexed import InputError, Recalibrator, Tally, assess
-from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after, refuse_few_clusters
+from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.recalibration import GroupRecalibrator
@@ -301,6 +301,7 @@ def test_before_and_after_is_on_held_out_rows(rng):
     found = before_and_after(lambda: [forecasts], made)
     loss = {name: each.assessment.scores["log_loss"] for name, each in found.forecasters.items()}
     assert loss[BEFORE] == pytest.approx(made.gain_.log_loss, rel=1e-9)
+    assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, rel=1e-9)
     assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, abs=0.002)  # other folds
 
 
@@ -316,30 +317,9 @@ def test_the_report_keeps_clusters_in_one_fold(rng):
     assert loss[False] > loss[True] + 0.02  # a fit to other rows of the same cluster knows their outcome
 
 
-@pytest.mark.parametrize(("folds", "fewest"), [(5, 3), (2, 4)])
-def test_the_report_of_few_clusters_is_refused_before_the_fit(files, capsys, folds, fewest):
-    err = printed(
-        capsys,
-        "recalibrate",
-        "fit.csv",
-        *COLUMNS,
-        "--groups",
-        "half",
-        "--folds",
-        folds,
-        "--report",
-        "page.html",
-        "-o",
-        "map.json",
-        code=2,
-    )
-    assert f"2 clusters, and --report needs at least {fewest}" in err
-    assert not (files / "map.json").exists()
-
-
-def test_clusters_just_enough_for_the_report_can_be_compared(rng):
+def test_two_clusters_are_enough_for_the_report(rng):
     s = rng.normal(0, 2, 400)
-    for folds, clusters in ((5, 3), (2, 4)):
+    for folds, clusters in ((5, 2), (2, 4)):
         forecasts = Forecasts(rng.random(400) < expit(s), expit(s), groups=np.arange(400) % clusters)
         made = Recalibrator("temperature", folds=folds).fit_chunks(lambda part=forecasts: [part])
         assert set(before_and_after(lambda part=forecasts: [part], made).forecasters) == {BEFORE, AFTER}
@@ -435,10 +415,9 @@ def test_a_report_compares_raw_and_recalibrated_rows_and_gives_the_command(small
     assert ("recalibrate --apply o.json" in page) != Recalibrator.load("o.json").leave_as_it_is
 
 
-def test_a_report_is_limited_by_memory_and_needs_no_clusters(monkeypatch):
+def test_a_report_is_limited_by_memory(monkeypatch):
     forecasts = Forecasts([0, 1, 1], [0.2, 0.7, 0.6])
     made = Recalibrator("identity").fit_chunks(lambda: [forecasts])
-    refuse_few_clusters(lambda: [forecasts], None)  # three rows that do not depend on one another
     monkeypatch.setattr("unperplexed.cli.before_after.MOST_PROBABILITIES", 5)
     with pytest.raises(InputError, match="--report compares up to 5 probabilities. Leave it out, or name fewer files"):
         before_and_after(lambda: [forecasts], made)

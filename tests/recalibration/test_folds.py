@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import chisquare, hypergeom
 
-from unperplexed.recalibration.folds import folds_of_clusters, folds_of_counts, folds_of_places
+from unperplexed.recalibration.folds import contents_of_rows, folds_of_clusters, folds_of_counts, folds_of_places
 
 
 def test_counts_are_dealt_out_in_equal_folds():
@@ -32,8 +32,12 @@ def test_more_rows_than_can_be_drawn_one_by_one():
 
 def test_clusters_stay_together_whatever_their_order():
     cluster = np.random.default_rng(1).integers(0, 40, 500) * 1000
-    fold = folds_of_clusters(cluster, 5, 0)
+    p, y = np.random.default_rng(3).integers(1, 9, (500, 1)) / 10, np.arange(500) % 2
+    contents = contents_of_rows(p, y, np.ones(500))
+    fold = folds_of_clusters(cluster, contents, 5, 0)
     assert all(len(set(fold[cluster == each])) == 1 for each in np.unique(cluster))
     order = np.random.default_rng(2).permutation(500)
-    np.testing.assert_array_equal(folds_of_clusters(cluster[order], 5, 0), fold[order])
+    np.testing.assert_array_equal(folds_of_clusters(cluster[order], contents[order], 5, 0), fold[order])
+    renamed = np.random.default_rng(4).permutation(40)[cluster // 1000]
+    np.testing.assert_array_equal(folds_of_clusters(renamed, contents, 5, 0), fold)
     assert np.bincount(folds_of_places(41, 5, 0)).tolist() in ([9, 8, 8, 8, 8],)

@@ -101,9 +101,9 @@ class GroupAssessment(ByValue):
 
     @property
     def cost(self) -> float:
-        """What miscalibration costs, in nats: ln(measured / reported geometric accuracy). Smaller is better."""
-        divergence = self.assessment.divergence_probability
-        return -math.log(divergence) if divergence else math.inf
+        """What the errors found cost, in nats a row (`Diagnosis.gain`). Smaller is better; NaN without a diagnosis."""
+        d = self.assessment.diagnosis
+        return d.gain if d.made else math.nan
 
     def figures(self) -> dict[str, Any]:
         """Give the group's figures by name, in the order of the frame."""
@@ -182,14 +182,6 @@ class Breakdown(JsonResult):
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
         return drivers_text(self.cost_shares, common_share(self.total, self.groups), self.by)
-
-    def with_rows(self, rows: RowsOfGroup) -> Breakdown:
-        """Return the same breakdown with a way to the rows of each group, which remedies are fitted to."""
-
-        def given(group: GroupAssessment) -> GroupAssessment:
-            return replace(group, assessment=group.assessment.with_rows(lambda: [rows(group.key)]))
-
-        return replace(self, total=given(self.total), groups=tuple(map(given, self.groups)))
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -391,8 +383,6 @@ def broken_down(
     tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
 ) -> Breakdown:
     """Assess what tallies have counted, group by group."""
-    if sort == "cost" and settings.view == "top-label":
-        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     total = _group((), tallies.whole(), settings, rows)
     groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)

@@ -68,8 +68,8 @@ class CostShare:
     """Part of the total cost of miscalibration that one group carries."""
 
     share: float
-    """The group's cost times its rows' weight, divided by the sum over all groups; the shares add up to 1. NaN where a
-    cost is unknown or infinite, and where nothing costs anything."""
+    """The group's cost times its rows' weight, divided by the sum over all groups; the shares add up to 1. NaN where
+    there is no diagnosis, and where nothing costs anything."""
     row_share: float
     """The group's share of the weight of all rows: what ``share`` would be if all rows cost the same."""
     p_value: float
@@ -87,9 +87,9 @@ class CostShare:
 def cost_shares(groups: Sequence[Group]) -> dict[Key, CostShare]:
     """Share the total cost among the groups, and adjust the p-values of their tests."""
     weight = np.array([group.weight for group in groups], dtype=np.float64)
-    cost = weight * np.maximum([group.cost for group in groups], 0.0)
-    total = float(cost.sum())
-    shares = cost / total if 0 < total < math.inf else np.full(weight.size, math.nan)
+    cost = weight * np.array([group.cost for group in groups])
+    total = float(np.nansum(cost))
+    shares = cost / total if total > 0 else np.full(weight.size, math.nan)
     p = np.array([_p_value(group.assessment) for group in groups], dtype=np.float64)
     columns = shares, weight / weight.sum(), p, holm(p)
     return {
@@ -123,17 +123,19 @@ def _with_few(p: float, few: float) -> float:
 
 def common_share(whole: Group, groups: Sequence[Group]) -> float:
     """Cost of all rows together as a share of the sum of the groups' costs: small where their errors differ."""
-    total = sum(group.weight * max(group.cost, 0.0) for group in groups)
-    return whole.weight * max(whole.cost, 0.0) / total if 0 < total < math.inf else math.nan
+    total = float(np.nansum([group.weight * group.cost for group in groups]))
+    return whole.weight * whole.cost / total if total > 0 else math.nan
 
 
 def drivers_text(found: dict[Key, CostShare], common: float, by: Sequence[str]) -> str:
     """Say which groups the cost comes from, beyond chance, and what to do; "" where there is nothing to compare."""
     tested = sum(not math.isnan(each.p_value) for each in found.values())
-    if len(found) < 2 or not tested or any(math.isnan(each.share) for each in found.values()):
+    if len(found) < 2 or not tested:
         return ""
     all_of_them = number_of(tested, "group")
     named = sorted((key for key, each in found.items() if each.significant), key=lambda key: -found[key].share)
+    if any(math.isnan(found[key].share) for key in named):  # errors that no map mends
+        return ""
     adjusted = f"p-values Holm-adjusted for {all_of_them}"
     if not named:
         return f"No group drives the cost: in none is there evidence of miscalibration ({adjusted})."

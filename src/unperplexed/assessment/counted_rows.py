@@ -13,7 +13,8 @@ from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows
 from ..forecasts.labels import Label
-from ..recalibration.folds import folds_of_clusters, folds_of_counts
+from ..kernels.logarithms import log_odds
+from ..recalibration.folds import contents_of_rows, folds_of_clusters, folds_of_counts
 from ..statistics.standard_errors import Dependence, UncertainMean, uncertain_mean
 from ..statistics.threshold_cells import ThresholdCells, threshold_cells
 from ..tally.tables import Cells
@@ -108,7 +109,9 @@ class CountedRows:
         if self.units < FEWEST_UNITS:
             return None
         if self.groups is not None:
-            return self, folds_of_clusters(self.groups, FOLDS, seed)
+            s = log_odds(self.p[:, None], "probabilities")
+            contents = contents_of_rows(s[:, None], self.positive, self.weight)
+            return self, folds_of_clusters(self.groups, contents, FOLDS, seed)
         values, place = np.unique(self.p, return_inverse=True)
         place = 2 * place.reshape(-1) + self.positive
         weight, squared = (np.bincount(place, x, 2 * values.size) for x in (self.weight, self.squared))

@@ -56,6 +56,7 @@ from .describe_words import (
     rows_text,
     settings_text,
     terms_of,
+    two_costs,
     wrong_predictions,
 )
 from .familiar import FamiliarMetrics
@@ -153,7 +154,7 @@ class Described:
         others = self.parts.others if a.diagnosis.findings else ()
         yield from map(Prose, filter(None, [self._two_slopes(), self._rows_and_advice(), *others]))
         yield short_averages_table(a)
-        yield Prose(f"{'; '.join(papers_metrics(a))}.")
+        yield Prose(" ".join(filter(None, [f"{'; '.join(papers_metrics(a))}.", two_costs(a)])))
         if a.skill is not None:
             yield from skill_blocks(a.skill)
         if a.n_classes > 2 and a.classes is not None:
@@ -377,6 +378,7 @@ class Described:
                 Prose(f"Low orders weigh the worst forecasts most, high orders the best.{self._gap()}", quiet=True),
                 profile_chart(a),
                 averages_table(a),
+                *map(Prose, filter(None, [two_costs(a)])),
                 profile_table(a),
                 floors_table(a),
             ],

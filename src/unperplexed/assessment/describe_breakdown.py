@@ -105,8 +105,8 @@ def groups_table(b: Breakdown) -> Table:
         Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
         Column("standard error", [small(group.standard_error) for group in of], detail=True),
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
-        Column("cost in nats", [small(group.cost) for group in of], meaning="ln(calibrated / predicted"
-               " geometric accuracy). Smaller is better."),
+        Column("cost in nats", [small(group.cost) for group in of], meaning="What the errors found cost, nats a row."
+               " Smaller is better."),
         Column("share of the cost", ["100%", *(share(each.share) for each in shares)], meaning="Cost times rows, of the"
                " total over all groups."),
         Column("share of the rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),

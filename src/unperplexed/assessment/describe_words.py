@@ -10,7 +10,7 @@ from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.result import ROWS
 from ..calibration.diagnosis.words import terms
 from ..forecasts.shards import N_SHARDS
-from ..report.numbers import between, estimate, figure, number, share
+from ..report.numbers import between, estimate, expected, figure, number, share
 from ..statistics.intervals import wilson
 from ..statistics.means import t_quantile
 from ..tally.describe import class_name
@@ -114,10 +114,10 @@ def wrong_predictions(event: Event) -> str:
     p, happened, total = a.source.tally.pairs("top-label")
     for level in (0.99, 0.95, 0.9):
         here = p > level
-        n, expected = float(total[here].sum()), float((total * (1 - p))[here].sum())
+        n, chance = float(total[here].sum()), float((total * (1 - p))[here].sum())
         wrong = n - float(happened[here].sum())
-        if n >= _FEWEST_PAIRS and wrong > expected + 2 * math.sqrt(expected) + 2:
-            return f"{wrong:,.0f} of {n:,.0f} predictions above {100 * level:g}% are wrong; {_expected(expected)}."
+        if n >= _FEWEST_PAIRS and wrong > chance + 2 * math.sqrt(chance) + 2:
+            return f"{wrong:,.0f} of {n:,.0f} predictions above {100 * level:g}% are wrong; {_expected(chance)}."
     return ""
 
 
@@ -127,18 +127,31 @@ def _on_a_side(event: Event) -> str:
     assert a.bias is not None
     over, (p, happened, total) = a.bias.mean_reported > a.bias.frequency, event.pairs
     here = p > 0.5 if over else p < 0.5
-    n, seen, expected = (float(x[here].sum()) for x in (total, happened, p * total))
+    n, seen, chance = (float(x[here].sum()) for x in (total, happened, p * total))
     spread = math.sqrt(max(float((p * (1 - p) * total)[here].sum()), 0.0))
-    if n < _FEWEST_PAIRS or (expected - seen if over else seen - expected) <= 2 * spread + 2:
+    if n < _FEWEST_PAIRS or (chance - seen if over else seen - chance) <= 2 * spread + 2:
         return ""
     side = "above" if over else "below"
     occurred = f"{event.name} was observed in {seen:,.0f} ({share(seen / n)}) of the {n:,.0f} rows predicted {side} 50%"
-    return f"{occurred}; {_expected(expected)}."
+    return f"{occurred}; {_expected(chance)}."
 
 
 def _expected(count: float) -> str:
-    shown = f"{max(count, 0.1):,.{0 if count >= 1 else 1}f}"
-    return f"about {shown} {'was' if shown == '1' else 'were'} expected"
+    shown = expected(count)
+    return f"{shown} {'was' if shown == 'about 1' else 'were'} expected"
+
+
+def two_costs(a: Assessment) -> str:
+    """Join the cost, that of the named errors, and the divergence probability, that of the curve; "" without either."""
+    cost, divergence = a.diagnosis.gain, a.divergence_probability
+    if not (a.diagnosis.made and cost > 0 and math.isfinite(divergence)):
+        return ""
+    pooled = ", pooled over the classes" if a.view == "all-classes" and a.n_classes > 2 else ""
+    at = f", at the floor {a.floor:g}" if a.floor else ""
+    return (
+        f"exp of minus the cost is {number(math.exp(-cost))}. The divergence probability {number(divergence)} is of the"
+        f" calibration curve{pooled}{at}, and holds what the named errors leave."
+    )
 
 
 MEANS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,6 @@ from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
 from ..sources.row_filter import condition_of
 from ..statistics.standard_errors import holm
-from ..statistics.tails import normal_cdf
 from .remedy import Commands, PythonLine, Remedy
 from .result import Assessment
 
@@ -23,8 +21,6 @@ MOST_GROUPS = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
 
 _LEVEL = 0.05
-_REACH = 1.959963984540054
-"""Standard errors in half a 95% interval of the gain of independent rows."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +60,14 @@ class GroupRemedy:
 def group_remedies(groups: Sequence[tuple[Key, Assessment]]) -> dict[Key, GroupRemedy]:
     """Find the remedies of groups; one that was diagnosed and has none counts as looked at, with a p-value of 1."""
     remedies = [each.remedy if each.diagnosis.made else None for _, each in groups]
-    looked = [math.nan if not each.diagnosis.made else 1.0 for _, each in groups]
-    p = np.array([no if remedy is None else _p_value(remedy) for no, remedy in zip(looked, remedies, strict=True)])
+    looked = [1.0 if each.diagnosis.made else np.nan for _, each in groups]
+    p = np.array([no if remedy is None else remedy.gain.p_value for no, remedy in zip(looked, remedies, strict=True)])
     adjusted = holm(p)
     return {
         key: GroupRemedy(key, remedy, float(p[at]), float(adjusted[at]))
         for at, ((key, _), remedy) in enumerate(zip(groups, remedies, strict=True))
         if remedy is not None
     }
-
-
-def _p_value(remedy: Remedy) -> float:
-    """p-value of the gain, whose interval ends so many standard errors below it."""
-    gain, error = remedy.gain.gain, (remedy.gain.gain - remedy.gain.interval[0]) / _REACH
-    return 1.0 if error <= 0 else 2 * normal_cdf(-abs(gain) / error)
 
 
 def remedy_blocks(

@@ -14,6 +14,7 @@ from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
+from ..recalibration.gain import FEWEST_ROWS
 from ..statistics.means import Limit
 from ..tally.tally import Tally
 from .after_remedy import AfterRemedy, after_remedy
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 MOST_PROBABILITIES = 1_000_000
 """Rows of more than two classes are recalibrated unasked up to so many probabilities: it takes one to four seconds."""
-
-_FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,9 @@ class Remedy(ByValue):
     """
 
     method: str
-    """Name of the recalibration map with the largest weight."""
+    """Method of the `Recalibrator`: "auto", the average of maps, or the name of one map."""
     map: str
-    """That map with its parameters, such as "temperature 1.55"."""
+    """The map, of an average the one with the largest weight, with its parameters, such as "temperature 1.55"."""
     gain: Gain
     """Log loss before and after, on held-out rows, and their difference with its 95% confidence interval."""
     base_rate: float
@@ -140,6 +139,11 @@ class Remedy(ByValue):
     def significant(self) -> bool:
         """Whether the confidence interval of the gain lies above 0; only then the remedy is advised."""
         return self.gain.significant
+
+    @property
+    def by(self) -> str:
+        """The map, such as "temperature 1.55", or "mainly temperature 1.55" for that of an average."""
+        return f"mainly {self.map}" if self.method == "auto" else self.map
 
     @property
     def words(self) -> str:
@@ -161,8 +165,7 @@ class Remedy(ByValue):
             )
             yield from remaining_lines(self.gain, self.recalibrator.baseline)
             return
-        mainly = "mainly " if len(self.recalibrator.weights_) > 1 else ""
-        yield f"Recalibration ({mainly}{self.map}) reduces the log loss {gain_text(self.gain)}."
+        yield f"Recalibration ({self.by}) reduces the log loss {gain_text(self.gain)}."
         yield from remaining_lines(self.gain, self.recalibrator.baseline)
 
     def to_dict(self) -> dict[str, Any]:
@@ -284,20 +287,18 @@ def remedy_of(
     rows carry all the evidence, for forecasts that point away from the outcomes, and where neither rows nor counts
     suffice.
     """
-    if not _can_be_mended(diagnosis) or _takes_long(tally):
+    if not _can_be_mended(diagnosis) or _takes_long(diagnosis, tally):
         return None
-    two = tally.n_classes == 2
-    if not two and chunks is None:
+    two, counted = tally.n_classes == 2, tally.n_classes == 2 and not _clustered(diagnosis)
+    if not counted and chunks is None:
         return None
     from ..recalibration.recalibrator import Recalibrator
 
     method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
-        if two and not tally.grouped:
+        if counted or chunks is None:
             made.fit(tally)
-        elif chunks is None:
-            return None
         else:
             made.fit_chunks(chunks)
     except InputError:  # a tally without what a fit needs; rows that cannot be read any more
@@ -309,28 +310,33 @@ def remedy_of(
     if not made.gain_.significant:
         code = ""
     after = after_remedy(cross_fitted, floor, limit, two=two)
-    return Remedy(made.method_, map_text(made), made.gain_, baseline.log_loss, made, after, code)
+    return Remedy(method, map_text(made), made.gain_, baseline.log_loss, made, after, code)
 
 
 def untried_remedy(
     diagnosis: Diagnosis, tally: Tally, chunks: Chunks | None, commands: Commands | PythonLine
 ) -> UntriedRemedy | None:
     """Give the remedy that is not tried unasked, since its fit takes long; None where `remedy_of` tries one."""
-    if not _can_be_mended(diagnosis) or chunks is None or not _takes_long(tally):
+    if not _can_be_mended(diagnosis) or chunks is None or not _takes_long(diagnosis, tally):
         return None
     method = method_for(diagnosis, tally.n_classes)
     return UntriedRemedy(method, tally.n_rows * tally.n_classes, commands.text(method))
 
 
 def _can_be_mended(diagnosis: Diagnosis) -> bool:
-    return diagnosis.made and diagnosis.n_rows >= _FEWEST_ROWS and mendable(diagnosis.findings)
+    return diagnosis.made and diagnosis.n_rows >= FEWEST_ROWS and mendable(diagnosis.findings)
 
 
-def _takes_long(tally: Tally) -> bool:
+def _takes_long(diagnosis: Diagnosis, tally: Tally) -> bool:
     """Whether a fit takes longer than a second or two."""
     if tally.n_classes > 2 and tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         return True
-    return tally.grouped and tally.n_rows > MOST_CLUSTERED
+    return _clustered(diagnosis) and tally.n_rows > MOST_CLUSTERED
+
+
+def _clustered(diagnosis: Diagnosis) -> bool:
+    """Whether rows may depend on one another; their tally need not know of it, such as in a comparison."""
+    return diagnosis.n_clusters is not None
 
 
 def mendable(findings: Sequence[Finding]) -> bool:

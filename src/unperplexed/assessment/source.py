@@ -11,10 +11,10 @@ from .._lib.typing import Floats
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimator
-from ..statistics.intervals import Sampling
+from ..statistics.intervals import Interval, Sampling
 from ..tally.tally import Tally, View
 from .classes import ClassTables
-from .intervals import profile_of_tally
+from .intervals import closed_intervals, profile_of_tally
 from .measured_profile import DivergenceProfile, profiles_of
 from .remedy import Commands, PythonLine
 from .risk_profile import MeasuredProfile, RiskProfile
@@ -53,6 +53,10 @@ class Source(ByValue):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
         return {**vars(self), "diagnose": None, "chunks": None, "class_tables": ClassTables, "by_class": None}
+
+    def closed_intervals(self) -> dict[str, Interval]:
+        """Find the intervals that need no samples."""
+        return closed_intervals(self.tally, self.headline, self.sampling.confidence)
 
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Compute intervals, bands and warnings of the figures."""

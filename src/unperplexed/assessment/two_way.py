@@ -64,7 +64,7 @@ def two_way_table(t: TwoWay) -> Table:
         group = t.cells.get((row, column))
         if group is None:
             return ""
-        return small(max(group.cost, 0.0)) + "*" * t.found(group)
+        return small(group.cost) + "*" * t.found(group)
 
     down, across = t.names
     return Table(
@@ -86,7 +86,7 @@ def two_way_chart(t: TwoWay) -> Chart:
     """Make a heat map: the more miscalibration costs in a cell, the darker; a dot where there is no evidence of it."""
     down, across = t.names
     places, strength, shown, texts = [], [], [], []
-    most = max((group.cost for group in t.cells.values() if t.found(group) and group.cost < math.inf), default=0.0)
+    most = max((group.cost for group in t.cells.values() if t.found(group)), default=0.0)
     for (row, column), group in t.cells.items():
         a, found = group.assessment, t.found(group)
         depth = max(min(group.cost / most, 1.0), LEAST) if found and most > 0 else 0.0

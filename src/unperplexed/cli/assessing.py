@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,10 @@ from .outputs import sayer
 
 # What computes on SciPy is loaded when it is needed: counting needs none of it.
 if TYPE_CHECKING:
-    from ..assessment.breakdown import Breakdown
+    from ..assessment.breakdown import Breakdown, GroupAssessment
     from ..assessment.result import Assessment
     from ..assessment.settings import AssessmentSettings
-    from ..calibration.diagnosis.result import Diagnosis
+    from ..forecasts.group_keys import Key
     from ..recalibration.group_rows import GroupRows
 
 
@@ -60,12 +60,16 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     found = found.advising(remedy_command(arguments))
-    if once or (counted.n_classes == 2 and not counted.grouped):
+    if once or _counts_suffice(counted):
         return found
-    chunks = file_chunks(arguments, change)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
-    return found.diagnosed_by(partial(_diagnosed, chunks, counted), chunks)
+    return _diagnosed(found, file_chunks(arguments, change), numbered=len(counted.sources) <= 1)
+
+
+def _counts_suffice(counted: Tally) -> bool:
+    """Whether a tally tells the diagnosis and the remedy as the rows do."""
+    return counted.n_classes == 2 and not counted.grouped
 
 
 def _each_class(
@@ -79,11 +83,11 @@ def _each_class(
     return assess_tally(tally_of(again, parts, 0, change), replace(settings, view="each-class"))
 
 
-def _diagnosed(chunks: Callable[[], Iterable[Forecasts]], counted: Tally) -> Diagnosis:
-    """Diagnose the rows of files of more than two classes, which takes several passes over them."""
+def _diagnosed(found: Assessment, chunks: Callable[[], Iterable[Forecasts]], numbered: bool) -> Assessment:
+    """Let an assessment be diagnosed and mended by its rows, which are read several times then."""
     from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 
-    return diagnosis_of_rows(rows_of(chunks, numbered=len(counted.sources) <= 1), counted.labels)
+    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks, numbered), found.labels), chunks)
 
 
 def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
@@ -98,19 +102,22 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
-    return _with_rows(arguments, replace(found, total=replace(found.total, assessment=whole)))
+    names, tally = matching(arguments.files), whole.source.tally
+    if not _counts_suffice(tally) and "-" not in names and arguments.engine == "local":
+        chunks = file_chunks(arguments, recalibration_of(arguments, names))
+        whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
+        found = replace(found, groups=tuple(_groups_with_rows(arguments, found)))
+    return replace(found, total=replace(found.total, assessment=whole))
 
 
-def _with_rows(arguments: argparse.Namespace, found: Breakdown) -> Breakdown:
-    """Give groups their rows, read again once when a remedy asks for them, where counts do not suffice for one."""
+def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterator[GroupAssessment]:
+    """Let groups be diagnosed and mended by their rows, up to so many as fit in memory and take seconds."""
     from ..assessment.remedy import MOST_PROBABILITIES
 
     tally = found.whole.source.tally
-    enough = tally.n_classes == 2 and not tally.grouped
-    if enough or arguments.recalibration is not None or "-" in matching(arguments.files):
-        return found
-    if tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
-        return found
+    if arguments.recalibration is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+        yield from found.groups
+        return
 
     @cache
     def rows() -> GroupRows:
@@ -118,7 +125,12 @@ def _with_rows(arguments: argparse.Namespace, found: Breakdown) -> Breakdown:
 
         return gathered_groups(grouped_chunks(arguments)())
 
-    return found.with_rows(lambda key: rows().of(key).named_forecasts())
+    for group in found.groups:
+
+        def chunks(key: Key = group.key) -> list[Forecasts]:
+            return [rows().of(key).named_forecasts()]
+
+        yield replace(group, assessment=_diagnosed(group.assessment, chunks, numbered=False))
 
 
 def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Tallies:

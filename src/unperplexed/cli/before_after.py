@@ -2,95 +2,93 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
-from ..comparison.compare import compare
+from .._lib.typing import Floats
+from ..comparison.compare import ComparisonSettings, compared
 from ..comparison.result import Comparison
-from ..forecasts.forecasts import Forecasts
-from ..recalibration.recalibrated_rows import recalibrated_rows
+from ..forecasts.forecasts import Block, Forecasts
+from ..pairing.rows import Chunk, Pairing
+from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
+from ..scores.registry import LOG_LOSS
+from ..statistics.intervals import Interval
 
 MOST_PROBABILITIES = 20_000_000
 """The comparison keeps so many probabilities in memory."""
-
-FOLDS = 5
-"""Folds of the comparison, unless the user asked for a number of folds."""
 
 BEFORE, AFTER = "raw", "recalibrated"
 
 
 def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrator) -> Comparison:
-    """Compare forecasts with themselves, recalibrated by maps that were fitted to the rows of other folds.
+    """Compare forecasts with themselves, recalibrated by the maps that the fit of each fold's other rows gave.
 
     Parameters
     ----------
     chunks : callable
         Reads the forecasts.
     how : Recalibrator
-        The fitted recalibrator, whose settings are used in each fold.
+        The recalibrator that was fitted to them.
 
     Returns
     -------
     Comparison
+        The interval of the difference in log loss is that of the gain, unless zeros were raised to a floor in it.
     """
-    p, truth, weight, cluster = _rows(chunks, len(how.labels_))
-    q = recalibrated_rows(
-        p,
-        truth,
-        weight,
-        cluster,
-        how.folds or FOLDS,
-        lambda: Recalibrator(how.method, single=how.single, folds=how.folds, seed=how.seed),
-    )
-    labels = [f"column {at}" if label is None else label for at, label in enumerate(how.labels_)]
-    outcomes = np.array(labels, dtype=object)[truth]
-    found = compare({BEFORE: p, AFTER: q}, outcomes, labels=labels, sample_weight=weight, groups=cluster)
-    return replace(found, _paired=None)  # the next step is the recalibration that this compares
+    parts = [*_weighing(chunks(), len(how.labels_))]
+    hashes = [part.hashes(part.index) for part in parts]
+    groups = None if hashes[0] is None else np.concatenate([each.view(np.int64) for each in hashes if each is not None])
+    parts = [part.in_clusters(None) for part in parts]  # which the pairing knows
+    recalibrated = _recalibrated(parts, how)
+    starts = np.cumsum([0, *(part.index.max(initial=-1) - part.first_row + 1 for part in parts)]).tolist()
+    named = ((BEFORE, parts), (AFTER, recalibrated))
+    read = [Chunk(name, part, at) for name, some in named for part, at in zip(some, starts, strict=False)]
+    position = np.concatenate([part.index - part.first_row + at for part, at in zip(parts, starts, strict=False)])
+    pairing = Pairing(dict.fromkeys((BEFORE, AFTER), position), groups)
+    found = compared(lambda: read, lambda _: pairing, ComparisonSettings(grouped=groups is not None))
+    found = replace(found, _paired=None)  # the next step is the recalibration that this compares
+    return found if how.gain_ is None or found.scored_floor else _by_gain(found, how.gain_)
 
 
-def refuse_few_clusters(chunks: Callable[[], Iterable[Forecasts]], folds: int | None) -> None:
-    """Refuse rows in so few clusters that fewer than two are left outside a fold; call it before a fit."""
-    fewest = next(k for k in count(3) if k - math.ceil(k / (folds or FOLDS)) >= 2)
-    found: set[int] = set()
-    for forecasts in chunks():
-        for block in forecasts.blocks():
-            some = block if block.weights is None else block[block.weights > 0]
-            cluster = forecasts.clusters(some.index)
-            if cluster is None:
-                return
-            found.update(np.unique(cluster).tolist())
-            if len(found) >= fewest:
-                return
-    raise InputError(
-        f"groups: {number_of(len(found), 'cluster')}, and --report needs at least {fewest}: each fold is recalibrated"
-        " by a map fitted to the others. Leave out --report, or name rows of more clusters."
-    )
-
-
-def _rows(chunks: Callable[[], Iterable[Forecasts]], n_classes: int) -> tuple[Any, Any, Any, Any]:
-    """Collect probabilities, outcomes, weights and clusters of all rows."""
-    parts: list[tuple[Any, Any, Any, Any]] = []
+def _weighing(chunks: Iterable[Forecasts], n_classes: int) -> Iterator[Forecasts]:
+    """Read the rows of positive weight."""
     held = 0
-    for forecasts in chunks():
-        for block in forecasts.blocks():
-            held += len(block) * n_classes
-            if held > MOST_PROBABILITIES:
-                raise InputError(
-                    f"--report compares up to {MOST_PROBABILITIES:,} probabilities. Leave it out, or name fewer files."
-                )
-            parts.append(
-                (block.probabilities.astype(np.float64), block.truth, block.weights, forecasts.clusters(block.index))
+    for forecasts in chunks:
+        blocks = [block if block.weights is None else block[block.weights > 0] for block in forecasts.blocks()]
+        held += sum(map(len, blocks)) * n_classes
+        if held > MOST_PROBABILITIES:
+            raise InputError(
+                f"--report compares up to {MOST_PROBABILITIES:,} probabilities. Leave it out, or name fewer files."
             )
-    p, truth, weight, cluster = (
-        None if any(each is None for each in column) else np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    assert truth is not None
-    return p, truth.astype(np.int64), weight, cluster
+        yield forecasts.chosen(np.concatenate([block.index for block in blocks]) - forecasts.first_row)
+
+
+def _recalibrated(parts: Iterable[Forecasts], how: Recalibrator) -> list[Forecasts]:
+    blocks = [block for part in parts for block in part.blocks()]
+    log_p = np.concatenate([block.log_probabilities for block in blocks])
+    truth = np.concatenate([block.truth.astype(np.int64) for block in blocks])
+    assert how.held_out is not None  # the fit is to as many probabilities
+    q, done = how.held_out.recalibrated(log_p, truth), 0
+
+    def next_of(block: Block) -> Floats:
+        nonlocal done
+        done += len(block)
+        return q[done - len(block) : done]
+
+    return [part.with_probabilities(next_of) for part in parts]
+
+
+def _by_gain(found: Comparison, gain: Gain) -> Comparison:
+    """Take the interval and the p-value of the gain, which are those of a fit to all rows, for the log loss."""
+    [pair] = found.pairs
+    low, high = gain.interval if pair.first == BEFORE else (-gain.interval[1], -gain.interval[0])
+    known: dict[str, Any] = {"interval": Interval(low, high), "p_value": gain.p_value}
+    by_gain = replace(pair.differences[LOG_LOSS], **known, adjusted_p_value=gain.p_value)
+    ratios = Interval(float(np.exp(-high)), float(np.exp(-low)))
+    pair = replace(pair, differences=pair.differences | {LOG_LOSS: by_gain}, accuracy_ratio_interval=ratios)
+    return replace(found, pairs=(pair,))

@@ -86,12 +86,7 @@ def _fit(arguments: argparse.Namespace) -> None:
             refuse_reading(arguments, tallies[0])
             made.fit(sum((Tally.load(name) for name in tallies[1:]), start=Tally.load(tallies[0])))
         else:
-            chunks = file_chunks(arguments)
-            if arguments.report is not None and arguments.groups:
-                from .before_after import refuse_few_clusters
-
-                refuse_few_clusters(chunks, arguments.folds)
-            made.fit_chunks(chunks)
+            made.fit_chunks(file_chunks(arguments))
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     remaining = remaining_lines(made.gain_, made.baseline)

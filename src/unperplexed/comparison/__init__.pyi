@@ -4,7 +4,6 @@ from ..pairing.skill_result import SkillScore as SkillScore
 from .changes import changes_of_pairs as changes_of_pairs
 from .changes import changes_of_samples as changes_of_samples
 from .next_step import LossDifference as LossDifference
-from .next_step import Mended as Mended
 from .next_step import NextStep as NextStep
 from .result import Comparison as Comparison
 from .result import Contributions as Contributions

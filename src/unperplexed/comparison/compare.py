@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Unpack
 
@@ -25,7 +26,18 @@ from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import Reading
 from ..pairing.dependence import check_lag, dependent_rows
-from ..pairing.rows import Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired, tallies
+from ..pairing.rows import (
+    Chosen,
+    Chunk,
+    Chunks,
+    Pair,
+    Pairing,
+    ScoredRows,
+    chosen_rows,
+    parts_of,
+    read_paired,
+    tallies,
+)
 from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
 from ..report.frames import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept
@@ -35,7 +47,7 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .groups import group_differences
-from .mending import PairedForecasters, paired_blocks
+from .mending import ChosenChunks, PairedForecasters
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .samples import Sample, differences_in, differences_of, few_rows, row_differences
@@ -252,14 +264,27 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     read = read_paired(parts, pair, settings.rules, settings.floor)
     rows, at, pairing, notes = read
     found = None if settings.skill is None else skill_of(read, replace(settings.skill, lag=settings.lag))
-    fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
-    for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
+    groups = None if pairing.groups is None or pairing.crossed is not None else pairing.groups[at]
+    chosen = {name: chosen_rows(each, groups) for name, each in rows.items()}
+    shards = ["shards"] if groups is not None or any(each.tally.weighted for each in rows.values()) else []
+    again = {name: chosen[name] for name, each in rows.items() if shards or at.size < each.tally.n_rows}
+    for name, tally in tallies(parts(), again, settings.rules, shards) if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
-    return replace(_comparison(rows, at, pairing, settings, parts), skill=found)
+    chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
+    return replace(_comparison(rows, at, pairing, settings, chunks), skill=found)
+
+
+def _chosen_chunks(parts: Chunks, name: str, chosen: Chosen) -> Iterator[Chunk]:
+    """Read the paired rows of a forecaster again."""
+    return (chosen(part) for part in parts() if part.name == name)
 
 
 def _comparison(
-    rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: ComparisonSettings, parts: Chunks
+    rows: dict[str, ScoredRows],
+    at: Ints,
+    pairing: Pairing,
+    settings: ComparisonSettings,
+    chunks: Mapping[str, ChosenChunks],
 ) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
@@ -272,10 +297,10 @@ def _comparison(
         rows = {name: each.floored() for name, each in rows.items()}
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
-    assessments = {name: _diagnosed(each, name, rows[name], dependence, parts) for name, each in assessments.items()}
+    assessments = {name: _diagnosed(each, dependence, chunks[name]) for name, each in assessments.items()}
     sample = Sample(first.weights[some], dependence, settings.confidence, reach)
     sample.check()
-    forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
+    forecasters = {name: _forecaster(assessments[name], each, sample, scored_floor) for name, each in rows.items()}
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
     ranked = [*forecasters]
     pairs = list(combinations(ranked, 2))
@@ -284,11 +309,9 @@ def _comparison(
         losses={name: rows[name].scores[LOG_LOSS] for name in ranked},
         assessments=assessments,
         weights=sample.weights,
-        weighted=first.tally.weighted,
         dependence=sample.dependence,
         confidence=settings.confidence,
-        seed=settings.seed,
-        parts=parts,
+        chunks=chunks,
     )
     differences = {rule.name: differences_of(pairs, rows, rule.name, sample) for rule in settings.rules}
     by_group = group_differences(
@@ -323,36 +346,37 @@ def _comparison(
     )
 
 
-def _diagnosed(
-    assessment: Assessment,
-    name: str,
-    paired: ScoredRows,
-    dependence: Dependence,
-    parts: Chunks,
-) -> Assessment:
-    """Let a forecaster be diagnosed by its paired rows, where its counts do not suffice."""
-    groups = dependence.groups
+def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChunks) -> Assessment:
+    """Let a forecaster be diagnosed, and mended, by its paired rows, where its counts do not suffice."""
+    labels = assessment.labels
     if dependence.lag or dependence.two_way:
-        labels, n = paired.labels, paired.position.size
         other = "a lag" if dependence.lag else "clusters in two ways"
         reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
-        return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
-    if groups is None and len(paired.labels) == 2:
+        return assessment.diagnosed_by(lambda: not_made(reason, assessment.n_rows, labels))
+    if dependence.groups is None and len(labels) == 2:
         return assessment
 
     def rows() -> Iterator[RowBlock]:
-        for _, some, numbers, place in paired_blocks(parts, {name: paired}):
-            cluster = None if groups is None else groups[place]
-            yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers, some.given)
+        for chunk in chunks():
+            for block in chunk.forecasts.blocks():
+                some = block if block.weights is None else block[block.weights > 0]
+                cluster, numbers = chunk.forecasts.clusters(some.index), chunk.positions(some)
+                yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers, some.given)
 
-    return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
+    return assessment.diagnosed_by(
+        lambda: diagnosis_of_rows(rows, labels), lambda: (chunk.forecasts for chunk in chunks())
+    )
 
 
-def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample) -> Forecaster:
+def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample, scored_floor: float) -> Forecaster:
+    """Give the scores with the intervals of the assessment, but for what its counts do not tell."""
+    tally, by = assessment.source.tally, sample.dependence
+    known = {} if scored_floor or by.lag or by.two_way else assessment.source.closed_intervals()
     scores = {}
     for rule, values in rows.scores.items():
         found, interval = sample.mean(values, rule)
-        scores[rule] = MeanScore(found.mean, found.standard_error, interval)
+        error = tally.score_standard_error(rule) if rule in known else found.standard_error
+        scores[rule] = MeanScore(found.mean, error, known.get(rule, interval))
     log_loss = scores[LOG_LOSS]
     accuracies = Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low))
     return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores, _zero_rows(rows))

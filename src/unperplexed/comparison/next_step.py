@@ -8,18 +8,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.by_value import ByValue
 from .._lib.formatting import confidence_interval, number_of, short_name
-from ..assessment.remedy import FORMS, PythonLine
+from ..assessment.remedy import FORMS, PythonLine, Remedy, gain_text
 from ..report.numbers import estimate, number
 from ..statistics.intervals import Interval
 from ..statistics.means import t_quantile
-
-if TYPE_CHECKING:
-    from ..recalibration.recalibrator import Recalibrator
-
 
 _POWER = 2.8016
 """Standard errors of a difference that a two-sided test at 5% detects with 80% power: 1.9600 + 0.8416."""
@@ -38,7 +34,7 @@ class MapCommands:
     """Files of the maps, by forecaster."""
     again: str
 
-    def text(self, mended: Mapping[str, Mended]) -> str:
+    def text(self, mended: Mapping[str, Remedy]) -> str:
         """Give the commands for these forecasters, each in a line; "" for none."""
         if not mended or not self.fit:
             return ""
@@ -64,7 +60,7 @@ class PythonLines:
         """Carry the options by which rows are read."""
         return cls(PythonLine.reading(options).fit, not any(options.get(form) for form in FORMS))
 
-    def text(self, mended: Mapping[str, Mended]) -> str:
+    def text(self, mended: Mapping[str, Remedy]) -> str:
         """Give the lines for these forecasters; "" for none, and for percentages or logits.
 
         Those cannot be compared with recalibrated forecasts, which are probabilities, in one call.
@@ -98,24 +94,6 @@ class LossDifference(ByValue):
 
 
 @dataclass(frozen=True)
-class Mended(ByValue):
-    """A forecaster before and after its recalibration, each row by a map fitted to other rows (cross-fitted)."""
-
-    map: str
-    """Recalibration map of the largest weight with its parameters, such as "temperature 1.55"."""
-    method: str
-    """Method of the `Recalibrator` that was fitted."""
-    log_loss: float
-    """Before, in nats. Smaller is better."""
-    recalibrated: float
-    """After."""
-    gain: LossDifference
-    """Before minus after. Larger is better."""
-    recalibrator: Recalibrator = field(repr=False, compare=False)
-    """Fitted to all rows compared."""
-
-
-@dataclass(frozen=True)
 class NextStep(ByValue):
     """What to do after a comparison. Made as ``Comparison.next_step``.
 
@@ -123,8 +101,8 @@ class NextStep(ByValue):
     and its gain is significant. All others count as they are.
     """
 
-    mended: dict[str, Mended]
-    """Forecasters that recalibration would improve, the best first; empty where none would be."""
+    mended: dict[str, Remedy]
+    """Remedies of the forecasters that recalibration would improve, the best first; empty where none would be."""
     log_losses: dict[str, float]
     """Log loss of each forecaster, those in ``mended`` after recalibration. The best is first."""
     rival: str
@@ -160,12 +138,7 @@ class NextStep(ByValue):
         level = confidence_interval(self.confidence)
         yield self._ranking(level)
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
-            low, high = each.gain.interval
-            yield (
-                f"Recalibration would reduce the log loss of {short_name(name)} from"
-                f" {number(each.log_loss)} to {number(each.recalibrated)} (cross-fitted, {level} of the gain"
-                f" {number(low)} to {number(high)})."
-            )
+            yield f"Recalibration ({each.by}) would reduce the log loss of {short_name(name)} {gain_text(each.gain)}."
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."
@@ -200,17 +173,7 @@ class NextStep(ByValue):
         """Return everything but the commands as plain Python values."""
         return {
             "words": self.words,
-            "mended": {
-                name: {
-                    "map": each.map,
-                    "method": each.method,
-                    "log_loss": each.log_loss,
-                    "recalibrated": each.recalibrated,
-                    "gain": each.gain.difference,
-                    "interval": list(each.gain.interval),
-                }
-                for name, each in self.mended.items()
-            },
+            "mended": {name: each.to_dict() for name, each in self.mended.items()},
             "log_losses": dict(self.log_losses),
             "first": self.first,
             "ranking_changes": self.ranking_changes,

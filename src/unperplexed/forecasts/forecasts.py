@@ -281,6 +281,15 @@ class Forecasts:
         part._whole = None
         return part
 
+    def in_clusters(self, hashes: Ints | None) -> Forecasts:
+        """Return the same rows in these clusters of dependent rows, by the hashes of their groups, or in none."""
+        part, groups = copy(self), None
+        if hashes is not None:
+            groups = np.zeros(self._columns.n_rows, dtype=np.uint64)
+            groups[self.index - self._first_row] = hashes.view(np.uint64)
+        part._groups = groups
+        return part
+
     def with_probabilities(self, change: Callable[[Block], Floats]) -> Forecasts:
         """Return the same outcomes with other probabilities, (n, classes), which a function makes of checked rows.
 
@@ -377,9 +386,12 @@ class Forecasts:
 
     def clusters(self, index: Ints) -> Ints | None:
         """Number of the group of each row, the same in all parts of an input; None where no groups are known."""
-        if self._groups is None:
-            return None
-        return (self._groups[index - self._first_row] >> np.uint64(1)).astype(np.int64)
+        hashes = self.hashes(index)
+        return None if hashes is None else (hashes >> np.uint64(1)).astype(np.int64)
+
+    def hashes(self, index: Ints) -> NDArray[np.uint64] | None:
+        """Hash of the group of each row, by which it goes into a shard; None where no groups are known."""
+        return None if self._groups is None else self._groups[index - self._first_row]
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability assigned to the outcome of each row, and the weights (None if all are 1)."""

@@ -15,7 +15,7 @@ from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
 from ..calibration.diagnosis.words import terms
-from ..recalibration.recalibrated_rows import recalibrated_rows
+from ..kernels.logarithms import log_probabilities
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
 from ..report.numbers import share
@@ -237,7 +237,7 @@ class _Model:
         groups = cluster if cluster.max() + 1 < y.size else None
         labels = ["answer is wrong", "answer is correct"]
         found = assess(np.array(labels)[y], p, labels=labels, groups=groups, resamples=0, confidence=self.level)
-        fit = Recalibrator(seed=self.seed).fit(y, p, groups=cluster) if y.size >= _FEWEST else None
+        fit = Recalibrator(seed=self.seed).fit(y, p, groups=groups) if y.size >= _FEWEST else None
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
         nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
@@ -273,8 +273,10 @@ class _Model:
             return
         losses, areas = {}, {}
         for name, p in kinds.items():
-            q = recalibrated_rows(p[some], y, None, cluster, _FOLDS, lambda: Recalibrator("logistic", seed=self.seed))
-            losses[name] = -np.log(np.clip(np.where(y == 1, q, 1 - q), 1e-12, 1.0))
+            fitted = Recalibrator("logistic", seed=self.seed).fit(y, p[some], groups=cluster, labels=[0, 1]).held_out
+            assert fitted is not None
+            q = fitted.recalibrated(log_probabilities(p[some, None], "probabilities"), y.astype(np.int64))
+            losses[name] = -np.log(np.where(y == 1, q[:, 1], q[:, 0]))
             areas[name] = Ranked.of(1.0 - y, p[some]).area_influence()
         names, w, by = [*kinds], np.ones(y.size), Dependence(cluster)
         for at, one in enumerate(names):

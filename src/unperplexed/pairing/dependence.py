@@ -10,10 +10,14 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..forecasts.group_keys import distinct_groups, group_columns, group_numbers
+from ..forecasts.shards import hashes_of_groups
 
 
 class Dependent(TypedDict, total=False):
-    """Numbers of each row's group, of its group the other way, and of its unit, as `Dependence` has them."""
+    """Numbers of each row's group, of its group the other way, and of its unit.
+
+    That of a group is its hash, as a tally takes it, unless rows are grouped in two ways.
+    """
 
     groups: Ints | None
     crossed: Ints | None
@@ -24,26 +28,23 @@ def dependent_rows(n_rows: int, groups: Any, clusters: Any, units: Any) -> Depen
     """Read groups of rows from arrays: those with equal values in all columns, or that share one of two columns."""
     if groups is not None and clusters is not None:
         raise InputError("groups and clusters: rows of equal values in all columns, or in one of them; leave one out.")
-    if clusters is None:
-        return {
-            "groups": None if groups is None else group_numbers(groups, n_rows),
-            "units": None if units is None else group_numbers(units, n_rows),
-        }
-    ways = [distinct_groups(column)[1] for column in group_columns(clusters)]
+    found: Dependent = {"units": None if units is None else group_numbers(units, n_rows)}
+    if groups is None and clusters is None:
+        return found
+    ways = group_columns(clusters if groups is None else groups)
     for way in ways:
         if way.size != n_rows:
-            raise InputError(f"clusters: expected one for each of the {n_rows:,} rows, got {way.size:,}.")
-    return crossed_groups(ways) | {"units": None if units is None else group_numbers(units, n_rows)}
-
-
-def crossed_groups(ways: list[Ints]) -> Dependent:
-    """Take one column or two, each a way in which rows are grouped."""
+            what = "groups: expected one group" if clusters is None else "clusters: expected one"
+            raise InputError(f"{what} for each of the {n_rows:,} rows, got {way.size:,}.")
+    if groups is not None or len(ways) == 1:
+        return found | {"groups": hashes_of_groups(clusters if groups is None else groups).view(np.int64)}
     if len(ways) > 2:
         raise InputError(
             f"clusters (--cluster): one column or two, such as station and date, not {len(ways)}. Columns whose values"
             " together make a cluster are groups (--groups)."
         )
-    return {"groups": ways[0], "crossed": ways[1] if len(ways) > 1 else None}
+    one, other = (distinct_groups(way)[1] for way in ways)
+    return found | {"groups": one, "crossed": other}
 
 
 def check_lag(lag: Any, grouped: bool, units: bool) -> None:

@@ -133,15 +133,37 @@ def scored(parts: Iterable[Chunk], rules: Sequence[Score], floor: Floor) -> dict
     return {name: scorer.rows(name) for name, scorer in scorers.items()}
 
 
-def tallies(parts: Iterable[Chunk], kept: Mapping[str, Ints], rules: Sequence[Score]) -> dict[str, Tally]:
-    """Count some forecasters again, and of each only some rows."""
+Chosen = Callable[[Chunk], Chunk]
+"""Selects rows of a chunk of a forecaster."""
+
+
+def chosen_rows(rows: ScoredRows, groups: Ints | None = None) -> Chosen:
+    """Select the forecaster's rows, with the hashes of the groups in which they are clusters."""
+    order = np.argsort(rows.position)
+    known = rows.position[order]
+
+    def chosen(part: Chunk) -> Chunk:
+        kept = part.only(known)
+        if groups is None:
+            return kept
+        numbers = kept.forecasts.index + (part.first - part.forecasts.first_row)
+        clusters = groups[order[np.searchsorted(known, numbers)]]
+        return kept._replace(forecasts=kept.forecasts.in_clusters(clusters))
+
+    return chosen
+
+
+def tallies(
+    parts: Iterable[Chunk], kept: Mapping[str, Chosen], rules: Sequence[Score], kinds: Sequence[str]
+) -> Iterator[tuple[str, Tally]]:
+    """Count forecasters again, and of each only some rows; ``kinds`` are further parts of the tallies."""
+    names = [rule.name for rule in rules]
     found: dict[str, Tally] = {}
     for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
-        forecasts = (part.only(kept[name]).forecasts for part in run)
-        found[name] = found.get(name, Tally()) + Tally.count(
-            forecasts, scores=[rule.name for rule in rules], diagnosed=0
-        )
-    return found
+        forecasts = (kept[name](part).forecasts for part in run)
+        tally = Tally.count(forecasts, scores=names, parts=kinds, diagnosed=0)
+        found[name] = found[name] + tally if name in found else tally
+    yield from found.items()
 
 
 @dataclass(frozen=True)

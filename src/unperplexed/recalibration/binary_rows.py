@@ -21,8 +21,8 @@ from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
 from .binary_counts import BinaryCounter, BinaryCounts, rows_alike, without_last_digits
-from .cross_fitted import RecalibratedFold
-from .folds import folds_of_clusters, folds_of_counts, number_of_folds
+from .cross_fitted import Dealt, DealtRows, RecalibratedFold
+from .folds import contents_of_rows, folds_of_clusters, folds_of_counts, number_of_folds
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,32 @@ class ClusteredRows:
     fold: Ints
     cluster: Ints
     weight: Floats
+    dealt: DealtRows
+    """Fold of each row as the rows came."""
+
+
+@dataclass(frozen=True)
+class DealtCounts:
+    """Folds of rows that were counted: those of one value and outcome are alike, and lie in folds one after another."""
+
+    s: Floats
+    weight: Floats
+    """(folds, 2, m), as of `BinaryRows`."""
+    zero: float
+
+    def folds_of(self, log_p: Floats, truth: Ints) -> Ints:
+        """Return the fold of each row, which may be of any order."""
+        s = without_last_digits(finite(log_p[:, 1] - log_p[:, 0], self.zero))
+        kind = truth * self.s.size + np.searchsorted((self.s[1:] + self.s[:-1]) / 2, s)
+        order = np.argsort(kind, kind="stable")
+        kind, sizes = kind[order], np.bincount(kind, minlength=2 * self.s.size)
+        first = np.cumsum(sizes) - sizes
+        place = (np.arange(kind.size) - first[kind] + 0.5) / sizes[kind]
+        fold = np.zeros(kind.size, dtype=np.int64)
+        whole = self.weight.sum(axis=0).reshape(-1)[kind]
+        for end in np.cumsum(self.weight, axis=0)[:-1]:
+            fold[order] += place * whole > end.reshape(-1)[kind]
+        return fold
 
 
 @dataclass(frozen=True)
@@ -67,6 +93,11 @@ class BinaryRows:
     def clusters(self) -> int | None:
         """Number of clusters of dependent rows; None for independent rows."""
         return None if self.clustered is None else np.unique(self.clustered.cluster).size
+
+    @property
+    def dealt(self) -> Dealt:
+        """How they were dealt into folds."""
+        return DealtCounts(self.s, self.weight, self.zero) if self.clustered is None else self.clustered.dealt
 
     @property
     def largest(self) -> float:
@@ -183,13 +214,14 @@ def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -
         raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
     zero, zeros = zero_of(log_expit(-np.abs(s)), 2, n), int(np.count_nonzero(s == np.where(y, -np.inf, np.inf)))
     values, entry = np.unique(without_last_digits(finite(s, zero)), return_inverse=True)
+    folds = min(number_of_folds(folds, n), clusters)
+    dealt = folds_of_clusters(cluster, contents_of_rows(s[:, None], y, w), folds, seed)
     # Sums over rows in one order, whatever the order of the rows.
     order = np.lexsort((w, cluster, y, entry.reshape(-1)))
     kind = (y * values.size + entry.reshape(-1))[order]
     cluster, w = cluster[order], w[order]
     w = w * (w.sum() / (w @ w))
-    folds = min(number_of_folds(folds, n), clusters)
-    rows = ClusteredRows(kind, folds_of_clusters(cluster, folds, seed), cluster, w)
+    rows = ClusteredRows(kind, dealt[order], cluster, w, DealtRows(dealt))
     place, shape = rows.fold * (2 * values.size) + kind, (folds, 2, values.size)
     weight, squared = (np.bincount(place, x, math.prod(shape)).astype(np.float64).reshape(shape) for x in (w, w * w))
     return BinaryRows(values, weight, squared, n, zero, rows, zeros)

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..maps.class_families import Known, MapOfClasses, fitted_classes
 from .averaging import CLASS_PENALTY, Penalty
-from .cross_fitted import RecalibratedFold
-from .folds import folds_of_clusters, folds_of_places
+from .cross_fitted import DealtRows, RecalibratedFold
+from .folds import FARTHEST, contents_of_rows, folds_of_clusters, folds_of_places, hashed
 
 MOST_VALUES = 20_000_000
 """Probabilities kept in memory; with more, a random sample of rows is."""
@@ -60,6 +59,8 @@ class ClassRows:
     """Place of the first row of each fold, and the number of rows."""
     n_rows: int
     """Number of rows of positive weight, whether kept or not."""
+    dealt: DealtRows | None = None
+    """Fold of each row as the rows came; None where they are a sample."""
     known: Known = field(default_factory=dict, repr=False, compare=False)
     """Fisher information of the maps fitted to all rows, by which those of the folds are fitted fast."""
 
@@ -147,21 +148,26 @@ def rows_of_chunks(
 ) -> tuple[ClassRows, int]:
     """Deal rows into folds; return them and, where they are a sample, its size, else 0."""
     kept, n = _read(parts, most, seed)
-    kept = kept.at(canonical_order(kept))
+    canonical = canonical_order(kept)
+    kept = kept.at(canonical)
     clusters = np.unique(kept.cluster).size if clustered else len(kept)
     if clustered and clusters < 2:
         raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
     folds = min(folds, clusters)
     if clustered:
-        fold = folds_of_clusters(kept.cluster, folds, seed)
+        fold = folds_of_clusters(kept.cluster, contents_of_rows(kept.log_p, kept.truth, kept.weight), folds, seed)
     else:
         fold = folds_of_places(len(kept), folds, seed)
+    dealt = np.empty_like(fold)
+    dealt[canonical] = fold
     order = np.argsort(fold, kind="stable")
     kept = kept.at(order)
     first = np.searchsorted(fold[order], np.arange(folds + 1))
     weight = kept.weight * (kept.weight.sum() / (kept.weight @ kept.weight))
     cluster = kept.cluster if clustered else None
-    return ClassRows(kept.log_p, kept.truth, weight, cluster, first, n), len(kept) if len(kept) < n else 0
+    whole = len(kept) == n
+    rows = ClassRows(kept.log_p, kept.truth, weight, cluster, first, n, DealtRows(dealt) if whole else None)
+    return rows, 0 if whole else len(kept)
 
 
 def _read(parts: Iterable[Forecasts], most: int, seed: int) -> tuple[Kept, int]:
@@ -211,21 +217,7 @@ def canonical_order(kept: Kept) -> Ints:
 
     Rows are sorted by a hash of their log-probabilities to nine decimals: last digits depend on the form they came in.
     """
-    rounded = np.rint(np.maximum(kept.log_p, _LOWEST) * 1e9).astype(np.int64)
+    rounded = np.rint(np.maximum(kept.log_p, -FARTHEST) * 1e9).astype(np.int64)
     exact = np.ascontiguousarray(kept.log_p + 0.0)  # -0.0 is 0
-    by = _hashed(exact.view(np.uint64)), kept.weight, kept.cluster, kept.truth, _hashed(rounded.view(np.uint64))
+    by = hashed(exact.view(np.uint64)), kept.weight, kept.cluster, kept.truth, hashed(rounded.view(np.uint64))
     return np.lexsort(by)
-
-
-_LOWEST = -1e9
-
-
-def _hashed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash rows of whole numbers."""
-    n, columns = bits.shape
-    factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 62, size=(columns,)).astype(np.uint64)
-    key = np.zeros(n, dtype=np.uint64)
-    for at in range(columns):
-        column = bits[:, at]
-        key += (column ^ (column >> np.uint64(29))) * (2 * factors[at] + 1)
-    return key

@@ -5,11 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Floats, Ints, ReadOnlyArrays
+
+
+class Dealt(Protocol):
+    """How the rows of a fit were dealt into folds."""
+
+    def folds_of(self, log_p: Floats, truth: Ints) -> Ints:
+        """Return the fold of each of them, in the order in which they came: (n, C) log-probabilities, and outcomes."""
+
+
+@dataclass(frozen=True)
+class DealtRows:
+    """Folds of rows that were kept."""
+
+    fold: Ints
+
+    def folds_of(self, log_p: Floats, truth: Ints) -> Ints:
+        """Return the fold of each row."""
+        return self.fold
 
 
 class RecalibratedFold(NamedTuple):

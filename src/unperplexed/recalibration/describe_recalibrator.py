@@ -89,7 +89,8 @@ def _conclusion(state: State) -> str:
     if state.gain is not None and not state.gain.significant:
         return "There is no evidence that recalibration reduces the log loss"
     parameters = parameters_text(state.maps[heaviest].parameters(), state.facts.labels)
-    return f"Recalibrate, mainly with {heaviest}" + (f" ({parameters})" if parameters else "")
+    mainly = ", mainly" if len(state.candidates) > 1 else ""
+    return f"Recalibrate{mainly} with {heaviest}" + (f" ({parameters})" if parameters else "")
 
 
 def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:

@@ -6,8 +6,9 @@ Held-out class frequencies of stratified folds mirror those of the fit, so that 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._lib.typing import Ints
+from .._lib.typing import Floats, Ints
 
 FEW_ROWS, _FOLDS_OF_FEW, _FOLDS_OF_MANY = 1000, 20, 5
 
@@ -49,7 +50,52 @@ def folds_of_places(n: int, folds: int, seed: int) -> Ints:
     return np.random.default_rng(seed).permutation(n) % folds
 
 
-def folds_of_clusters(cluster: Ints, folds: int, seed: int) -> Ints:
-    """Return the fold of each row, all rows of a cluster in one."""
+def folds_of_rows(cluster: Ints | None, contents: Hashes, folds: int, seed: int) -> Ints:
+    """Return the fold of each row, which follows from what it holds, or from what its cluster does."""
+    return folds_of_clusters(np.arange(contents.size) if cluster is None else cluster, contents, folds, seed)
+
+
+Hashes = NDArray[np.uint64]
+"""One whole number a row."""
+
+
+def folds_of_clusters(cluster: Ints, contents: Hashes, folds: int, seed: int) -> Ints:
+    """Return the fold of each row, all rows of a cluster in one.
+
+    Clusters are dealt by what their rows hold, so that neither their names nor the order of the rows matters.
+    """
     distinct, number = np.unique(cluster, return_inverse=True)
-    return folds_of_places(distinct.size, folds, seed)[number.reshape(-1)]
+    number, sums = number.reshape(-1), np.zeros(distinct.size, dtype=np.uint64)
+    np.add.at(sums, number, contents)  # modulo 2**64, which is the same in any order
+    dealt = np.empty(distinct.size, dtype=np.int64)
+    dealt[np.argsort(sums, kind="stable")] = folds_of_places(distinct.size, folds, seed)
+    return dealt[number]
+
+
+def contents_of_rows(logs: Floats, truth: Ints, weight: Floats) -> Hashes:
+    """Hash rows by their log-probabilities or log-odds, (n, k), outcome and weight.
+
+    Logarithms count to nine decimals: last digits depend on the form they came in.
+    """
+    rounded = np.rint(np.clip(logs, -FARTHEST, FARTHEST) * 1e9).astype(np.int64)
+    exact = np.ascontiguousarray(weight, dtype=np.float64).view(np.int64)
+    key = hashed(np.column_stack([rounded, truth, exact]).view(np.uint64))
+    key = (key ^ (key >> np.uint64(32))) * _ODD  # not linear in the columns: sums over other rows are others
+    return np.asarray(key ^ (key >> np.uint64(29)))
+
+
+FARTHEST = 1e9
+"""Logarithms beyond are not told apart: nine decimals more, and they are no whole numbers of 64 bits."""
+
+_ODD = np.uint64(0xD6E8FEB86659FD93)
+
+
+def hashed(bits: Hashes) -> Hashes:
+    """Hash rows of whole numbers."""
+    n, columns = bits.shape
+    factors: Hashes = np.random.default_rng(0).integers(1 << 62, size=(columns,)).astype(np.uint64)
+    key = np.zeros(n, dtype=np.uint64)
+    for at in range(columns):
+        column = bits[:, at]
+        key += (column ^ (column >> np.uint64(29))) * (2 * factors[at] + 1)
+    return key

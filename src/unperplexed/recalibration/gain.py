@@ -6,13 +6,20 @@ import math
 from dataclasses import dataclass
 
 from .._lib.by_value import ByValue
+from .._lib.formatting import number_of
 from ..report.numbers import MINUS
+from ..statistics.means import t_quantile
 
 FEWEST_ROWS = 100
 """With fewer rows no gain is reported: its interval covers too seldom."""
 
 FEWEST_CLUSTERS = 10
 """With fewer clusters of dependent rows no gain is reported either."""
+
+TOWARDS_IN_SAMPLE = 0.75
+"""Share of the in-sample gain's excess over the cross-fitted gain by which the interval reaches higher. Chosen by
+simulation: with n = 100, 300, 1000 rows the interval held the true gain in 96 to 97% of 930 samples, with the whole
+excess in 97 to 98%, and without it in 74 to 86%: then it misses mostly gains that are larger."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,19 @@ class Gain(ByValue):
     """95% confidence interval of the gain."""
     n_rows: int
     """Number of rows of positive weight."""
+    n_clusters: int | None = None
+    """Number of clusters of dependent rows; None for independent rows, and in maps saved by earlier versions."""
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of the gain, by the standard errors in which the interval ends below it."""
+        from scipy.special import ndtr, stdtr
+
+        error = (self.gain - self.interval[0]) / errors_to_limit(self.n_clusters)
+        if error <= 0:
+            return 1.0
+        away = -abs(self.gain) / error
+        return 2 * float(ndtr(away) if self.n_clusters is None else stdtr(self.n_clusters - 1, away))
 
     @property
     def significant(self) -> bool:
@@ -57,10 +77,23 @@ class Gain(ByValue):
         """Give log loss before and after, and the gain with its interval."""
         low, high = self.interval
         before, after = self.losses
+        among = "" if self.n_clusters is None else f" in {number_of(self.n_clusters, 'cluster')}"
         return (
             f"Log loss {before} to {after} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
-            f" {high:.2g}, cross-fitted on {self.n_rows:,} rows)"
+            f" {high:.2g}, cross-fitted on {number_of(self.n_rows, 'row')}{among})"
         ).replace("-0", f"{MINUS}0")
+
+
+def gain_of(log_loss: float, mean: float, error: float, in_sample: float, n_rows: int, n_clusters: int | None) -> Gain:
+    """Give the gain, and its interval by the standard error of its mean and by the gain in-sample."""
+    half = errors_to_limit(n_clusters) * error
+    more = TOWARDS_IN_SAMPLE * max(0.0, in_sample - mean)
+    return Gain(log_loss, log_loss - mean, mean, (mean - half, mean + more + half), n_rows, n_clusters)
+
+
+def errors_to_limit(n_clusters: int | None) -> float:
+    """Return the number of standard errors in half a 95% confidence interval."""
+    return 1.96 if n_clusters is None else float(t_quantile(0.95, n_clusters - 1))
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,9 @@ from ..forecasts.group_keys import Key, in_order, row_keys
 from ..forecasts.labels import Label
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from ..tally.tally import common_labels
-from .averaging import TOWARDS_IN_SAMPLE
 from .fitting import FitSettings, state_of_chunks
-from .folds import folds_of_places
-from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain
-from .recalibrated_rows import clusters_in_order, order_of_rows
+from .folds import contents_of_rows, folds_of_rows
+from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
 from .state import State
 
 FEWEST_ROWS_OF_GROUP = 20
@@ -162,24 +160,20 @@ class GroupGain:
 
 def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings) -> GroupGain | None:
     """Fit all maps without each fold and compare them on it; None for too few rows or clusters."""
-    order = order_of_rows(rows.log_p, rows.truth, rows.weight)
-    cluster = None if rows.cluster is None else clusters_in_order(rows.cluster, order)
-    units = rows.truth.size if cluster is None else int(cluster.max()) + 1
-    if rows.truth.size < FEWEST_ROWS or (cluster is not None and units < FEWEST_CLUSTERS):
+    cluster = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    clusters = None if cluster is None else int(cluster.max()) + 1
+    if rows.truth.size < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
         return None
-    dealt = folds_of_places(units, FOLDS, settings.seed)
-    fold = dealt[np.argsort(order)] if cluster is None else dealt[cluster]
+    w = np.ones(rows.truth.size) if rows.weight is None else rows.weight
+    fold = folds_of_rows(cluster, contents_of_rows(rows.log_p, rows.truth, w), FOLDS, settings.seed)
     losses = np.empty((2, rows.truth.size))
     for held_out in range(FOLDS):
         out = fold == held_out
         losses[:, out] = _losses(rows.some(out), GroupMaps.of(rows.some(~out), settings))
-    w = np.ones(rows.truth.size) if rows.weight is None else rows.weight
-    before, after = (float(w @ each / w.sum()) for each in losses)
     found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
-    in_sample = _losses(rows, fitted)
-    more = TOWARDS_IN_SAMPLE * max(0.0, float(w @ (in_sample[0] - in_sample[1]) / w.sum()) - found.mean)
-    half = found.half_width(0.95)
-    gain = Gain(before, after, found.mean, (found.mean - half, found.mean + more + half), rows.truth.size)
+    one, own = _losses(rows, fitted)
+    in_sample, before = float(w @ (one - own) / w.sum()), float(w @ losses[0] / w.sum())
+    gain = gain_of(before, found.mean, found.standard_error, in_sample, rows.truth.size, clusters)
     groups = {}
     for at, key in enumerate(rows.keys):
         some = rows.group == at

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from .._lib.errors import InputError, check_whole
 from .._lib.typing import Bools
 from ..forecasts.gathered import GatheredRows
-from .folds import folds_of_clusters, folds_of_places
+from .folds import contents_of_rows, folds_of_clusters, folds_of_places
 
 
 def independent_units(rows: GatheredRows) -> int:
@@ -29,6 +31,7 @@ def held_out(rows: GatheredRows, folds: int, seed: int) -> Iterator[Bools]:
     if rows.groups is None:
         fold = folds_of_places(rows.n_rows, folds, seed)
     else:
-        fold = folds_of_clusters(rows.groups, folds, seed)
+        logs = np.concatenate([*rows.values.values()], axis=1)
+        fold = folds_of_clusters(rows.groups, contents_of_rows(logs, rows.truth, rows.weights), folds, seed)
     for each in range(folds):
         yield fold == each

@@ -31,7 +31,7 @@ from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, sta
 from .gain import Baseline, Gain
 from .new_forecasts import new_forecasts
 from .saved import MAP, state_dict, state_of
-from .state import Candidate, State
+from .state import Candidate, HeldOut, State
 
 if TYPE_CHECKING:
     from .torch_module import Form, RecalibrationModule
@@ -205,6 +205,14 @@ class Recalibrator(Result):
     def cross_fitted(self) -> CrossFitted | None:
         """Recalibrated forecasts of the held-out rows, as counts; None without a gain, and once loaded."""
         return self._fitted.cross_fitted
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """The maps fitted without each fold, by which rows of the fit are recalibrated; None once loaded.
+
+        None too where a sample of the rows was fitted to.
+        """
+        return self._fitted.held_out
 
     @property
     def table(self) -> tuple[Candidate, ...]:

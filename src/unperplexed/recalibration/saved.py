@@ -53,6 +53,7 @@ def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
         "gain": gain.gain,
         "interval": list(gain.interval),
         "rows": gain.n_rows,
+        "clusters": gain.n_clusters,
     }
 
 
@@ -151,13 +152,16 @@ def gain_of(data: Any) -> Gain | None:
     if data is None:
         return None
     keys = {"log_loss", "recalibrated", "gain", "interval", "rows"}
-    require(isinstance(data, Mapping) and set(data) == keys, "gain")
+    require(isinstance(data, Mapping) and set(data) - {"clusters"} == keys, "gain")
     interval = data["interval"]
     require(isinstance(interval, list) and len(interval) == 2, "gain")
     low, high = (number(each, "gain") for each in interval)
     before, after, gain = (number(data[name], "gain") for name in ("log_loss", "recalibrated", "gain"))
     require(low <= high, "gain")
-    return Gain(before, after, gain, (low, high), whole(data["rows"], "gain"))
+    clusters = data.get("clusters")  # which maps of earlier versions lack
+    n_clusters = None if clusters is None else whole(clusters, "gain")
+    require(n_clusters is None or n_clusters > 1, "gain")
+    return Gain(before, after, gain, (low, high), whole(data["rows"], "gain"), n_clusters)
 
 
 def _baseline(data: Any) -> Baseline | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._lib.typing import Floats
+from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
 from ..maps.classes import inside
-from .averaging import IDENTITY, LEAST_WEIGHT, Average
-from .cross_fitted import CrossFitted
+from .averaging import IDENTITY, LEAST_WEIGHT, Average, Part
+from .cross_fitted import CrossFitted, Dealt
 from .gain import Baseline, Gain
 
 
@@ -62,6 +63,8 @@ class State:
     """None where the gain is, and for maps that were saved without it."""
     cross_fitted: CrossFitted | None = None
     """Not saved."""
+    held_out: HeldOut | None = None
+    """Not saved; None too where a sample of the rows was fitted to."""
 
     @classmethod
     def of(cls, facts: Facts, found: Average[Any]) -> State:
@@ -71,7 +74,8 @@ class State:
             for name, weight in found.weights.items()
         )
         maps = {name: each for name, each in found.maps.items() if found.weights[name] >= LEAST_WEIGHT}
-        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted)
+        held_out = None if found.dealt is None else HeldOut.of(facts, found.without, found.dealt)
+        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted, held_out)
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -111,3 +115,27 @@ class State:
         """Average the maps at log-odds of two classes, or at log-probabilities of more."""
         each = (x.both(at).T if self.two else x.probabilities(at) for x in self.maps.values())
         return np.asarray(inside(sum(share * q for share, q in zip(self.shares, each, strict=True))))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The average without each fold, by which the rows of that fold are recalibrated (cross-fitted)."""
+
+    states: tuple[State, ...]
+    dealt: Dealt
+
+    @classmethod
+    def of(cls, facts: Facts, without: Sequence[Part[Any]], dealt: Dealt) -> HeldOut:
+        """Keep the maps that have any weight."""
+        return cls(tuple(State(facts, _candidates(each), each.maps, None) for each in without), dealt)
+
+    def recalibrated(self, log_p: Floats, truth: Ints) -> Floats:
+        """Recalibrate the rows of the fit, in the order in which they came: (n, C) log-probabilities, and outcomes."""
+        fold, q = self.dealt.folds_of(log_p, truth), np.empty(log_p.shape)
+        for at, state in enumerate(self.states):
+            q[fold == at] = state.of_log_probabilities(log_p[fold == at])
+        return q
+
+
+def _candidates(part: Part[Any]) -> tuple[Candidate, ...]:
+    return tuple(Candidate(name, share, math.nan, part.maps[name].complexity) for name, share in part.weights.items())

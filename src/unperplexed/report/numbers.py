@@ -129,3 +129,10 @@ def evidence_text(log_evidence: float) -> str:
         return f"> {10**MOST_EVIDENCE:,}"
     value = math.exp(log_evidence)
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def expected(count: float) -> str:
+    """Give an expected number of events, as after which "expected" stands: "about 3", "fewer than 0.01"."""
+    if count < 0.005:
+        return "fewer than 0.01" if count > 0 else "0"
+    return f"about {count:,.0f}" if count >= 0.95 else f"about {count:.1g}"

@@ -399,7 +399,7 @@ def test_weighted_rows_that_were_certain_and_wrong_are_counted_and_listed(rng):
     p[:30], y[:30], y[:6] = 1e-9, 0, 1
     result = assess(y, p, sample_weight=w, resamples=0)
     of_rows = diagnose(y, p, sample_weight=w).verdict
-    assert of_rows.startswith("Certain and wrong 6 times (3e-08 expected in 30 rows predicted as certain)")
+    assert of_rows.startswith("Certain and wrong 6 times (fewer than 0.01 expected in 30 rows predicted as certain)")
     assert result.verdict.startswith("Certain and wrong 6 times (")
     assert " rows predicted as certain, by weight)" in result.verdict  # sums of weights give effective numbers
     assert all(f" {row} (assigned 1e-09)" in " ".join(str(result).split()) for row in range(6))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..._lib.formatting import p_value_text, short_name, three_digits
 from ...forecasts.labels import Label
+from ...report.numbers import expected as expected_number
 from .class_words import HELD_OUT
 from .result import (
     COUNTS,
@@ -285,7 +286,7 @@ def certainty_words(count: int, expected: float, rows: int, exact: bool = True) 
     """
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
     among = f"{rows:,} row{'s' if rows != 1 else ''} predicted as certain{'' if exact else ', by weight'}"
-    return f"certain and wrong {times} ({expected:.2g} expected in {among})"
+    return f"certain and wrong {times} ({expected_number(expected)} expected in {among})"
 
 
 def rows_words(probabilities: Sequence[float]) -> str:
