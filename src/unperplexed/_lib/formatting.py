@@ -11,6 +11,11 @@ def number_of(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
+def capital(text: str) -> str:
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
 def percent(share: float) -> str:
     """Give a share with as many digits as it takes: "95%", "99.99999%"."""
     return f"{100 * share:.10g}%"

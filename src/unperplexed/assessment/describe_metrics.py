@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, percent, rule_text
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, percent, rule_text
 from ..report.document import Metric
 from ..report.numbers import MISSING, between, estimate, number, share, share_estimate
 from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
-from .describe_details import MEANINGS, capital
+from .describe_details import MEANINGS
 from .describe_words import (
     MEANING,
     dependence_text,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .._lib.formatting import number_of, printable, short_name
 from ..calibration.diagnosis.class_rows import CERTAIN
+from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS
 from ..calibration.diagnosis.words import terms
 from ..forecasts.shards import N_SHARDS
@@ -200,7 +201,7 @@ def settings_text(a: Assessment) -> str:
 
 def rows_text(a: Assessment) -> Iterator[str]:
     """List the rows that were certain and wrong, or that carry the evidence, with what they assigned to the outcome."""
-    findings = [f for f in a.diagnosis.findings if f.error in ("certainty", "rows")]
+    findings = [f for f in a.diagnosis.findings if KINDS[f.error].rows_that]
     if not findings or a.surprises is None:
         return
     s, count = a.surprises, sum(round(f.parameter) for f in findings)
@@ -217,9 +218,8 @@ def rows_text(a: Assessment) -> Iterator[str]:
         ]
     if shown:
         more = count - len(shown[:_MOST_LISTED])
-        which = "were certain and wrong" if findings[0].error == "certainty" else "carry the evidence"
         listed = f"{', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}"
-        yield f"Rows that {which}, the worst first, counted from 0: {listed}."
+        yield f"Rows that {KINDS[findings[0].error].rows_that}, the worst first, counted from 0: {listed}."
 
 
 _MOST_LISTED = 8

@@ -12,6 +12,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of, shell_word
 from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
+from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
 from ..statistics.means import Limit
@@ -144,15 +145,16 @@ class Remedy(ByValue):
     @property
     def words(self) -> str:
         """What recalibration brings and what it leaves, in sentences."""
-        return " ".join(self._sentences())
+        return " ".join(self.sentences())
 
     def lines(self) -> Iterator[str]:
         """Yield the sentences, and the commands, which are indented."""
-        yield from self._sentences()
+        yield from self.sentences()
         for command in self.code.splitlines():
             yield f"  {command}"
 
-    def _sentences(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
+        """Yield what recalibration brings and what it leaves."""
         if not self.significant:
             low, high = self.gain.interval
             yield (
@@ -345,9 +347,8 @@ def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
     """Name the method of a `Recalibrator`: "auto" for two classes, for more the map that mends the errors found."""
     if n_classes == 2:
         return "auto"
-    errors = set(diagnosis.errors)
-    named = "temperature" if not errors & {"bias", "shape", "asymmetry"} else "logistic"
-    return f"{named}-lapse" if errors & {"noise", "certainty", "tail"} else named
+    needed = {part for error in diagnosis.errors for part in KINDS[error].asks_for}
+    return f"{'logistic' if 'bias' in needed else 'temperature'}{'-lapse' if 'lapse' in needed else ''}"
 
 
 def map_text(made: Recalibrator) -> str:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ..._lib.elementary import expit, log_expit
-from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...statistics.log_odds_maps import NAMES, features
@@ -27,24 +26,12 @@ from .binary_search import gains as gains_of
 from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
-from .result import (
-    NOTABLE_BIAS,
-    Detectable,
-    Diagnosis,
-    Finding,
-    MendedProbability,
-)
+from .kind import OfTwo, quoted, sizes_tell
+from .kinds import KINDS, certainty, shape
+from .kinds import rows as few_rows
+from .result import NOTABLE_BIAS, Detectable, Diagnosis, Finding, MendedProbability
 from .scored import Scored, information_time
-from .words import (
-    Facts,
-    certainty_words,
-    in_words,
-    not_made,
-    rows_words,
-    tells_sizes,
-    too_few,
-    worded,
-)
+from .words import Facts, finding_of_two, in_words, not_made, too_few
 
 LEVEL = 0.05
 """Significance level of the gate."""
@@ -73,6 +60,8 @@ class BinaryData:
     mean: float
     """Mean prediction of the positive class, and its observed frequency."""
     frequency: float
+    event: str = ""
+    """What the positive class is called, if not by its label."""
     clusters: Callable[[np.ndarray], ClusterSums] | None = None
     """Given which entries are kept, sums over clusters of dependent rows."""
     by: str = "rows"
@@ -143,12 +132,11 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        certainty_words(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
+        certainty.said(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=poisson_sf(0 if data.clusters else m - 1, expected) if expected > 0 else 0.0,
-        remedy="Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the"
-        " data, mix the predictions with a small share of even odds (a lapse).",
+        advice=certainty.MENDS_TWO,
         rows=rows,
     )
 
@@ -170,8 +158,8 @@ class _Naming:
             best = search.best(range(1, 2))
             best = best if search.ratio(best) >= squared_normal_isf(LEVEL) else ()
         if not best:
-            words = f"miscalibrated in a way that has no name here ({p_value_text(tested.p_value)})"
-            self.findings = [Finding("shape", words, p_value=tested.p_value, remedy=_SHAPE)]
+            said = shape.said(tested.p_value)
+            self.findings = [Finding("shape", said, p_value=tested.p_value, advice=shape.MENDS_TWO)]
             return
         if (surprising := self._surprising()) is not None:
             self.findings = [surprising]
@@ -192,13 +180,13 @@ class _Naming:
             without = rows._replace(total=total, positive=positive).only(left)
             fits = Search(without, self.tested, 1).fits
             if max(x.ratio for x in fits.values()) < squared_normal_isf(LEVEL / len(fits)):
-                words = rows_words([math.exp(each.log_p) for each in chosen[:k]])
+                said = few_rows.said([math.exp(each.log_p) for each in chosen[:k]])
                 numbers: tuple[int, ...] = ()
                 if self.data.rows_at is not None:
                     places = np.flatnonzero(self.kept)
                     of = [self.data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
                     numbers = tuple(rows[of[:at].count(rows)] for at, rows in enumerate(of))
-                return Finding("rows", words, float(k), p_value=self.tested.p_value, remedy=_ROWS, rows=numbers)
+                return Finding("rows", said, float(k), p_value=self.tested.p_value, advice=few_rows.MENDS, rows=numbers)
         return None
 
     def _name(self, search: Search, best: tuple[str, ...]) -> None:
@@ -214,13 +202,18 @@ class _Naming:
             half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
             if math.isnan(p_value):
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
-            finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
-            self.findings.append(
-                worded(
-                    finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated, alone
-                )
+            error = OfTwo(
+                value,
+                (value - half, value + half),
+                [KINDS[each] for each in order],
+                whole.map.separated,
+                self._event(),
+                self.data.mean,
+                self.data.frequency,
+                alone,
             )
-        if not (tells_sizes(best) or whole.map.separated):
+            self.findings.append(finding_of_two(name, error, p_value, gain, self.data.labels[1]))
+        if not (sizes_tell(best) or whole.map.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
             mended = whole.map.probability(np.log(p) - np.log1p(-p))
             self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
@@ -230,6 +223,11 @@ class _Naming:
             for names in others
             if names != best and search.fits[names].worth > whole.worth - _AS_GOOD and len(names) <= len(best)
         )[:3]
+
+    def _event(self) -> str:
+        """Name the positive class."""
+        label = self.data.labels[1]
+        return self.data.event or ("the positive class" if label is None else quoted(label))
 
     def _uncertain(self, whole: Fitted) -> dict[str, Uncertain]:
         """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
@@ -282,7 +280,3 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
         for at in some[np.argsort(log_p[some], kind="stable")][:3].tolist():
             found += [_Surprise(at, outcome, float(log_p[at]))] * min(3, round(float(times[at])))
     return sorted(found, key=lambda each: each.log_p)[:3]
-
-
-_SHAPE = "Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows."
-_ROWS = "Look at these rows first; without them no single kind of error is significant."

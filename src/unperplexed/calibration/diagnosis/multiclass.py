@@ -15,7 +15,6 @@ from ...forecasts.labels import Label
 from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
-from . import class_words as say
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
 from .class_fit import Fitter
@@ -31,20 +30,12 @@ from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import ClassGate, gate
 from .clusters import FEWEST_CLUSTERS
-from .result import (
-    COUNTS,
-    Detectable,
-    Diagnosis,
-    Finding,
-)
-from .words import (
-    Facts,
-    certainty_words,
-    in_words,
-    not_made,
-    rows_words,
-    too_few,
-)
+from .kind import ClassMeans
+from .kinds import certainty
+from .kinds import rows as few_rows
+from .kinds.bias import biased_between, biased_classes
+from .result import COUNTS, Advice, Clause, Detectable, Diagnosis, Finding
+from .words import Facts, in_words, not_made, too_few
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -180,15 +171,14 @@ def _far_off(
     z = np.abs(statistics.observed - statistics.predicted) / np.sqrt(np.maximum(np.diag(statistics.covariance), 1e-9))
     order = np.argsort(-z, kind="stable")
     classes = order[z[order] > max(float(z.max()) / 2, 4.0)][:1].tolist()
-    words = say.bias_words(means, classes) if classes else "miscalibrated"
-    p_value = opened.p_value
-    return Finding(
-        "bias" if classes else "shape",
-        f"{words}; the errors are too large to be told apart or priced from counts",
-        p_value=p_value,
-        label=labels[classes[0]] if classes else None,
-        remedy="Diagnose the rows, or the files that hold them.",
-    )
+    too_large = "; the errors are too large to be told apart or priced from counts"
+    if not classes:
+        return Finding("shape", Clause("miscalibrated", more=too_large), p_value=opened.p_value, advice=_UNCOUNTED)
+    clause = biased_between(f"{biased_classes(means, classes).words}{too_large}")
+    return Finding("bias", clause, p_value=opened.p_value, label=labels[classes[0]], advice=_UNCOUNTED)
+
+
+_UNCOUNTED = Advice("Diagnose the rows, or the files that hold them.")
 
 
 def _least(observed: tuple[Floats, Floats], s: ClassStatistics) -> Floats:
@@ -210,8 +200,14 @@ def _surprising_level(
 
 
 def _rows_finding(probabilities: Sequence[float], rows: tuple[int, ...], opened: ClassGate) -> Finding:
-    words, remedy = rows_words(probabilities), say.remedy("rows", math.nan)
-    return Finding("rows", words, float(len(probabilities)), p_value=opened.p_value, remedy=remedy, rows=rows)
+    return Finding(
+        "rows",
+        few_rows.said(probabilities),
+        float(len(probabilities)),
+        p_value=opened.p_value,
+        advice=few_rows.MENDS,
+        rows=rows,
+    )
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -220,14 +216,13 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     if not wrong:
         return ()
     p_value = poisson_sf(0 if clustered else wrong - 1, certain.expected) if certain.expected > 0 else 0.0
-    words = certainty_words(wrong, certain.expected, certain.rows)
-    remedy = say.remedy("certainty", math.nan)
-    return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)
+    said, advice = certainty.said(wrong, certain.expected, certain.rows), certainty.MENDS_CLASSES
+    return (Finding("certainty", said, float(wrong), p_value=p_value, advice=advice, rows=certain.named),)
 
 
-def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> say.ClassMeans:
+def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> ClassMeans:
     predicted, observed = statistics.predicted + certain.predicted, statistics.observed + certain.observed
-    return say.ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
+    return ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
 
 
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:

@@ -1,0 +1,39 @@
+"""Certainty: outcomes that were predicted as certain did not occur."""
+
+from __future__ import annotations
+
+from ...._lib.formatting import number_of
+from ..kind import Kind
+from ..result import Advice, Clause
+
+TERM = "certain-and-wrong"
+"""What to look up about predictions of 0 and 1 that were wrong."""
+
+MENDS_TWO = Advice(
+    "Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the data, mix the"
+    " predictions with a small share of even odds (as if a share of the outcomes were random)."
+)
+MENDS_CLASSES = Advice(
+    "Look at these rows, which the other findings leave out. If they are not data errors, mix the predictions with a"
+    " small share of a uniform forecast."
+)
+
+
+def said(count: int, expected: float, rows: int, exact: bool = True) -> Clause:
+    """Say how often outcomes that were predicted as certain did not occur.
+
+    Sums of weights give an effective number of rows, not an ``exact`` one.
+    """
+    times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+    among = f"{number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
+    return Clause(KIND.names[0], more=f" {times}", detail=f"{expected:.2g} expected in {among}", term=TERM)
+
+
+KIND = Kind(
+    "certainty",
+    names=("certain and wrong",),
+    place=5,
+    heading="certain",
+    rows_that="were certain and wrong",
+    asks_for=("lapse",),
+)
