@@ -32,7 +32,7 @@ def findings_chart(b: Breakdown) -> Chart:
     found = [(row, each) for row, group in enumerate(groups) for each in group.assessment.diagnosis.findings]
     seen = {finding.error for _, finding in found}
     kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
-    errors, headings = [kind.error for kind in kinds], [kind.heading for kind in kinds]
+    errors = [kind.error for kind in kinds]
     cells: dict[tuple[int, int], list[Finding]] = {}
     for row, finding in found:
         cells.setdefault((row, errors.index(finding.error)), []).append(finding)
@@ -53,9 +53,7 @@ def findings_chart(b: Breakdown) -> Chart:
         subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
         f" brackets{more}",
         label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
-        x=Axis(
-            -0.5, len(errors) - 0.5, [(float(at), KINDS[name].heading) for at, name in enumerate(errors)], "Finding"
-        ),
+        x=Axis(-0.5, len(errors) - 0.5, [(float(at), kind.heading) for at, kind in enumerate(kinds)], "Finding"),
         y=Axis(0.5, len(groups) + 0.5, rows),
         cells=Cells(
             places[:, 1],

@@ -17,6 +17,7 @@ from .._lib.errors import InputError
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import whole_files
 from ..report import terminal
+from ..report.commands import Python
 from ..report.result import Naming
 from ..sources.readers.formats import matching
 from .terminal import coloured, drop_output, print_error, shows_colour
@@ -165,7 +166,7 @@ def report_bytes(arguments: argparse.Namespace, found: Result, recalibrate: str 
 def _remedy_command(found: Any) -> str:
     """Give the commands that recalibrate what was assessed; "" where there are none."""
     remedy = getattr(getattr(found, "whole", found), "remedy", None)
-    return remedy.code if remedy is not None and remedy.code.startswith("unperplexed ") else ""
+    return "" if remedy is None or isinstance(remedy.code, Python) else remedy.code
 
 
 _MOST_CALLED = 3

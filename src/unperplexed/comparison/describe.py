@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import (
     at_floor_text,
+    capital,
     confidence_interval,
     number_of,
     p_value_text,
@@ -23,7 +23,7 @@ from ..assessment.describe_words import MEANING, terms_of
 from ..assessment.familiar import FamiliarMetrics
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
-from ..report.commands import lookup
+from ..report.commands import Python, lookup
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
@@ -44,6 +44,7 @@ from .describe_tables import (
 )
 from .difference_charts import differences_chart
 from .result import Comparison, Difference, PairedComparison
+from .verdict import Said, verdict_clauses
 
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
@@ -92,11 +93,11 @@ class Described:
         titled = f"{name}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
         figure = reliability_chart(self.events)
-        headline, *rest = _P_VALUES.sub("", c.verdict).split("; ")
+        headline, *rest = self._without_p_values()
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
-            headline=headline,
+            headline=headline.words,
             lead=" ".join(
                 [*map(_sentence, rest), *self._pair(), *[f"Log loss {log_loss_text(c)}."] * bool(c.scored_floor)]
             ),
@@ -138,6 +139,15 @@ class Described:
             " largest contributions; frame() and --json: everything",
             warnings=[*c.warnings, *self._notes()],
         )
+
+    def _without_p_values(self) -> tuple[Said, ...]:
+        """Give the clauses of the verdict; the lines below a headline have the p-values."""
+        c = self.c
+        differences = {
+            rule: {(pair.first, pair.second): pair.differences[rule] for pair in c.pairs}
+            for rule in c.pairs[0].differences
+        }
+        return verdict_clauses(c.forecasters, differences, c.scored_floor, 1 - c.confidence, p_values=False)
 
     def _counted(self) -> str:
         c = self.c
@@ -212,7 +222,7 @@ class Described:
                 about = f" ({', '.join(in_brackets)})" if in_brackets else ""
                 first, second = short_name(pair.first), short_name(pair.second)
                 words = rule_text(rule)
-                yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {value}{about}."
+                yield f"{capital(words)} of {first} − {second}: {value}{about}."
 
     def _commands(self, recalibrate: str = "") -> Code | None:
         if recalibrate:
@@ -227,7 +237,7 @@ class Described:
             d = each.assessment.diagnosis
             if d.findings:
                 cost = f", about {number(d.gain)} nats a row" if d.gain > 0 else ""
-                found.append(f"{short_name(name)}: {d.headline[0].lower()}{d.headline[1:]}{cost}.")
+                found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
         if found:
             yield Action("What miscalibration costs", " ".join(found), "Cost")
         if self.c.next_step is not None:
@@ -342,16 +352,12 @@ class Described:
         yield "version", c.version
 
 
-_P_VALUES = re.compile(r" \(p [^()]*\)")
-"""In a verdict; the lines below a headline have them."""
+def _sentence(clause: Said) -> str:
+    """Make a clause of the verdict a sentence of its own."""
+    return f"{clause.words if clause.by_name else capital(clause.words)}."
 
 
-def _sentence(clause: str) -> str:
-    """End a clause of the verdict as a sentence of its own; it begins with the name of a forecaster, or with a word."""
-    return f"{'Both' if clause.startswith('both ') else clause[:4]}{clause[4:]}."
-
-
-def compare_call(c: Comparison) -> str:
+def compare_call(c: Comparison) -> Python:
     """Give the import and the call of `compare` with the options that differ from their defaults."""
     a = next(iter(c.forecasters.values())).assessment
     names = [f"{name!r}: {chr(ord('p') + at)}" for at, name in enumerate(c.forecasters)]
@@ -372,7 +378,7 @@ def compare_call(c: Comparison) -> str:
         f"seed={c.seed}": c.seed != 0,
     }
     used = "".join(f", {option}" for option, differs in options.items() if differs)
-    return f"from unperplexed import compare\n\ncompare({forecasts}, y{used}).verdict"
+    return Python(f"from unperplexed import compare\n\ncompare({forecasts}, y{used}).verdict")
 
 
 _MOST_SPELLED = 4

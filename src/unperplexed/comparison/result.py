@@ -198,9 +198,11 @@ class Comparison(JsonResult):
     """Confidence level of all intervals."""
     seed: int
     """Random seed of the forecasters' assessments; the verdict does not depend on it."""
-    verdict: str
-    """Who is better, by log loss, by Brier score or by both, with adjusted p-values. p-values below 1 minus
-    ``confidence`` are significant."""
+    clauses: tuple[str, ...]
+    """Who is better, by log loss, by Brier score or by both, with adjusted p-values, and who assigned 0 to observed
+    outcomes. p-values below 1 minus ``confidence`` are significant."""
+    verdict: str = field(init=False, compare=False)
+    """The clauses in one line."""
     warnings: tuple[str, ...]
     """Reasons why intervals and p-values are approximate or missing."""
     by: tuple[str, ...] = ()
@@ -212,6 +214,10 @@ class Comparison(JsonResult):
     version: str = __version__
     _paired: PairedForecasters | None = field(default=None, repr=False, compare=False)
     _commands: MapCommands | PythonLines = field(default_factory=PythonLines, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Join the clauses."""
+        object.__setattr__(self, "verdict", "; ".join(self.clauses))
 
     @cached_property
     def next_step(self) -> NextStep | None:

@@ -9,8 +9,14 @@ from .._lib.formatting import shell_word
 from .document import Action
 
 
+class Python(str):
+    """Lines of Python; other code is commands for a shell."""
+
+    __slots__ = ()
+
+
 def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
-    """Give commands in lines of so many columns, long ones continued by a backslash; lines of Python as they are.
+    """Give commands in lines of so many columns, long ones continued by a backslash; lines of `Python` as they are.
 
     Examples
     --------
@@ -19,7 +25,7 @@ def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
         --prob p_rain -o map.json
     """
     for line in code.splitlines():
-        if not line.startswith("unperplexed ") or len(indent + line) <= columns:
+        if isinstance(code, Python) or len(indent + line) <= columns:
             yield f"{indent}{line}"
             continue
         shown = ""

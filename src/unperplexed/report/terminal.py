@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
-from .commands import command_lines
+from .commands import Python, command_lines
 from .document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
 
 WIDTH, _NARROWEST = 80, 40
@@ -88,8 +88,8 @@ def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list
 
 
 def _conclusion(d: Document, columns: int) -> Iterator[str]:
-    headline = d.headline if _STOP.search(d.headline) else f"{d.headline}."
-    yield from _wrapped(headline, columns)
+    assert d.headline[-1:] not in (".", "!", "?"), d.headline
+    yield from _wrapped(f"{d.headline}.", columns)
     yield from _wrapped(d.lead, columns)
 
 
@@ -101,8 +101,7 @@ def _actions(d: Document, columns: int) -> Iterator[str]:
         yield from _action(action, columns)
     if d.command is not None:
         longest = max(len(line) for line in d.command.text.splitlines())
-        python = not d.command.text.startswith("unperplexed ")
-        room = max(columns - longest, 2) if python else columns
+        room = max(columns - longest, 2) if isinstance(d.command.text, Python) else columns
         yield from command_lines(d.command.text, columns, f"{indent}  "[:room])
     if d.further is not None:
         yield from _action(d.further, columns)

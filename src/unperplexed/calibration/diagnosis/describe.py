@@ -38,7 +38,7 @@ def unnamed_error(d: Diagnosis) -> str:
     """Say that the named errors do not explain everything; "" where they do."""
     if not d.findings or not d.rest_p_value < REST_LEVEL:
         return ""
-    return joined([shape.left(d.rest_p_value)])
+    return f"{joined([shape.left(d.rest_p_value)])}."
 
 
 def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
@@ -189,7 +189,7 @@ def diagnosis_document(d: Diagnosis) -> Document:
     return Document(
         title=d.headline,
         facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
-        headline=d.verdict,
+        headline=joined(d.clauses),
         lead="",
         calm=not d.findings,
         actions=actions,

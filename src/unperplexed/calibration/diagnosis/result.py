@@ -58,8 +58,8 @@ class Clause(ByValue):
 
 
 def joined(clauses: Sequence[Clause], end: str = "") -> str:
-    """Make a sentence of clauses; labels in quotes keep their case."""
-    return capital(f"{'; '.join(each.words for each in clauses)}{end}.") if clauses else ""
+    """Join clauses to a sentence, without its full stop."""
+    return capital("; ".join(each.words for each in clauses) + end)
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Diagnosis(JsonResult):
 
     def __post_init__(self) -> None:
         """Join the clauses."""
-        object.__setattr__(self, "verdict", joined(self.clauses))
+        object.__setattr__(self, "verdict", f"{joined(self.clauses)}.")
         object.__setattr__(self, "headline", capital(self.in_brief))
         object.__setattr__(self, "made", not self.reason)
 
