@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from unperplexed.comparison.result import Difference
-from unperplexed.comparison.verdict import comparison_verdict
+from unperplexed.comparison.verdict import verdict_clauses
 from unperplexed.statistics.intervals import Interval
 
 SMALL, LARGE = 0.002, 0.4
@@ -27,7 +27,7 @@ def verdict(log_loss, brier_score):
         name: SimpleNamespace(zero_rows=0, scores={"brier_score": SimpleNamespace(mean=mean)})
         for name, mean in means.items()
     }
-    return comparison_verdict(forecasters, differences, 0.0, 0.05)
+    return "; ".join(each.words for each in verdict_clauses(forecasters, differences, 0.0, 0.05))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
 from unperplexed.calibration.diagnosis import describe
-from unperplexed.calibration.diagnosis.result import Detectable, Finding
-from unperplexed.calibration.diagnosis.words import worded
+from unperplexed.calibration.diagnosis.kind import OfTwo
+from unperplexed.calibration.diagnosis.kinds import KINDS
+from unperplexed.calibration.diagnosis.result import Detectable
+from unperplexed.calibration.diagnosis.words import finding_of_two
 from unperplexed.statistics.log_odds_maps import Counted, fit
 from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
@@ -206,7 +208,8 @@ def test_a_shape_without_a_name_is_found(rng):
     t = s + 0.5 * np.sin(3 * s)
     found = diagnose((rng.random(s.size) < expit(t)).astype(int), expit(s))
     assert found.p_value < 0.01
-    assert "no name" in found.verdict or found.rest_p_value < 0.01
+    assert "none of the named errors" in found.verdict
+    assert found.errors == ("shape",) or found.rest_p_value < 0.01
 
 
 def test_separated_outcomes_end_in_no_warning():
@@ -290,14 +293,15 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
     assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052 (80% power).")
-    finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
-    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, slope_alone=0.0042)
+
+    def finding(error, frequency):
+        fitted = OfTwo(0.0042, (0.0021, 0.0063), [KINDS[error]], False, "'1'", 0.5, frequency, 0.0042)
+        return finding_of_two(error, fitted, 0.01, 0.01, 1)
+
+    found = finding("confidence", 0.5)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
     assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
-    finding = replace(finding, error="bias")
-    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, slope_alone=0.0).remedy.startswith(
-        "Add +0.0042 to"
-    )
+    assert finding("bias", 0.51).remedy.startswith("Add +0.0042 to")
 
 
 @pytest.mark.slow
