@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterable
 
 
 def number_of(count: int, what: str) -> str:
@@ -65,10 +66,27 @@ def printable(text: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Quote a word for the shell: by double quotes around an apostrophe, as people write it, where that is safe."""
+    """Quote a word for the shell: by double quotes around an apostrophe, as people write it, where that is safe.
+
+    Control characters are escaped, as Bash, Zsh and POSIX read them, so that a command is one line.
+    """
+    if not text.isprintable():
+        return f"$'{''.join(map(_escaped, text))}'"
     if "'" in text and not set(text) & set('"$`!\\'):
         return f'"{text}"'
     return shlex.quote(text)
+
+
+def _escaped(c: str) -> str:
+    """Write a character as between $' and '."""
+    if c.isprintable():
+        return f"\\{c}" if c in "\\'" else c
+    return f"\\U{ord(c):08x}" if ord(c) > 127 else c.encode("unicode_escape").decode()
+
+
+def command_line(words: Iterable[str]) -> str:
+    """Join words to a command."""
+    return " ".join(map(shell_word, words))
 
 
 def short_name(name: str, most: int = 24) -> str:

@@ -97,7 +97,7 @@ def scores_table(a: Assessment, metrics: Sequence[Metric]) -> Table:
         Column("value", [each.value for each in metrics], [each.interval for each in metrics]),
         Column("after remedy", [each.after or "\u2013" for each in metrics], detail=a.advised is None),
         Column("reference", [each.reference for each in metrics], words=True),
-        Column("better", [each.better or each.reference.removesuffix(" is best") for each in metrics], words=True),
+        Column("better", [each.better or each.best for each in metrics], words=True),
     ]
     return Table(
         "The verdict and these scores have no floor.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.formatting import number_of, shell_word
+from .._lib.formatting import command_line, number_of, shell_word
 from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.kinds import KINDS
@@ -53,7 +53,7 @@ class Commands:
 
         if any(derived(name).needs_all for name in by):
             return ""
-        return f"{self.fit} --by {' '.join(map(shell_word, by))} -o map.json\n{self.apply}".rstrip()
+        return f"{self.fit} --by {command_line(by)} -o map.json\n{self.apply}".rstrip()
 
 
 @dataclass(frozen=True)

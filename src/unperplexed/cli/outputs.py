@@ -6,7 +6,6 @@ import argparse
 import io
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
+from .._lib.formatting import command_line
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import whole_files
 from ..report import terminal
@@ -145,7 +145,7 @@ def naming_of(arguments: argparse.Namespace) -> Naming:
     report = getattr(arguments, "report", None)
     return Naming(
         called(getattr(arguments, "files", [DEMO])) + where,
-        shlex.join(["unperplexed", *arguments.words]),
+        command_line(["unperplexed", *arguments.words]),
         report="" if report is None else report.name,
     )
 

@@ -345,7 +345,7 @@ class Described:
         yield "log loss and geometric accuracy", log_loss_text(c)
         yield "calibration curve", a.estimator
         yield "view", a.view
-        yield "confidence", percent(c.confidence).replace(" ", "")
+        yield "confidence", percent(c.confidence)
         yield "bootstrap replicates", f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none"
         yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .._lib.by_value import ByValue
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import command_line, confidence_interval, number_of, short_name
 from ..assessment.remedy import FORMS, PythonLine
 from ..report.commands import Python
 from ..report.numbers import estimate, number
@@ -46,7 +45,7 @@ class MapCommands:
             f"{self.fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
             for name, each in mended.items()
         ]
-        maps = shlex.join(f"{name}={self.maps[name]}" for name in mended)
+        maps = command_line(f"{name}={self.maps[name]}" for name in mended)
         return "\n".join([*lines, f"{self.again} --recalibration {maps}"])
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Iterable, Iterator
 
-from .._lib.formatting import shell_word
 from .document import Action
 
 
@@ -24,7 +23,7 @@ def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
     unperplexed recalibrate rain.csv \\
         --prob p_rain -o map.json
     """
-    for line in code.splitlines():
+    for line in code.split("\n"):
         if isinstance(code, Python) or len(indent + line) <= columns:
             yield f"{indent}{line}"
             continue
@@ -50,10 +49,14 @@ def lookup(terms: Iterable[str]) -> Action | None:
     return Action("More", f"unperplexed explain {named}", "More") if named else None
 
 
+_WORD = re.compile(r"""(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"\\])+""")
+"""A word of a command as it is quoted."""
+
+
 def _phrases(command: str, longest: int) -> Iterator[str]:
     """Split a command before its options, so that each stays with its values, unless that is too long."""
     phrase: list[str] = []
-    for word in map(shell_word, shlex.split(command)):
+    for word in _WORD.findall(command):
         option = word.startswith("-") and len(word) > 1
         if phrase and (option or len(" ".join([*phrase, word])) > longest):
             yield " ".join(phrase)

@@ -156,7 +156,9 @@ class Metric:
     """Its value after the remedy."""
     reference: str = ""
     better: str = ""
-    """Which value is better: "larger", "smaller" or "1"."""
+    """Which values are better: "larger" or "smaller"."""
+    best: str = ""
+    """The value that is best, where neither is: "1"."""
     readings: Sequence[Reading] = ()
 
 

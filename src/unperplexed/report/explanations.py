@@ -19,7 +19,7 @@ from .result import Naming, Result
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
 _CODE = re.compile(r"^```sh\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 _LABEL = re.compile(r"\*\*(\w+):\*\*")
-_ALSO = re.compile(r"\*Also called:\* ([^.]+)\.")
+_ALSO = re.compile(r"\*Also:\* ([^.]+)\.")
 _SENTENCE = re.compile(r"[.!?]$")
 
 

@@ -88,7 +88,6 @@ def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list
 
 
 def _conclusion(d: Document, columns: int) -> Iterator[str]:
-    assert d.headline[-1:] not in (".", "!", "?"), d.headline
     yield from _wrapped(f"{d.headline}.", columns)
     yield from _wrapped(d.lead, columns)
 
@@ -182,7 +181,7 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
         yield from above
         cells = (f"  {_shown(column.values[at]):{'<' if column.words else '>'}{needed}}" for column, needed in beside)
         yield f"{last:{widest}}{''.join(cells)}".rstrip()
-        rest = (f"{each.heading}: {each.values[at]}".removeprefix(": ") for each in below if each.values[at])
+        rest = (": ".join(filter(None, [each.heading, each.values[at]])) for each in below if each.values[at])
         yield from _wrapped("; ".join(rest), columns, "  ", "    ")
     if len(first.values) > n:
         yield f"... and {len(first.values) - n:,} more"
