@@ -71,7 +71,7 @@ def biased_classes(labels):
     """Outcomes and predictions of three classes, of which the second is underpredicted."""
     rng = np.random.default_rng(3)
     z = rng.normal(0, 1.5, (3000, 3))
-    q, p = (np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in (z + [0, 1.0, 0], z))
+    q, p = (np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in (z + np.array([0, 1.0, 0]), z))
     y = (rng.random(3000)[:, None] > np.cumsum(q, axis=1)).sum(axis=1)
     return np.array(labels, dtype=object)[y], p
 

@@ -20,7 +20,7 @@ from ..report import terminal
 from ..report.commands import Python
 from ..report.result import Naming
 from ..sources.readers.formats import matching
-from .terminal import coloured, drop_output, print_error, shows_colour
+from .terminal import drop_output, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
 def print_text(arguments: argparse.Namespace, text: str) -> None:
     """Print the text, if it is wanted, and see that all of it leaves."""
     if not arguments.quiet:
-        _print_all(coloured(text) if shows_colour(sys.stdout) else text)
+        _print_all(text)
 
 
 def _print_all(text: str) -> None:
@@ -136,7 +136,7 @@ def show_while_read(show: Callable[[], None]) -> None:
 
 def text_of(arguments: argparse.Namespace, found: Result) -> str:
     """Give a result as text, under the names of the files."""
-    return terminal.text(found.described(naming_of(arguments)))
+    return terminal.text(found.described(naming_of(arguments)), colour=shows_colour(sys.stdout))
 
 
 def naming_of(arguments: argparse.Namespace) -> Naming:

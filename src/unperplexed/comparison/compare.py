@@ -85,7 +85,7 @@ def compare(
     sample_weight : array_like of shape (n,), optional
         Importance weights, 0 or more.
     floor : float or "auto", default "auto"
-        Floor of each forecaster's assessment ("auto": 0.01 / C for C classes). The comparison has no floor, unless a
+        Floor of each forecaster's assessment ("auto" as in `assess`). The comparison has no floor, unless a
         forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
         are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
         their differences are infinite instead.

@@ -101,7 +101,7 @@ class Described:
             lead=" ".join(
                 [*map(_sentence, rest), *self._pair(), *[f"Log loss {log_loss_text(c)}."] * bool(c.scored_floor)]
             ),
-            calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
+            calm=self._calm,
             actions=list(self._actions(naming.recalibrate)),
             command=self._commands(naming.recalibrate),
             further=self._to_look_up(),
@@ -130,6 +130,7 @@ class Described:
             facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(c)}"])),
             headline=c.verdict,
             lead=" ".join(self._pair()),
+            calm=self._calm,
             actions=list(self._actions()),
             command=self._commands(),
             further=self._to_look_up(),
@@ -199,6 +200,11 @@ class Described:
         for rule in ("log_loss", "brier_score"):
             if any(math.isfinite(pair.differences[rule].difference) for pair in self.c.pairs):
                 yield differences_chart(self.c, rule)
+
+    @property
+    def _calm(self) -> bool:
+        """Whether no difference is significant."""
+        return not any(self._significant(d) for pair in self.c.pairs for d in pair.differences.values())
 
     def _significant(self, d: Difference) -> bool:
         return d.adjusted_p_value < 1 - self.c.confidence

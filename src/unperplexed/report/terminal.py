@@ -49,7 +49,7 @@ def width() -> int:
     return max(_NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
 
 
-def text(document: Document, columns: int | None = None) -> str:
+def text(document: Document, columns: int | None = None, *, colour: bool = False) -> str:
     """Give a document as text.
 
     Parameters
@@ -58,6 +58,8 @@ def text(document: Document, columns: int | None = None) -> str:
         What is shown: its conclusion, actions, metrics, and the blocks of its summary.
     columns : int, optional
         Width of the lines; by default that of the terminal, between 40 and 80.
+    colour : bool, default False
+        Whether the headline is yellow, or cyan where nothing calls for action: no evidence is no approval.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def text(document: Document, columns: int | None = None) -> str:
     """
     columns = columns or width()
     parts = [
-        [*_conclusion(document, columns), *_actions(document, columns)],
+        [*_conclusion(document, columns, colour), *_actions(document, columns)],
         _wrapped(document.facts, columns),
         list(_metrics(document.metrics, columns)),
         *(list(_block(block, columns)) for block in document.summary),
@@ -87,8 +89,9 @@ def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list
     return textwrap.wrap(_shown(words), columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
-def _conclusion(d: Document, columns: int) -> Iterator[str]:
-    yield from _wrapped(f"{d.headline}.", columns)
+def _conclusion(d: Document, columns: int, colour: bool) -> Iterator[str]:
+    for line in _wrapped(f"{d.headline}.", columns):
+        yield f"\x1b[{36 if d.calm else 33}m{line}\x1b[0m" if colour else line
     yield from _wrapped(d.lead, columns)
 
 
