@@ -80,9 +80,8 @@ def explain(term: str) -> Explanation:
     inverse) above 1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
-    Try     Recalibrate with the printed command (for this error alone: --method
-            temperature); stop training earlier. Slope about 0: the predictions
-            carry no information; do not recalibrate, look at the predictors.
+    Try     Recalibrate (for this error alone: --method temperature); stop training
+            earlier. Slope about 0: see uninformative.
     Check   Slope near 1.
     More    unperplexed explain recalibration-map uninformative-predictions
     """
