@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._lib.formatting import capital, number_of, p_value_text, percent, short_name
-from ..calibration.diagnosis.kinds.certainty import TERM as CERTAIN
+from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.words import terms
 from ..report.chart import Chart
 from ..report.commands import lookup
@@ -193,7 +193,7 @@ def _to_look_up(m: Monitored) -> Action | None:
     """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
     shown = about(m)[:MOST_GROUPS]
     broke = [term for each in shown if each.diagnosis is not None for term in terms(each.diagnosis)]
-    return lookup([*broke, *[CERTAIN] * (m.impossible is not None)])
+    return lookup([*broke, *KINDS["certainty"].terms[: m.impossible is not None]])
 
 
 def _warnings(m: Monitored) -> Iterator[str]:

@@ -12,7 +12,7 @@ from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Advice, Clause, Finding, joined
-from unperplexed.calibration.diagnosis.words import Facts, finding_of_two, in_words, term
+from unperplexed.calibration.diagnosis.words import Facts, finding_of_two, in_words
 from unperplexed.monitoring import check
 
 OF_TWO = [kind for kind in KINDS.values() if kind.two is not None]
@@ -44,7 +44,7 @@ def test_what_is_said_of_two_classes_is_explained_and_mended(kind, value):
         finding = finding_of_two(kind.error, of_two(kind, value, separated=separated), 0.01, 0.02, "rain")
         assert finding.words == finding.clause.words
         assert finding.remedy == finding.advice.words
-        assert finding.explanation == explain(term(finding.clause))
+        assert finding.explanation == explain(finding.clause.term)
         assert "nan" not in finding.words
         assert finding.label == ("rain" if kind.error == "bias" else None)
     others = [other for other in OF_TWO if other is not kind][:2]
@@ -86,6 +86,7 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     wave = Kind(
         "wave",
         names=("wavy",),
+        terms=("asymmetric",),
         place=9,
         heading="wave",
         noun="a wave",
@@ -93,9 +94,7 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
         shown_in="loss",
         regressor="a sine",
         step="taking out the wave",
-        two=lambda e: Clause(
-            "wavy", instead="predictions swing about the frequencies", detail=e.size, term="asymmetric"
-        ),
+        two=lambda e: wave.clause(e.value, instead="predictions swing about the frequencies", detail=e.size),
         mends_two=lambda _: Advice("Fit a sine.", fitted=True),
     )
     monkeypatch.setitem(KINDS, "wave", wave)

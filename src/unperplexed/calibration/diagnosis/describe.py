@@ -12,7 +12,7 @@ from ...report.document import Action, Document
 from ...report.numbers import number
 from .kinds import KINDS, shape
 from .result import COUNTS, HELD_OUT, NOTABLE_BIAS, Advice, Diagnosis, Finding, joined
-from .words import REST_LEVEL, term, terms
+from .words import REST_LEVEL, terms
 
 if TYPE_CHECKING:
     from ...report.explanations import Explanation
@@ -177,7 +177,7 @@ def explanation(finding: Finding) -> Explanation:
     """Explain what such a finding means."""
     from ...report.explanations import explain
 
-    return explain(term(finding.clause))
+    return explain(finding.clause.term)
 
 
 def diagnosis_document(d: Diagnosis) -> Document:

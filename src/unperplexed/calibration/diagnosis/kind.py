@@ -22,6 +22,8 @@ class Kind:
     """Its name in results: ``Finding.error``."""
     names: tuple[str, ...]
     """What users call it: for a parameter below 0 and above 0, or one name for both."""
+    terms: tuple[str, ...]
+    """Words by which `explain` knows it, likewise."""
     place: int
     """Where it stands among the others: in the search, in lists, in charts."""
     heading: str
@@ -59,7 +61,11 @@ class Kind:
 
     def name(self, parameter: float) -> str:
         """Give the name for a value of the parameter."""
-        return self.names[-1] if parameter > 0 else self.names[0]
+        return self.names[-(parameter > 0)]
+
+    def clause(self, parameter: float = math.nan, more: str = "", instead: str = "", detail: str = "") -> Clause:
+        """Say something of the error by its name for a value of the parameter."""
+        return Clause(self.name(parameter), "", more, instead, detail, self.terms[-(parameter > 0)])
 
 
 @dataclass(frozen=True)

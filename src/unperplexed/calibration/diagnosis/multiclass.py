@@ -31,10 +31,10 @@ from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import ClassGate, gate
 from .clusters import FEWEST_CLUSTERS
 from .kind import ClassMeans
-from .kinds import certainty
+from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
-from .result import COUNTS, Advice, Clause, Detectable, Diagnosis, Finding
+from .result import COUNTS, Advice, Detectable, Diagnosis, Finding
 from .words import Facts, in_words, not_made, too_few
 
 _SEEN = 0.05
@@ -173,7 +173,7 @@ def _far_off(
     classes = order[z[order] > max(float(z.max()) / 2, 4.0)][:1].tolist()
     too_large = "; the errors are too large to be told apart or priced from counts"
     if not classes:
-        return Finding("shape", Clause("miscalibrated", more=too_large), p_value=opened.p_value, advice=_UNCOUNTED)
+        return Finding("shape", shape.KIND.clause(more=too_large), p_value=opened.p_value, advice=_UNCOUNTED)
     clause = biased_between(f"{biased_classes(means, classes).words}{too_large}")
     return Finding("bias", clause, p_value=opened.p_value, label=labels[classes[0]], advice=_UNCOUNTED)
 

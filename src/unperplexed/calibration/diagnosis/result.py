@@ -38,7 +38,7 @@ class Clause(ByValue):
     detail: str = ""
     """What stands in brackets: "calibration slope 0.62, 95% CI 0.52 to 0.71"."""
     term: str = ""
-    """What to look up, in a word that `explain` knows, where that is not the name."""
+    """What to look up about it, in a word that `explain` knows."""
 
     @property
     def short(self) -> str:

@@ -101,16 +101,11 @@ def too_few(clusters: int) -> str:
     return f"{number_of(clusters, 'cluster')} of dependent rows, of which it takes at least six"
 
 
-def term(clause: Clause) -> str:
-    """Name what to look up about a finding, in a word that `explain` knows."""
-    return clause.term or clause.name
-
-
 def terms(d: Diagnosis) -> list[str]:
     """Name what to look up about all findings, and about what they leave or about a slope of 0."""
-    found = [term(finding.clause) for finding in d.findings]
+    found = [finding.clause.term for finding in d.findings]
     if found and d.rest_p_value < REST_LEVEL:
-        found.append(shape.KIND.names[0])
+        found += shape.KIND.terms
     plain = all(KINDS[error].plain for error in d.errors)
     slopes = [each.interval for each in d.findings if each.error == "confidence" and plain]
     return found + ["uninformative"] * any(1 + low <= 0 <= 1 + high for low, high in slopes)

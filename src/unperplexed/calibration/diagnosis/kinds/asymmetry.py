@@ -8,7 +8,7 @@ from ..result import Advice, Clause
 
 def _two(e: OfTwo) -> Clause:
     above, below = ("bold", "timid") if e.value < 0 else ("timid", "bold")
-    return Clause(KIND.name(e.value), instead=f"too {above} above 50% and too {below} below", detail=e.size)
+    return KIND.clause(e.value, instead=f"too {above} above 50% and too {below} below", detail=e.size)
 
 
 def _mends_two(_: OfTwo) -> Advice:
@@ -18,6 +18,7 @@ def _mends_two(_: OfTwo) -> Advice:
 KIND = Kind(
     "asymmetry",
     names=("asymmetric",),
+    terms=("asymmetric",),
     place=2,
     heading="asymmetry",
     noun="an asymmetry (different errors above and below 50%)",

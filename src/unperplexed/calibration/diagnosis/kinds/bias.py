@@ -18,11 +18,15 @@ def _two(e: OfTwo) -> Clause:
     """Name the class; a bias that other errors offset on average is one at even odds."""
     predicted, observed = three_digits(e.mean), three_digits(e.frequency)
     if (e.mean > e.frequency) == (e.value < 0) and predicted != observed:
-        verb = "overpredicts" if e.value < 0 else "underpredicts"
-        return Clause(verb, e.event, detail=means_text(e.mean, e.frequency))
+        verb = _verb(e.value < 0)
+        return Clause(verb, e.event, detail=means_text(e.mean, e.frequency), term=verb)
     near = f"log-odds of {e.event} {abs(e.value):.2f} too {'high' if e.value < 0 else 'low'} near 50%"
     offset = f"{near}; the other errors offset it: mean {predicted}, observed {observed}"
-    return Clause("biased", more=" at even odds", detail=offset)
+    return KIND.clause(e.value, more=" at even odds", detail=offset)
+
+
+def _verb(over: bool) -> str:
+    return "overpredicts" if over else "underpredicts"
 
 
 def _mends_two(e: OfTwo) -> Advice:
@@ -41,10 +45,10 @@ def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
     if not apart:
         names = _listed([means.name(at) for at in classes])
         offset = f" for {names} once the other errors are corrected, which offset it: {_EQUAL}"
-        return Clause("biased", more=offset) if len(classes) == 1 else biased_between(instead=f"biased{offset}")
-    verbs = {at: "overpredicts" if means.over(at) else "underpredicts" for at in apart}
+        return KIND.clause(more=offset) if len(classes) == 1 else biased_between(instead=f"{KIND.names[0]}{offset}")
+    verbs = {at: _verb(means.over(at)) for at in apart}
     if len(classes) == 1:
-        return Clause(verbs[apart[0]], means.name(apart[0]), detail=means.text(apart[0]))
+        return Clause(verbs[apart[0]], means.name(apart[0]), detail=means.text(apart[0]), term=verbs[apart[0]])
     apart.sort(key=lambda at: -abs(means.predicted[at] - means.observed[at]))
     shown, named = _in_both_directions(apart, means), []
     for verb in dict.fromkeys(verbs[at] for at in shown):
@@ -56,7 +60,7 @@ def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
 
 def biased_between(instead: str = "", detail: str = "") -> Clause:
     """Say that it is not one class alone."""
-    return Clause("biased between classes", instead=instead, detail=detail, term="biased")
+    return Clause(f"{KIND.names[0]} between classes", "", "", instead, detail, KIND.terms[0])
 
 
 def _others(more: int, offset: int) -> str:
@@ -91,6 +95,7 @@ def _mends_classes(_: OfClasses) -> Advice:
 KIND = Kind(
     "bias",
     names=("biased",),
+    terms=("biased",),
     place=0,
     heading="bias",
     noun="a bias",

@@ -6,9 +6,6 @@ from ...._lib.formatting import number_of
 from ..kind import Kind
 from ..result import Advice, Clause
 
-TERM = "certain-and-wrong"
-"""What to look up about predictions of 0 and 1 that were wrong."""
-
 MENDS_TWO = Advice(
     "Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the data, mix the"
     " predictions with a small share of even odds (as if a share of the outcomes were random)."
@@ -26,12 +23,13 @@ def said(count: int, expected: float, rows: int, exact: bool = True) -> Clause:
     """
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
     among = f"{number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
-    return Clause(KIND.names[0], more=f" {times}", detail=f"{expected:.2g} expected in {among}", term=TERM)
+    return KIND.clause(more=f" {times}", detail=f"{expected:.2g} expected in {among}")
 
 
 KIND = Kind(
     "certainty",
     names=("certain and wrong",),
+    terms=("certain-and-wrong",),
     place=5,
     heading="certain",
     rows_that="were certain and wrong",

@@ -14,20 +14,21 @@ _UNRELATED = Advice(
     " possible)."
 )
 _MIXED_UP = Advice("No temperature mends this. Look whether classes were mixed up; if not, predict the base rates.")
-_AWAY = "pointing away from the outcomes"
 
 
 def _two(e: OfTwo) -> Clause:
     """Give the calibration slope with its interval; whether it is above 1 goes by the slope alone beside a tail."""
     if not e.sizes_tell:
-        return Clause(KIND.name(e.slope_alone))
+        return KIND.clause(e.slope_alone)
     if e.separated:
-        return Clause(KIND.name(e.value), detail="the calibration slope is not determined")
+        return KIND.clause(e.value, detail="the calibration slope is not determined")
     slope, low, high = (f"{1 + x:z.{e.digits}f}".replace("-", "−") for x in (e.value, *e.interval))
     detail = f"calibration slope {slope}, 95% CI {low} to {high}"
-    if 1 + e.interval[1] < 0:
-        return Clause(_AWAY, detail=detail, term="pointing")
-    return Clause(KIND.name(e.value), detail=detail)
+    return _away(detail) if 1 + e.interval[1] < 0 else KIND.clause(e.value, detail=detail)
+
+
+def _away(detail: str) -> Clause:
+    return Clause("pointing away from the outcomes", detail=detail, term="pointing")
 
 
 def _mends_two(e: OfTwo) -> Advice:
@@ -48,16 +49,12 @@ def _classes(e: OfClasses) -> Clause:
     """
     slope, low, high = (1 + x for x in (e.value, *e.interval))
     if slope > 10:
-        return Clause(KIND.name(e.value), detail="temperature below 0.1: the most probable class nearly always occurs")
+        return KIND.clause(e.value, detail="temperature below 0.1: the most probable class nearly always occurs")
     if low > _LEAST_SLOPE:
-        return Clause(KIND.name(e.value), detail=f"temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f}")
+        return KIND.clause(e.value, detail=f"temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f}")
     numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
-    away = slope <= 0
-    return Clause(
-        _AWAY if away else KIND.name(e.value),
-        detail=f"slope of the log-probabilities {numbers}",
-        term="pointing" if away else "",
-    )
+    detail = f"slope of the log-probabilities {numbers}"
+    return _away(detail) if slope <= 0 else KIND.clause(e.value, detail=detail)
 
 
 def _mends_classes(e: OfClasses) -> Advice:
@@ -69,6 +66,7 @@ def _mends_classes(e: OfClasses) -> Advice:
 KIND = Kind(
     "confidence",
     names=("overconfident", "underconfident"),
+    terms=("overconfident", "underconfident"),
     place=1,
     heading="confidence",
     noun="over- or underconfidence",

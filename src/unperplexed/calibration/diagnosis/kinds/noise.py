@@ -8,7 +8,7 @@ from ..result import Advice, Clause
 
 def _said(share: str) -> Clause:
     instead = f"extreme probabilities are overstated, as if {share} of the outcomes were drawn at random"
-    return Clause(KIND.names[0], instead=instead, term="extremes")
+    return KIND.clause(instead=instead)
 
 
 def _two(e: OfTwo) -> Clause:
@@ -31,6 +31,7 @@ def _mends_classes(e: OfClasses) -> Advice:
 KIND = Kind(
     "noise",
     names=("extremes overstated",),
+    terms=("extremes",),
     place=4,
     heading="noise",
     noun="random outcomes (some occur whatever was predicted)",

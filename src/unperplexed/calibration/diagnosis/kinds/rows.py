@@ -15,17 +15,14 @@ def said(probabilities: Sequence[float]) -> Clause:
     many = len(probabilities) > 1
     given = ", ".join(f"{p:.2g}" for p in probabilities)
     outcomes = f"{len(probabilities)} surprising outcome{'s carry' if many else ' carries'}"
-    return Clause(
-        KIND.names[0],
-        instead=f"{outcomes} all the evidence of miscalibration",
-        detail=f"assigned probability {given}",
-        term="surprising-outcomes",
-    )
+    evidence = f"{outcomes} all the evidence of miscalibration"
+    return KIND.clause(instead=evidence, detail=f"assigned probability {given}")
 
 
 KIND = Kind(
     "rows",
     names=("a few surprising outcomes",),
+    terms=("surprising-outcomes",),
     place=6,
     heading="a few rows",
     required=False,

@@ -12,20 +12,21 @@ MENDS = Advice("Recalibrate with a flexible curve fitted on held-out rows.")
 
 def said(p_value: float) -> Clause:
     """Say that no named error explains the evidence."""
-    return Clause(KIND.names[0], more=", but none of the named errors explains how", detail=p_value_text(p_value))
+    return KIND.clause(more=", but none of the named errors explains how", detail=p_value_text(p_value))
 
 
 def left(p_value: float, mainly: bool = False) -> Clause:
     """Say that the named errors leave a further one, which may be the larger part."""
     way, p = "in a way that none of the named errors explains", p_value_text(p_value)
     if mainly:
-        return Clause(KIND.names[0], more=f" mainly {way}", detail=p)
+        return KIND.clause(more=f" mainly {way}", detail=p)
     return Clause("", instead=f"the forecasts are also miscalibrated {way}", detail=p)
 
 
 KIND = Kind(
     "shape",
     names=("miscalibrated",),
+    terms=("miscalibrated",),
     place=7,
     heading="other",
     brief="other error",

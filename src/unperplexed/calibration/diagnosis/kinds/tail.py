@@ -11,7 +11,7 @@ def _said(parameter: float) -> str:
 
 
 def _two(e: OfTwo) -> Clause:
-    return Clause(KIND.name(e.value), instead=_said(e.value), detail=e.size, term="extremes")
+    return KIND.clause(e.value, instead=_said(e.value), detail=e.size)
 
 
 def _mends_two(_: OfTwo) -> Advice:
@@ -20,7 +20,7 @@ def _mends_two(_: OfTwo) -> Advice:
 
 def _classes(e: OfClasses) -> Clause:
     beside = " after correcting the slope" if "confidence" in e.together else ""
-    return Clause(KIND.name(e.value), instead=f"{_said(e.value)}{beside}", term="extremes")
+    return KIND.clause(e.value, instead=f"{_said(e.value)}{beside}")
 
 
 def _mends_classes(_: OfClasses) -> Advice:
@@ -30,6 +30,7 @@ def _mends_classes(_: OfClasses) -> Advice:
 KIND = Kind(
     "tail",
     names=("extremes overstated", "extremes understated"),
+    terms=("extremes",),
     place=3,
     heading="extremes",
     noun="misstated extremes (only probabilities near 0 and 1 are over- or understated)",
