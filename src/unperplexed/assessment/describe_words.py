@@ -39,7 +39,7 @@ MEANING = {
     "calibration slope": "Slope of the logistic regression of the outcome on the predicted log-odds",
     "intercept": "Calibration in the large: what is to be added to the predicted log-odds so that mean prediction and"
     " observed frequency are equal. 0 is best; below 0 the model overpredicts, above 0 it underpredicts.",
-    "slope sides": "1 is best; below 1 the predictions are overconfident, above 1 underconfident.",
+    "slope sides": "1 is best; below 1 the predictions are {}, above 1 {}.".format(*KINDS["confidence"].names),
 }
 """What the key figures mean, with what to do about a bad one."""
 

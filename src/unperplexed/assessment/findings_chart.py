@@ -22,7 +22,8 @@ LEAST = 0.15
 """Strength of a finding whose cost is not known, or small."""
 
 
-SCALE = ("overpredicted, overconfident, other", "underpredicted, underconfident")
+_OVER, _UNDER = KINDS["confidence"].names
+SCALE = (f"overpredicted, {_OVER}, other", f"underpredicted, {_UNDER}")
 """What the two colours stand for, the darkest at either end."""
 
 
