@@ -31,7 +31,7 @@ def two(error, value):
     """What is said of an error of two classes, which is alone."""
     mean, frequency = (0.4, 0.3) if value < 0 else (0.3, 0.4)
     interval = (value - 0.1, value + 0.1)
-    return KINDS[error].two(OfTwo(value, interval, [KINDS[error]], False, "'rain'", mean, frequency, value))
+    return KINDS[error].two(OfTwo(value, interval, [KINDS[error]], False, "'rain'", mean, frequency, value))[0]
 
 
 MEANS = ClassMeans(("cat", "dog", "cow"), np.array([0.5, 0.2, 0.3]), np.array([0.4, 0.3, 0.3]))
@@ -60,9 +60,9 @@ UNNAMED = "Miscalibrated, but none of the named errors explains how"
         ("tail", two("tail", 0.1), "Extremes overstated or understated"),
         ("noise", two("noise", 0.02), "Extremes overstated or understated"),
         ("asymmetry", two("asymmetry", -0.1), "Asymmetric"),
-        ("certainty", certainty.said(1, 0.01, 3), "Certain and wrong"),
-        ("rows", rows.said([1e-4, 1e-3]), "A few surprising outcomes"),
-        ("shape", shape.said(0.01), UNNAMED),
+        ("certainty", certainty.said(1, 0.01, 3, two=True)[0], "Certain and wrong"),
+        ("rows", rows.said([1e-4, 1e-3])[0], "A few surprising outcomes"),
+        ("shape", shape.said(0.01, two=True)[0], UNNAMED),
     ],
 )
 def test_a_finding_has_its_explanation(error, clause, term):

@@ -80,10 +80,8 @@ def _conclusion(d: Decision) -> tuple[str, str]:
         costs = f"cost {number(d.recalibrated.value)} a row instead of {number(d.cost.value)}"
         first = f"Recalibrate, then act {where} ({costs})"
         return first, f"{words} Miscalibration costs {number(m.value)} of it{interval}."
-    return (
-        f"Act {where}",
-        f"{words} No evidence that recalibration would lower it: difference {number(m.value)}{interval}.",
-    )
+    words += f" No evidence that recalibration would lower it: difference {number(m.value)}{interval}."
+    return f"Act {where}", words
 
 
 def _costs(d: Decision) -> list[tuple[str, MeanCost]]:

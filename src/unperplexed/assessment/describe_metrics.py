@@ -63,10 +63,8 @@ def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         return
     intercept = f.calibration_intercept
     if not math.isnan(intercept.value):
-        limits = between(*intercept.interval)
-        yield Metric(
-            "Calibration intercept", MEANING["intercept"], number(intercept.value), limits, "", "0 is best", best="0"
-        )
+        shown, limits = number(intercept.value), between(*intercept.interval)
+        yield Metric("Calibration intercept", MEANING["intercept"], shown, limits, "", "0 is best", best="0")
     yield _accuracy(a, f"base rate {share(f.reference_accuracy)}")
     if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))

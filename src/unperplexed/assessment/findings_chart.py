@@ -34,6 +34,7 @@ def findings_chart(b: Breakdown) -> Chart:
     seen = {finding.error for _, finding in found}
     kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
     errors = [kind.error for kind in kinds]
+    headings = [(float(at), kind.heading or kind.error) for at, kind in enumerate(kinds)]
     cells: dict[tuple[int, int], list[Finding]] = {}
     for row, finding in found:
         cells.setdefault((row, errors.index(finding.error)), []).append(finding)
@@ -54,7 +55,12 @@ def findings_chart(b: Breakdown) -> Chart:
         subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
         f" brackets{more}",
         label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
-        x=Axis(-0.5, len(errors) - 0.5, [(float(at), kind.heading) for at, kind in enumerate(kinds)], "Finding"),
+        x=Axis(
+            -0.5,
+            len(errors) - 0.5,
+            headings,
+            "Finding",
+        ),
         y=Axis(0.5, len(groups) + 0.5, rows),
         cells=Cells(
             places[:, 1],

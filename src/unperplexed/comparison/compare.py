@@ -39,7 +39,6 @@ from .mending import PairedForecasters, paired_blocks
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .samples import Sample, differences_in, differences_of, few_rows, row_differences
-from .verdict import verdict_clauses
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -315,9 +314,6 @@ def _comparison(
         scored_floor=scored_floor,
         confidence=settings.confidence,
         seed=settings.seed,
-        clauses=tuple(
-            each.words for each in verdict_clauses(forecasters, differences, scored_floor, 1 - settings.confidence)
-        ),
         warnings=(*_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
         groups=by_group,

@@ -93,7 +93,7 @@ class Described:
         titled = f"{name}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
         figure = reliability_chart(self.events)
-        headline, *rest = self._without_p_values()
+        headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
@@ -140,15 +140,6 @@ class Described:
             " largest contributions; frame() and --json: everything",
             warnings=[*c.warnings, *self._notes()],
         )
-
-    def _without_p_values(self) -> tuple[Said, ...]:
-        """Give the clauses of the verdict; the lines below a headline have the p-values."""
-        c = self.c
-        differences = {
-            rule: {(pair.first, pair.second): pair.differences[rule] for pair in c.pairs}
-            for rule in c.pairs[0].differences
-        }
-        return verdict_clauses(c.forecasters, differences, c.scored_floor, 1 - c.confidence, p_values=False)
 
     def _counted(self) -> str:
         c = self.c

@@ -5,15 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import (
-    at_floor_text,
-    capital,
-    confidence_interval,
-    p_value_cell,
-    printable,
-    rule_text,
-    short_name,
-)
+from .._lib.formatting import at_floor_text, confidence_interval, p_value_cell, printable, rule_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
@@ -209,7 +201,7 @@ def averages_table(c: Comparison) -> Table:
     return Table(
         f"Averages of the probabilities assigned to the observed classes, {at_floor_text(c.floor)}. Larger is better.",
         [
-            Column("average", [capital(name).replace("_", " ") for name in names]),
+            Column("average", [name.replace("_", " ").capitalize() for name in names]),
             *(
                 Column(short_name(name), [number(getattr(each.assessment.reported, mean)) for mean in names])
                 for name, each in _shown(c)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from .._lib.formatting import at_floor_text, number_of, p_value_text
 from ..scores.registry import BRIER_SCORE, LOG_LOSS
-from .result import Difference, Forecaster
+from .result import Comparison, Difference
 
 _RULES = {LOG_LOSS: "log loss", BRIER_SCORE: "Brier score"}
 """The rules of the verdict, both proper and both better when smaller."""
-
-Differences = Mapping[str, Mapping[tuple[str, str], Difference]]
-"""By the rule's name and by the forecasters' names."""
 
 
 class Said(NamedTuple):
@@ -26,25 +23,18 @@ class Said(NamedTuple):
     """Whether it begins with the name of a forecaster, which keeps its case."""
 
 
-def verdict_clauses(
-    forecasters: Mapping[str, Forecaster],
-    differences: Differences,
-    scored_floor: float,
-    level: float,
-    p_values: bool = True,
-) -> tuple[Said, ...]:
+def verdict_clauses(c: Comparison, *, p_values: bool = True) -> tuple[Said, ...]:
     """State who is better by log loss and by Brier score, and who assigned 0 to observed outcomes.
 
-    Forecasters come by rising log loss. A difference counts where its adjusted p-value is below the level. Without
-    ``p_values`` those that stand alone in brackets are left out.
+    Forecasters come by rising log loss. A difference counts where its adjusted p-value is below 1 minus the confidence.
+    Without ``p_values`` those that stand alone in brackets are left out.
     """
-    zeros = [name for name, each in forecasters.items() if each.zero_rows]
-    assigned = [_assigned(name, forecasters[name].zero_rows, at) for at, name in enumerate(zeros)]
+    zeros = [name for name, each in c.forecasters.items() if each.zero_rows]
+    assigned = [_assigned(name, c.forecasters[name].zero_rows, at) for at, name in enumerate(zeros)]
     of_zeros = [Said(_listed(assigned, ", "))] * bool(zeros)
-    tests = _Tests(forecasters, differences, scored_floor, level, p_values)
-    finite = [name for name in forecasters if scored_floor or name not in zeros]  # or no floor, which was asked for
+    finite = [name for name in c.forecasters if c.scored_floor or name not in zeros]  # or no floor was asked for
     if len(finite) > 1:
-        return (*tests.clauses(finite), *of_zeros)
+        return (*_Tests(c, p_values).clauses(finite), *of_zeros)
     first = Said(f"{finite[0]} is first by log loss") if finite else Said("no forecaster is first", by_name=False)
     return (first, *of_zeros)
 
@@ -68,10 +58,7 @@ def _is(names: Sequence[str]) -> str:
 class _Tests:
     """Tests of all pairs by both rules, and what follows from them in words."""
 
-    forecasters: Mapping[str, Forecaster]
-    differences: Differences
-    scored_floor: float
-    level: float
+    c: Comparison
     p_values: bool
 
     def clauses(self, ranked: Sequence[str]) -> list[Said]:
@@ -80,10 +67,10 @@ class _Tests:
         tied = [name for name in ranked if name == first or all(self.of(rule, first, name).equal for rule in _RULES)]
         others = [name for name in ranked if name not in tied]
         if not others:
-            same = all(of_rule[first, name].equal for of_rule in self.differences.values() for name in tied[1:])
+            same = all(each.equal for name in tied[1:] for each in self.c.between(first, name).differences.values())
             what = "score the same" if same else "have the same log loss and Brier score"
             return [Said(f"{_listed(tied)} {what} in every row")]
-        brier_first = min(ranked, key=lambda name: self.forecasters[name].scores[BRIER_SCORE].mean)
+        brier_first = min(ranked, key=lambda name: self.c.forecasters[name].scores[BRIER_SCORE].mean)
         if len(ranked) == 2:
             return self._two(*ranked)
         if brier_first in tied:
@@ -92,13 +79,12 @@ class _Tests:
 
     def of(self, rule: str, a: str, b: str) -> Difference:
         """Compare a to b."""
-        of_rule = self.differences[rule]
-        return of_rule[a, b] if (a, b) in of_rule else of_rule[b, a].mirrored()
+        return self.c.between(a, b).differences[rule]
 
     def better(self, rule: str, a: str, b: str) -> bool:
         """Whether a has the smaller score, significantly."""
         found = self.of(rule, a, b)
-        return found.difference < 0 and found.adjusted_p_value < self.level
+        return found.difference < 0 and found.adjusted_p_value < 1 - self.c.confidence
 
     def p(self, rule: str, a: str, b: str) -> str:
         """Adjusted p-value in words."""
@@ -110,7 +96,7 @@ class _Tests:
 
     def rule(self, name: str) -> str:
         """Name a rule; the log loss with its floor, if it has one."""
-        floor = f" {at_floor_text(self.scored_floor)}" if self.scored_floor and name == LOG_LOSS else ""
+        floor = f" {at_floor_text(self.c.scored_floor)}" if self.c.scored_floor and name == LOG_LOSS else ""
         return _RULES[name] + floor
 
     def _two(self, first: str, second: str) -> list[Said]:

@@ -28,7 +28,7 @@ def of_two(kind, value, together=(), separated=False):
 def test_they_are_in_the_order_of_their_places():
     assert list(KINDS) == ["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
     assert len({kind.place for kind in KINDS.values()}) == len(KINDS)
-    assert len({kind.heading for kind in KINDS.values()}) == len(KINDS)
+    assert len({kind.heading or kind.error for kind in KINDS.values()}) == len(KINDS)
     assert (
         *("biased", "overconfident", "underconfident", "asymmetric", "extremes-overstated", "extremes-understated"),
         *("certain-and-wrong", "miscalibrated"),
@@ -59,7 +59,7 @@ def test_what_is_said_of_two_classes_is_explained_and_mended(kind, value):
 def test_what_is_said_of_more_classes_is_explained_and_mended(kind, value):
     for classes in ([], [0], [1], [2], [0, 1, 2]):
         e = OfClasses(value, (value - 0.1, value + 0.1), (kind.error,), MEANS, classes)
-        finding = Finding(kind.error, kind.classes(e), value, advice=kind.mends_classes(e))
+        finding = Finding(kind.error, *kind.classes(e), value)
         assert finding.explanation.term
         assert finding.advice.fitted
         assert finding.words.count("'cat'") == (kind.error == "bias" and 0 in classes)
@@ -88,14 +88,15 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
         names=("wavy",),
         terms=("asymmetric",),
         place=9,
-        heading="wave",
         noun="a wave",
         parameter="wave",
         shown_in="loss",
         regressor="a sine",
         step="taking out the wave",
-        two=lambda e: wave.clause(e.value, instead="predictions swing about the frequencies", detail=e.size),
-        mends_two=lambda _: Advice("Fit a sine.", fitted=True),
+        two=lambda e: (
+            wave.clause(e.value, instead="predictions swing about the frequencies", detail=e.size),
+            Advice("Fit a sine.", fitted=True),
+        ),
     )
     monkeypatch.setitem(KINDS, "wave", wave)
     rng = np.random.default_rng(1)

@@ -439,7 +439,7 @@ def bias_words(means, classes):
 
 
 def said(error, value, low=np.nan, high=np.nan, together=()):
-    return KINDS[error].classes(OfClasses(value, (low, high), together, means=None)).words
+    return KINDS[error].classes(OfClasses(value, (low, high), together, means=None))[0].words
 
 
 def test_words_of_many_classes():

@@ -132,11 +132,10 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        certainty.said(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
+        *certainty.said(round(m), expected, round(float(counts.sum())), two=True, exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=poisson_sf(0 if data.clusters else m - 1, expected) if expected > 0 else 0.0,
-        advice=certainty.MENDS_TWO,
         rows=rows,
     )
 
@@ -158,8 +157,7 @@ class _Naming:
             best = search.best(range(1, 2))
             best = best if search.ratio(best) >= squared_normal_isf(LEVEL) else ()
         if not best:
-            said = shape.said(tested.p_value)
-            self.findings = [Finding("shape", said, p_value=tested.p_value, advice=shape.MENDS_TWO)]
+            self.findings = [Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)]
             return
         if (surprising := self._surprising()) is not None:
             self.findings = [surprising]
@@ -186,7 +184,7 @@ class _Naming:
                     places = np.flatnonzero(self.kept)
                     of = [self.data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
                     numbers = tuple(rows[of[:at].count(rows)] for at, rows in enumerate(of))
-                return Finding("rows", said, float(k), p_value=self.tested.p_value, advice=few_rows.MENDS, rows=numbers)
+                return Finding("rows", *said, float(k), p_value=self.tested.p_value, rows=numbers)
         return None
 
     def _name(self, search: Search, best: tuple[str, ...]) -> None:

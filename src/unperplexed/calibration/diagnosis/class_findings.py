@@ -133,4 +133,4 @@ def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
 
 def shape(opened: ClassGate) -> Finding:
     """The finding where the gate rejects and no error is significant."""
-    return Finding("shape", unnamed.said(opened.p_value), p_value=opened.p_value, advice=unnamed.MENDS)
+    return Finding("shape", *unnamed.said(opened.p_value, two=False), p_value=opened.p_value)

@@ -73,8 +73,8 @@ def _remedies(d: Diagnosis) -> Iterator[NamedAdvice]:
     for advice in advised:
         names = dict.fromkeys(finding.clause.short for finding in d.findings if finding.advice == advice)
         yield NamedAdvice(", ".join(names) if len(advised) > 1 else "", advice)
-    if d.rest_p_value < REST_LEVEL and shape.MENDS not in advised:
-        yield NamedAdvice(shape.KIND.brief, shape.MENDS)
+    if d.rest_p_value < REST_LEVEL and shape.FLEXIBLE not in advised:
+        yield NamedAdvice(shape.KIND.brief, shape.FLEXIBLE)
 
 
 def _mended(d: Diagnosis) -> Iterator[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ..._lib.formatting import short_name, three_digits
 from ..._lib.typing import Floats
 from ...forecasts.labels import Label
 from .result import Advice, Clause
+
+Said: TypeAlias = tuple[Clause, Advice]
+"""What is said of an error, and what mends it."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Kind:
     """Words by which `explain` knows it, likewise."""
     place: int
     """Where it stands among the others: in the search, in lists, in charts."""
-    heading: str
-    """Heading of its column in a chart."""
+    heading: str = ""
+    """Heading of its column in a chart, where that is not its name in results."""
     noun: str = ""
     """Names it among other explanations: "a bias"."""
     parameter: str = ""
@@ -52,12 +54,10 @@ class Kind:
     """What the rows did that it is about, where it is about single rows: "were certain and wrong"."""
     asks_for: tuple[str, ...] = ()
     """What a recalibration map of several classes needs beside a temperature: "bias", "lapse"."""
-    two: Callable[[OfTwo], Clause] | None = None
+    two: Callable[[OfTwo], Said] | None = None
     """What is said of it with two classes, as part of a map; None for an error that no map describes."""
-    mends_two: Callable[[OfTwo], Advice] | None = None
-    classes: Callable[[OfClasses], Clause] | None = None
+    classes: Callable[[OfClasses], Said] | None = None
     """The same with more classes; None for an error that is not looked for there."""
-    mends_classes: Callable[[OfClasses], Advice] | None = None
 
     def name(self, parameter: float) -> str:
         """Give the name for a value of the parameter."""
@@ -155,11 +155,9 @@ class ClassMeans:
         """Give mean prediction and observed frequency of a class."""
         return means_text(float(self.predicted[at]), float(self.observed[at]))
 
-    @cached_property
-    def shown_equal(self) -> list[bool]:
-        """Whether both are the same number as they are shown, class by class."""
-        pairs = zip(self.predicted.tolist(), self.observed.tolist(), strict=True)
-        return [three_digits(p) == three_digits(o) for p, o in pairs]
+    def shown_equal(self, at: int) -> bool:
+        """Whether both are the same number as they are shown."""
+        return three_digits(self.predicted[at]) == three_digits(self.observed[at])
 
 
 def sizes_tell(errors: Sequence[str]) -> bool:

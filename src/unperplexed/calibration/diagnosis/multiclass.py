@@ -173,9 +173,9 @@ def _far_off(
     classes = order[z[order] > max(float(z.max()) / 2, 4.0)][:1].tolist()
     too_large = "; the errors are too large to be told apart or priced from counts"
     if not classes:
-        return Finding("shape", shape.KIND.clause(more=too_large), p_value=opened.p_value, advice=_UNCOUNTED)
+        return Finding("shape", shape.KIND.clause(more=too_large), _UNCOUNTED, p_value=opened.p_value)
     clause = biased_between(f"{biased_classes(means, classes).words}{too_large}")
-    return Finding("bias", clause, p_value=opened.p_value, label=labels[classes[0]], advice=_UNCOUNTED)
+    return Finding("bias", clause, _UNCOUNTED, p_value=opened.p_value, label=labels[classes[0]])
 
 
 _UNCOUNTED = Advice("Diagnose the rows, or the files that hold them.")
@@ -200,14 +200,8 @@ def _surprising_level(
 
 
 def _rows_finding(probabilities: Sequence[float], rows: tuple[int, ...], opened: ClassGate) -> Finding:
-    return Finding(
-        "rows",
-        few_rows.said(probabilities),
-        float(len(probabilities)),
-        p_value=opened.p_value,
-        advice=few_rows.MENDS,
-        rows=rows,
-    )
+    count = float(len(probabilities))
+    return Finding("rows", *few_rows.said(probabilities), count, p_value=opened.p_value, rows=rows)
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -216,8 +210,8 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     if not wrong:
         return ()
     p_value = poisson_sf(0 if clustered else wrong - 1, certain.expected) if certain.expected > 0 else 0.0
-    said, advice = certainty.said(wrong, certain.expected, certain.rows), certainty.MENDS_CLASSES
-    return (Finding("certainty", said, float(wrong), p_value=p_value, advice=advice, rows=certain.named),)
+    said = certainty.said(wrong, certain.expected, certain.rows, two=False)
+    return (Finding("certainty", *said, float(wrong), p_value=p_value, rows=certain.named),)
 
 
 def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> ClassMeans:

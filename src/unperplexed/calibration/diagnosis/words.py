@@ -113,21 +113,19 @@ def terms(d: Diagnosis) -> list[str]:
 
 def finding_of_two(error: str, e: OfTwo, p_value: float, gain: float, label: Label | None) -> Finding:
     """Return a finding of two classes with what it says and what mends it."""
-    kind = KINDS[error]
-    assert kind.two is not None
-    assert kind.mends_two is not None
-    advice = kind.mends_two(e) if e.sizes_tell else _together(e)
+    two = KINDS[error].two
+    assert two is not None
+    clause, advice = two(e)
     about = label if error == "bias" else None
-    return Finding(error, kind.two(e), e.value, e.interval, p_value, gain, about, advice)
+    return Finding(error, clause, advice if e.sizes_tell else _together(e), e.value, e.interval, p_value, gain, about)
 
 
 def finding_of_classes(error: str, e: OfClasses, p_value: float, gain: float) -> Finding:
     """Return a finding of more than two classes with what it says and what mends it."""
-    kind = KINDS[error]
-    assert kind.classes is not None
-    assert kind.mends_classes is not None
+    classes = KINDS[error].classes
+    assert classes is not None
     about = e.means.labels[e.biased[0]] if len(e.biased) == 1 else None
-    return Finding(error, kind.classes(e), e.value, e.interval, p_value, gain, about, kind.mends_classes(e))
+    return Finding(error, *classes(e), e.value, e.interval, p_value, gain, about)
 
 
 def _together(e: OfTwo) -> Advice:

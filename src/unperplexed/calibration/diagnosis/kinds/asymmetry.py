@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from ..kind import Kind, OfTwo
-from ..result import Advice, Clause
+from ..kind import Kind, OfTwo, Said
+from ..result import Advice
 
 
-def _two(e: OfTwo) -> Clause:
+def _two(e: OfTwo) -> Said:
     above, below = ("bold", "timid") if e.value < 0 else ("timid", "bold")
-    return KIND.clause(e.value, instead=f"too {above} above 50% and too {below} below", detail=e.size)
-
-
-def _mends_two(_: OfTwo) -> Advice:
-    return Advice("Fit one slope for each side of even odds (beta calibration).", fitted=True)
+    clause = KIND.clause(e.value, instead=f"too {above} above 50% and too {below} below", detail=e.size)
+    return clause, Advice("Fit one slope for each side of even odds (beta calibration).", fitted=True)
 
 
 KIND = Kind(
@@ -20,7 +17,6 @@ KIND = Kind(
     names=("asymmetric",),
     terms=("asymmetric",),
     place=2,
-    heading="asymmetry",
     noun="an asymmetry (different errors above and below 50%)",
     parameter="asymmetry",
     shown_in="loss",
@@ -29,5 +25,4 @@ KIND = Kind(
     regressor="their absolute value",
     asks_for=("bias",),
     two=_two,
-    mends_two=_mends_two,
 )

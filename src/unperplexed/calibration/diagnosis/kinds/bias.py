@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...._lib.formatting import three_digits
-from ..kind import ClassMeans, Kind, OfClasses, OfTwo, means_text
+from ..kind import ClassMeans, Kind, OfClasses, OfTwo, Said, means_text
 from ..result import Advice, Clause
 
 _MOST_NAMED = 3
@@ -14,24 +14,26 @@ _MOST_NAMED = 3
 _EQUAL = "mean prediction and observed frequency are equal"
 
 
-def _two(e: OfTwo) -> Clause:
+def _two(e: OfTwo) -> Said:
     """Name the class; a bias that other errors offset on average is one at even odds."""
+    constant = "a constant" if e.separated else e.signed(e.value)
+    advice = Advice(f"Add {constant} to the log-odds{e.after('bias')}.", fitted=True)
     predicted, observed = three_digits(e.mean), three_digits(e.frequency)
     if (e.mean > e.frequency) == (e.value < 0) and predicted != observed:
         verb = _verb(e.value < 0)
-        return Clause(verb, e.event, detail=means_text(e.mean, e.frequency), term=verb)
+        return Clause(verb, e.event, detail=means_text(e.mean, e.frequency), term=verb), advice
     near = f"log-odds of {e.event} {abs(e.value):.2f} too {'high' if e.value < 0 else 'low'} near 50%"
     offset = f"{near}; the other errors offset it: mean {predicted}, observed {observed}"
-    return KIND.clause(e.value, more=" at even odds", detail=offset)
+    return KIND.clause(e.value, more=" at even odds", detail=offset), advice
 
 
 def _verb(over: bool) -> str:
     return "overpredicts" if over else "underpredicts"
 
 
-def _mends_two(e: OfTwo) -> Advice:
-    constant = "a constant" if e.separated else e.signed(e.value)
-    return Advice(f"Add {constant} to the log-odds{e.after('bias')}.", fitted=True)
+def _classes(e: OfClasses) -> Said:
+    advice = Advice("Add one bias for each class to the log-probabilities.", fitted=True)
+    return biased_classes(e.means, e.biased), advice
 
 
 def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
@@ -41,7 +43,7 @@ def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
     """
     if not len(classes):
         return biased_between(detail="no single class stands out")
-    apart = [at for at in classes if not means.shown_equal[at]]
+    apart = [at for at in classes if not means.shown_equal(at)]
     if not apart:
         names = _listed([means.name(at) for at in classes])
         offset = f" for {names} once the other errors are corrected, which offset it: {_EQUAL}"
@@ -88,16 +90,11 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _mends_classes(_: OfClasses) -> Advice:
-    return Advice("Add one bias for each class to the log-probabilities.", fitted=True)
-
-
 KIND = Kind(
     "bias",
     names=("biased",),
     terms=("biased",),
     place=0,
-    heading="bias",
     noun="a bias",
     parameter="bias",
     brief="biased",
@@ -108,7 +105,5 @@ KIND = Kind(
     step="adding to the log-odds",
     asks_for=("bias",),
     two=_two,
-    mends_two=_mends_two,
-    classes=lambda e: biased_classes(e.means, e.biased),
-    mends_classes=_mends_classes,
+    classes=_classes,
 )

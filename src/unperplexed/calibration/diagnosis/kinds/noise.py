@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from ..kind import Kind, OfClasses, OfTwo
-from ..result import Advice, Clause
+from ..kind import Kind, OfClasses, OfTwo, Said
+from ..result import Advice
 
 
-def _said(share: str) -> Clause:
+def _said(share: str, mixed: str) -> Said:
     instead = f"extreme probabilities are overstated, as if {share} of the outcomes were drawn at random"
-    return KIND.clause(instead=instead)
+    return KIND.clause(instead=instead), Advice(f"Mix the predictions with a {mixed}.", fitted=True)
 
 
-def _two(e: OfTwo) -> Clause:
-    return _said(f"{e.value:.1%}")
+def _two(e: OfTwo) -> Said:
+    share = f"{e.value:.1%}"
+    return _said(share, f"{share} share of even odds (as if a share of the outcomes were random){e.after('noise')}")
 
 
-def _mends_two(e: OfTwo) -> Advice:
-    mix = f"Mix the predictions with a {e.value:.1%} share of even odds (as if a share of the outcomes were random)"
-    return Advice(f"{mix}{e.after('noise')}.", fitted=True)
-
-
-def _classes(e: OfClasses) -> Clause:
-    return _said(f"{100 * e.value:.2g}%")
-
-
-def _mends_classes(e: OfClasses) -> Advice:
-    return Advice(f"Mix the predictions with a {e.value:.2g} share of a uniform forecast.", fitted=True)
+def _classes(e: OfClasses) -> Said:
+    return _said(f"{100 * e.value:.2g}%", f"{e.value:.2g} share of a uniform forecast")
 
 
 KIND = Kind(
@@ -33,7 +25,6 @@ KIND = Kind(
     names=("extremes overstated",),
     terms=("extremes",),
     place=4,
-    heading="noise",
     noun="random outcomes (some occur whatever was predicted)",
     parameter="lapse",
     shown_in="loss",
@@ -41,7 +32,5 @@ KIND = Kind(
     regressor="a lapse",
     asks_for=("lapse",),
     two=_two,
-    mends_two=_mends_two,
     classes=_classes,
-    mends_classes=_mends_classes,
 )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..kind import Kind
-from ..result import Advice, Clause
-
-MENDS = Advice("Look at these rows first; without them no single kind of error is significant.")
+from ..kind import Kind, Said
+from ..result import Advice
 
 
-def said(probabilities: Sequence[float]) -> Clause:
+def said(probabilities: Sequence[float]) -> Said:
     """Say how many outcomes these are, and what was assigned to them."""
-    many = len(probabilities) > 1
-    given = ", ".join(f"{p:.2g}" for p in probabilities)
-    outcomes = f"{len(probabilities)} surprising outcome{'s carry' if many else ' carries'}"
-    evidence = f"{outcomes} all the evidence of miscalibration"
-    return KIND.clause(instead=evidence, detail=f"assigned probability {given}")
+    carry = "s carry" if len(probabilities) > 1 else " carries"
+    clause = KIND.clause(
+        instead=f"{len(probabilities)} surprising outcome{carry} all the evidence of miscalibration",
+        detail=f"assigned probability {', '.join(f'{p:.2g}' for p in probabilities)}",
+    )
+    return clause, Advice("Look at these rows first; without them no single kind of error is significant.")
 
 
 KIND = Kind(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ...._lib.formatting import p_value_text
-from ..kind import Kind
+from ..kind import Kind, Said
 from ..result import Advice, Clause
 
-MENDS_TWO = Advice("Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows.")
-MENDS = Advice("Recalibrate with a flexible curve fitted on held-out rows.")
+_TWO = Advice("Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows.")
+FLEXIBLE = Advice("Recalibrate with a flexible curve fitted on held-out rows.")
 
 
-def said(p_value: float) -> Clause:
+def said(p_value: float, *, two: bool) -> Said:
     """Say that no named error explains the evidence."""
-    return KIND.clause(more=", but none of the named errors explains how", detail=p_value_text(p_value))
+    clause = KIND.clause(more=", but none of the named errors explains how", detail=p_value_text(p_value))
+    return clause, _TWO if two else FLEXIBLE
 
 
 def left(p_value: float, mainly: bool = False) -> Clause:

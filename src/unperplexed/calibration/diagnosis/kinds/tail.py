@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from ..kind import Kind, OfClasses, OfTwo
+from ..kind import Kind, OfClasses, OfTwo, Said
 from ..result import Advice, Clause
 
 
-def _said(parameter: float) -> str:
-    return f"extreme probabilities are {'over' if parameter < 0 else 'under'}stated"
+def _said(parameter: float, more: str = "", detail: str = "") -> Clause:
+    how = "over" if parameter < 0 else "under"
+    return KIND.clause(parameter, instead=f"extreme probabilities are {how}stated", more=more, detail=detail)
 
 
-def _two(e: OfTwo) -> Clause:
-    return KIND.clause(e.value, instead=_said(e.value), detail=e.size)
+def _two(e: OfTwo) -> Said:
+    advice = Advice("Fit the tails apart (logistic recalibration with a tail term).", fitted=True)
+    return _said(e.value, detail=e.size), advice
 
 
-def _mends_two(_: OfTwo) -> Advice:
-    return Advice("Fit the tails apart (logistic recalibration with a tail term).", fitted=True)
-
-
-def _classes(e: OfClasses) -> Clause:
-    beside = " after correcting the slope" if "confidence" in e.together else ""
-    return KIND.clause(e.value, instead=f"{_said(e.value)}{beside}")
-
-
-def _mends_classes(_: OfClasses) -> Advice:
-    return Advice("Fit the tails apart (a curved map of the log-odds).", fitted=True)
+def _classes(e: OfClasses) -> Said:
+    clause = _said(e.value, more=" after correcting the slope" * ("confidence" in e.together))
+    return clause, Advice("Fit the tails apart (a curved map of the log-odds).", fitted=True)
 
 
 KIND = Kind(
@@ -42,7 +36,5 @@ KIND = Kind(
     regressor="a tail term",
     asks_for=("lapse",),
     two=_two,
-    mends_two=_mends_two,
     classes=_classes,
-    mends_classes=_mends_classes,
 )
