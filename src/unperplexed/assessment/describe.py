@@ -211,12 +211,12 @@ class Described:
         if self.a.bias is not None and evidence_is_of_all_rows(self.event):
             return self._means()
         evidence = self._evidence()
-        return " ".join(filter(None, [self.parts.verdict if self._short or not evidence else "", evidence]))
+        return " ".join(filter(None, [self.a.diagnosis.verdict if self._short or not evidence else "", evidence]))
 
     @property
     def _short(self) -> bool:
         """Whether the verdict has room in the first lines; else a table of the findings says it."""
-        return len(self.parts.verdict) <= _LONG_VERDICT
+        return len(self.a.diagnosis.verdict) <= _LONG_VERDICT
 
     def _evidence(self) -> str:
         """Give two familiar numbers with a confidence interval."""

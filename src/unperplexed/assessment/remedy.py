@@ -153,12 +153,6 @@ class Remedy(ByValue):
         """What recalibration brings and what it leaves, in sentences."""
         return " ".join(self.sentences())
 
-    def lines(self) -> Iterator[str]:
-        """Yield the sentences, and the commands, which are indented."""
-        yield from self.sentences()
-        for command in self.code.splitlines():
-            yield f"  {command}"
-
     def sentences(self) -> Iterator[str]:
         """Yield what recalibration brings and what it leaves."""
         if not self.significant:

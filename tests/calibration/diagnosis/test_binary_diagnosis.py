@@ -9,7 +9,6 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
-from unperplexed.calibration.diagnosis import describe
 from unperplexed.calibration.diagnosis.kind import OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Detectable
@@ -237,7 +236,7 @@ def test_what_is_not_determined_is_not_given_as_a_number(rng):
     ]
     for y, p in steps:
         found = diagnose(y, p, labels=(0, 1))
-        text = " ".join(describe.lines(found))
+        text = found.to_text(columns=1000)
         assert found.miscalibrated
         assert not any(number in text for number in ("51", "+50", "−50", "+2", "95% CI", "Mended together, pred"))
 
@@ -257,9 +256,9 @@ def test_errors_that_only_a_joint_fit_mends_have_one_remedy(rng):
     s = rng.normal(0, 2, 3000)
     found = diagnose((rng.random(s.size) < expit(s**3 / 3)).astype(int), expit(s))
     assert {"confidence", "tail"} <= set(found.errors)
-    text = "\n".join(describe.lines(found))
-    assert text.count("Remedy") == 1 + (found.rest_p_value < 0.01)
-    assert "Remedy: Mend these errors together" in text
+    text = found.to_text(columns=1000)
+    assert text.count("Remedy") == 1
+    assert "Remedy  Mend these errors together" in text
     assert "Mended together, predictions would move" in text
 
 
@@ -275,10 +274,9 @@ def test_a_slope_of_0_or_less_is_no_matter_of_temperature(rng):
 
 
 def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
-    (_, seen) = describe.lines(diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)))
-    assert seen == "100 rows detect only a bias of 0.64 in log-odds or more (80% power)."
-    (_, seen) = describe.lines(diagnose([1], [0.6], labels=(0, 1)))
-    assert seen.startswith("1 row detects only ")
+    text = diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)).to_text(columns=1000)
+    assert "\n100 rows detect only a bias of 0.64 in log-odds or more (80% power).\n" in text
+    assert "\n1 row detects only " in diagnose([1], [0.6], labels=(0, 1)).to_text(columns=1000)
 
 
 def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_share(rng):
@@ -292,7 +290,7 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
 
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
-    assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052 (80% power).")
+    assert "below 0.9948 or above 1.0052 (80% power).\n" in seen.to_text(columns=1000)
 
     def finding(error, frequency):
         fitted = OfTwo(0.0042, (0.0021, 0.0063), [KINDS[error]], False, "'1'", 0.5, frequency, 0.0042)

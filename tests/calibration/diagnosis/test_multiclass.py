@@ -18,7 +18,6 @@ from unperplexed.calibration.diagnosis.class_search import forward
 from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
 from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail
 from unperplexed.calibration.diagnosis.class_tests import combined, gate
-from unperplexed.calibration.diagnosis.describe import lines
 from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
 from unperplexed.calibration.diagnosis.kind import ClassMeans, OfClasses
 from unperplexed.calibration.diagnosis.kinds import KINDS
@@ -488,12 +487,12 @@ def test_words_of_biases_that_other_errors_offset():
 def test_words_of_alternatives(rng):
     p, y = simulate(rng, 1000, 4, confidence=-0.4)
     found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))
-    text = "\n".join(lines(found))
-    assert text.endswith(
+    text = found.to_text(columns=1000)
+    assert (
         "\nOther explanations fit these rows about as well: misstated extremes (only probabilities near 0 and 1 are"
-        " over- or understated); or over- or underconfidence and random outcomes (some occur whatever was predicted)."
-    )
-    assert "explanation" not in "\n".join(lines(replace(found, alternatives=())))
+        " over- or understated); or over- or underconfidence and random outcomes (some occur whatever was predicted).\n"
+    ) in text
+    assert "explanation" not in replace(found, alternatives=()).to_text()
 
 
 def test_words_of_the_slope():

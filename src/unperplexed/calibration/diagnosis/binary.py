@@ -194,6 +194,7 @@ class _Naming:
         self.gain = sum(gains)
         plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
         alone = 0.0 if plain is None else plain.map.parameter("confidence")  # the calibration slope of Cox, less 1
+        event = self.data.event or quoted(self.data.labels[1], "the positive class")
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
             value, sd = whole.map.parameter(name), sure[name]
@@ -205,7 +206,7 @@ class _Naming:
                 (value - half, value + half),
                 [KINDS[each] for each in order],
                 whole.map.separated,
-                self._event(),
+                event,
                 self.data.mean,
                 self.data.frequency,
                 alone,
@@ -221,11 +222,6 @@ class _Naming:
             for names in others
             if names != best and search.fits[names].worth > whole.worth - _AS_GOOD and len(names) <= len(best)
         )[:3]
-
-    def _event(self) -> str:
-        """Name the positive class."""
-        label = self.data.labels[1]
-        return self.data.event or ("the positive class" if label is None else quoted(label))
 
     def _uncertain(self, whole: Fitted) -> dict[str, Uncertain]:
         """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""

@@ -18,22 +18,6 @@ if TYPE_CHECKING:
     from ...report.explanations import Explanation
 
 
-def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
-    """Yield what a reader needs to know, a sentence or two a line; ``log_loss`` is that of the forecasts."""
-    d = diagnosis
-    yield d.verdict
-    if d.findings:
-        yield from _cost(d, log_loss)
-        for named in _remedies(d):
-            yield f"Remedy{f' ({named.error})' if named.error else ''}: {named.advice.words}"
-        yield from _mended(d)
-        yield from _alternatives(d)
-    elif d.made:
-        yield from seen(d)
-    if d.by == COUNTS:
-        yield UNTOLD
-
-
 def unnamed_error(d: Diagnosis) -> str:
     """Say that the named errors do not explain everything; "" where they do."""
     if not d.findings or not d.rest_p_value < REST_LEVEL:
@@ -41,18 +25,18 @@ def unnamed_error(d: Diagnosis) -> str:
     return f"{joined([shape.left(d.rest_p_value)])}."
 
 
-def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
+def _cost(d: Diagnosis, log_loss: float) -> str:
+    """Say what the findings cost, as a share of the log loss of the forecasts where that is known."""
     if not d.gain > 0:
-        return
+        return ""
     cost = number(d.gain)
     parts = [f"{x.clause.short} {number(x.gain)}" for x in d.findings if x.gain > 0]
     each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     apart = " Rows predicted as certain are left out of these costs." if "certainty" in d.errors else ""
     if 0 < log_loss < math.inf:
         share = _percent(d.gain / log_loss)
-        yield f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"
-    else:
-        yield f"Miscalibration costs about {cost} nats a row of the log loss{each}.{apart}"
+        return f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"
+    return f"Miscalibration costs about {cost} nats a row of the log loss{each}.{apart}"
 
 
 def _percent(share: float) -> str:
@@ -146,9 +130,8 @@ def short_verdict(diagnosis: Diagnosis) -> str:
 
 
 class DiagnosisParts(NamedTuple):
-    """A diagnosis in its parts, each in sentences."""
+    """What stands beside a verdict, in sentences."""
 
-    verdict: str
     cost: str
     remedies: tuple[NamedAdvice, ...]
     others: tuple[str, ...]
@@ -156,11 +139,10 @@ class DiagnosisParts(NamedTuple):
 
 
 def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
-    """Return the sentences of `lines` by what they are about."""
+    """Return what stands beside the verdict; ``log_loss`` is that of the forecasts."""
     others = [*_mended(d), *_alternatives(d)] if d.findings else list(seen(d)) if d.made else []
     return DiagnosisParts(
-        d.verdict,
-        " ".join(_cost(d, log_loss)),
+        _cost(d, log_loss),
         tuple(_remedies(d)),
         (*others, *([UNTOLD] if d.by == COUNTS else [])),
     )

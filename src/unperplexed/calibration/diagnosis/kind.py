@@ -148,8 +148,7 @@ class ClassMeans:
 
     def name(self, at: int) -> str:
         """Quote the label of a class."""
-        label = self.labels[at]
-        return f"column {at}" if label is None else quoted(label)
+        return quoted(self.labels[at], f"column {at}")
 
     def text(self, at: int) -> str:
         """Give mean prediction and observed frequency of a class."""
@@ -165,9 +164,9 @@ def sizes_tell(errors: Sequence[str]) -> bool:
     return not ({"confidence", "tail"} <= {*errors} or len(errors) >= 3)
 
 
-def quoted(label: Label) -> str:
-    """Quote a label."""
-    return f"'{short_name(str(label), 40)}'"
+def quoted(label: Label | None, unnamed: str) -> str:
+    """Quote a label, if there is one."""
+    return unnamed if label is None else f"'{short_name(str(label), 40)}'"
 
 
 def means_text(predicted: float, observed: float) -> str:
