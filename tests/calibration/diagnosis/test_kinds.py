@@ -11,8 +11,8 @@ from unperplexed.assessment.flat import WORDS, verdict_words
 from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
-from unperplexed.calibration.diagnosis.result import Advice, Clause, Finding, joined
-from unperplexed.calibration.diagnosis.words import Facts, finding_of_two, in_words
+from unperplexed.calibration.diagnosis.result import Advice, Clause, Diagnosis, Finding, joined
+from unperplexed.calibration.diagnosis.words import finding_of_two, in_words
 from unperplexed.monitoring import check
 
 OF_TWO = [kind for kind in KINDS.values() if kind.two is not None]
@@ -103,7 +103,8 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     s = rng.normal(0, 2, 3000)
     y, p = rng.random(3000) < 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(-1.5 * s))
     finding = finding_of_two("wave", of_two(wave, 0.8), 0.001, 0.02, None)
-    d = in_words((0, 1), [finding], Facts(3000.0, 1e-9, "rows", gain=0.02, alternatives=(("wave", "bias"),)))
+    about = Diagnosis((), p_value=1e-9, gain=0.02, alternatives=(("wave", "bias"),), n_rows=3000, n_classes=2)
+    d = in_words(about, [finding])
     assert d.verdict == "Predictions swing about the frequencies (+0.80, 95% CI +0.70 to +0.90)."
     assert (d.headline, short_verdict(d), verdict_words(d)) == ("Wavy", "wavy", {"miscalibrated", "wavy"})
     assert "Another explanation fits these rows about as well: a wave alone and a bias" not in d.to_text()

@@ -31,7 +31,7 @@ from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
 from .result import NOTABLE_BIAS, Detectable, Diagnosis, Finding, MendedProbability
 from .scored import Scored, information_time
-from .words import Facts, finding_of_two, in_words, not_made, too_few
+from .words import finding_of_two, in_words, not_made, too_few
 
 LEVEL = 0.05
 """Significance level of the gate."""
@@ -91,8 +91,9 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
     kept = ~certain
     rows = data.rows.only(kept)
     found: list[Finding] = [] if sure is None else [sure]
+    about = Diagnosis((), n_rows=round(n), n_classes=len(data.labels), by=data.by)
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
-        return in_words(data.labels, found, Facts(n=n, p_value=math.nan, by=data.by))
+        return in_words(about, found)
     clusters = None if data.clusters is None else data.clusters(kept)
     if clusters is not None and (n_clusters := len(clusters.totals(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
         return not_made(too_few(n_clusters), round(n), data.labels)
@@ -100,15 +101,15 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
     known = _informations(rows, tested, clusters)
     bias, slope = (_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known)
     needed = math.nan if clusters is None else n_clusters * (_POWER / NOTABLE_BIAS) ** 2 / tested.shared
-    detectable = Detectable(bias, slope, needed)
+    seen = Detectable(bias, slope, needed)
+    about = replace(about, p_value=tested.p_value, statistic=tested.statistic, detectable=seen)
     if tested.p_value >= LEVEL:
-        return in_words(data.labels, found, Facts(n=n, p_value=tested.p_value, statistic=tested.statistic,
-                                             detectable=detectable, by=data.by))  # fmt: skip
+        return in_words(about, found)
     named = _Naming(data, rows, kept, tested, clusters)
-    return in_words(data.labels, found + named.findings, Facts(
-        n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
-        alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
-    ))  # fmt: skip
+    about = replace(
+        about, gain=named.gain, alternatives=named.alternatives, rest_p_value=named.rest, mended=named.mended
+    )
+    return in_words(about, found + named.findings, named.mostly_rest)
 
 
 def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:

@@ -34,8 +34,8 @@ from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
-from .result import COUNTS, Advice, Detectable, Diagnosis, Finding
-from .words import Facts, in_words, not_made, too_few
+from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
+from .words import in_words, not_made, too_few
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -69,37 +69,34 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     prepared = PreparedRows(rows, counts)
     statistics = statistics_of(prepared)
     findings = _certainty(prepared.certain, counts.clusters is not None)
-    about = Facts(
-        n=counts.rows,
-        p_value=math.nan,
-        by="rows",
-        clusters=None if counts.clusters is None else len(counts.clusters),
-    )
+    clusters = None if counts.clusters is None else len(counts.clusters)
+    about = Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters)
     if not float(statistics.information.sum()) > _SEEN:
-        return in_words(labels, findings, about)
+        return in_words(about, findings)
     opened = gate(statistics)
     about = replace(
         about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
     )
     if not opened.p_value < alpha:
-        return in_words(labels, findings, about)
+        return in_words(about, findings)
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
-        return in_words(labels, (*findings, surprising), about)
+        return in_words(about, (*findings, surprising))
     fitter = Fitter(prepared, statistics, opened.effect)
     search = Search(fitter, statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
+    mostly_rest = False
     if best:
         mapping = search.found[best].fit.mapping
         left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
             alternatives=close_sets(search, best),
-            rest=p_value,
-            mostly_rest=left > search.found[best].ratio,
+            rest_p_value=p_value,
             gain=sum(finding.gain for finding in more),
         )
-    return in_words(labels, (*findings, *more), about)
+        mostly_rest = left > search.found[best].ratio
+    return in_words(about, (*findings, *more), mostly_rest)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -133,26 +130,26 @@ def diagnose_class_sums(
         clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
         if clusters is not None and clusters < FEWEST_CLUSTERS:
             return not_made(too_few(clusters), statistics.rows, labels)
-        about = Facts(n=statistics.rows, p_value=math.nan, by=COUNTS, clusters=clusters)
+        about = Diagnosis((), n_rows=statistics.rows, n_classes=len(labels), by=COUNTS, n_clusters=clusters)
         if not float(statistics.information.sum()) > _SEEN:
-            return in_words(labels, findings, about)
+            return in_words(about, findings)
         opened = gate(statistics)
         about = replace(
             about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
         )
         if not opened.p_value < alpha:
-            return in_words(labels, findings, about)
+            return in_words(about, findings)
         surprising = _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha)
         if surprising:
-            return in_words(labels, (*findings, surprising), about)
+            return in_words(about, (*findings, surprising))
         search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):
-                return in_words(labels, (*findings, _far_off(statistics, certain, opened, labels)), about)
+                return in_words(about, (*findings, _far_off(statistics, certain, opened, labels)))
             about = replace(about, alternatives=close_sets(search, best), gain=gain)
-        return in_words(labels, (*findings, *more), about)
+        return in_words(about, (*findings, *more))
 
 
 def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Floats, Floats]) -> bool:

@@ -4,70 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from ..._lib.formatting import number_of, p_value_text
 from ...forecasts.labels import Label
 from .kind import OfClasses, OfTwo
 from .kinds import KINDS, shape
-from .result import COUNTS, Advice, Clause, Detectable, Diagnosis, Finding, MendedProbability
+from .result import COUNTS, Advice, Clause, Diagnosis, Finding
 
 REST_LEVEL = 0.01
 """Level at which a further error is reported."""
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What a diagnosis knows beside its findings."""
+def in_words(about: Diagnosis, findings: Sequence[Finding], mostly_rest: bool = False) -> Diagnosis:
+    """Return what is known with its findings, and the clauses that say them.
 
-    n: float
-    p_value: float
-    by: str
-    statistic: float = math.nan
-    detectable: Detectable = field(default_factory=Detectable)
-    gain: float = 0.0
-    alternatives: tuple[tuple[str, ...], ...] = ()
-    rest: float = math.nan
-    mostly_rest: bool = False
-    mended: tuple[MendedProbability, ...] = ()
-    clusters: int | None = None
+    ``mostly_rest`` says that the findings explain the smaller part.
+    """
+    found = _costliest_first(findings, about.n_rows)
+    return replace(about, clauses=_clauses(found, about, mostly_rest), findings=tuple(found))
 
 
-def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Facts) -> Diagnosis:
-    """Return the diagnosis that says it."""
-    findings = _costliest_first(findings, about.n)
-    return Diagnosis(
-        clauses=_clauses(findings, about),
-        findings=tuple(findings),
-        alternatives=about.alternatives,
-        p_value=about.p_value,
-        statistic=about.statistic,
-        gain=about.gain,
-        rest_p_value=about.rest,
-        mended=about.mended,
-        detectable=about.detectable,
-        n_rows=round(about.n),
-        n_classes=len(labels),
-        by=about.by,
-        n_clusters=about.clusters,
-    )
-
-
-def _clauses(findings: Sequence[Finding], about: Facts) -> tuple[Clause, ...]:
+def _clauses(findings: Sequence[Finding], about: Diagnosis, mostly_rest: bool) -> tuple[Clause, ...]:
     """Give what findings say, and what is known beside them."""
     tested = _tested(about.p_value)
     if not findings:
-        return (nothing_found(round(about.n), about.clusters, tested, at_least=about.by == COUNTS),)
+        return (nothing_found(about.n_rows, about.n_clusters, tested, at_least=about.by == COUNTS),)
     clauses, errors = [finding.clause for finding in findings], [finding.error for finding in findings]
-    if about.rest < REST_LEVEL:
+    if about.rest_p_value < REST_LEVEL:
         first = next((at for at, error in enumerate(errors) if error != "certainty"), 0)
-        clauses.insert(first if about.mostly_rest else len(clauses), shape.left(about.rest, about.mostly_rest))
+        clauses.insert(first if mostly_rest else len(clauses), shape.left(about.rest_p_value, mostly_rest))
     if errors == ["certainty"] and not math.isnan(about.p_value):
         clauses.append(Clause("", instead="no evidence of miscalibration in the other rows", detail=tested))
     return tuple(clauses)
 
 
-def _costliest_first(findings: Sequence[Finding], n: float) -> list[Finding]:
+def _costliest_first(findings: Sequence[Finding], n: int) -> list[Finding]:
     """Put rows that were certain and wrong behind errors that cost more than those rows do at the least.
 
     Each was assigned less than 0.01/n, so that it costs more than ln(100 n) nats.
