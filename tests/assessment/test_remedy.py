@@ -132,7 +132,7 @@ def test_only_a_significant_gain_is_advised():
         remedy = assess(y, p, resamples=0).remedy
         if remedy is not None and not remedy.significant:
             break
-    text = " ".join(remedy.lines())
+    text = " ".join(remedy.sentences())
     assert text.startswith("Recalibration is not shown to reduce the log loss")
     assert not remedy.code
 

@@ -19,11 +19,12 @@ from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli.options import FLAGS
 from unperplexed.cli.parser import _parser, main
-from unperplexed.cli.terminal import coloured
 from unperplexed.cli.usage import USAGE
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
+from unperplexed.report.document import Document
 from unperplexed.report.numbers import share
+from unperplexed.report.terminal import text as terminal_text
 from unperplexed.scores import row_scores
 from unperplexed.sources.engines import ENGINES
 from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
@@ -755,26 +756,13 @@ def test_pictures_are_the_same_each_time(forecasts, tmp_path, monkeypatch, suffi
     assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
 
 
-def test_verdicts_are_in_colour_and_nothing_else():
-    """With which a text begins; the same words further on are names, or remedies."""
-    rest = """ (calibration slope 0.6).
-Remedy (overconfident): Multiply the log-odds by 0.60.
-
-Overconfident         0.5
-No evidence of miscalibration (n = 9, p = 0.500).
-Biased                0.4"""
-    for verdict, colour in (
-        ("Overconfident", 33),
-        ("Underconfident", 33),
-        ("Overpredicts", 35),
-        ("Biased", 35),
-        ("Certain", 35),
-        ("2 surprising", 35),
-        ("No evidence of miscalibration", 36),
-    ):
-        assert coloured(verdict + rest) == f"\x1b[{colour}m{verdict}\x1b[0m{rest}"
-    assert coloured(f"12 forecasts{rest}") == f"12 forecasts{rest}"
-    assert coloured("No verdict: it needs rows.") == "No verdict: it needs rows."
+def test_headlines_are_in_colour_and_nothing_else():
+    for calm, colour in ((False, 33), (True, 36)):
+        document = Document("", "12 forecasts", "Overconfident (calibration slope 0.6)", "Overconfident.", calm=calm)
+        first, *rest = terminal_text(document, colour=True).split("\n")
+        assert first == f"\x1b[{colour}mOverconfident (calibration slope 0.6).\x1b[0m"
+        assert "\n".join(rest) == "Overconfident.\n\n12 forecasts"
+        assert "\x1b" not in terminal_text(document)
 
 
 def test_merging_says_what_is_lost(tmp_path, capsys):

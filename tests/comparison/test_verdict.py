@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from unperplexed.comparison.result import Difference
-from unperplexed.comparison.verdict import comparison_verdict
+from unperplexed.comparison.verdict import verdict_clauses
 from unperplexed.statistics.intervals import Interval
 
 SMALL, LARGE = 0.002, 0.4
@@ -14,20 +14,23 @@ SMALL, LARGE = 0.002, 0.4
 
 def verdict(log_loss, brier_score):
     """Of a, b and c by rising scores, given the p-values of a and b, a and c, b and c by each rule."""
-    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
-    differences = {
-        rule: {
-            pair: Difference(-0.1, 0.05, Interval(-0.2, 0.0), p, p, 50.0, 0.0)
-            for pair, p in zip(pairs, ps, strict=True)
-        }
-        for rule, ps in (("log_loss", log_loss), ("brier_score", brier_score))
-    }
+
+    def between(first, second):
+        at = ["ab", "ac", "bc"].index("".join(sorted((first, second))))
+        return SimpleNamespace(
+            differences={
+                rule: Difference(-0.1 if first < second else 0.1, 0.05, Interval(-0.2, 0.0), p[at], p[at], 50.0, 0.0)
+                for rule, p in (("log_loss", log_loss), ("brier_score", brier_score))
+            }
+        )
+
     means = {"a": 0.1, "b": 0.2, "c": 0.3}
     forecasters = {
         name: SimpleNamespace(zero_rows=0, scores={"brier_score": SimpleNamespace(mean=mean)})
         for name, mean in means.items()
     }
-    return comparison_verdict(forecasters, differences, 0.0, 0.05)
+    compared = SimpleNamespace(forecasters=forecasters, between=between, scored_floor=0.0, confidence=0.95)
+    return "; ".join(each.words for each in verdict_clauses(compared))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_certain_and_right_predictions_alone_are_no_evidence_and_have_no_charts_
     assert found.control == ()
     [evidence] = control_charts(found)
     assert evidence.title.startswith("Evidence")
-    assert named_error([], (0, 1), shared=False) is None
+    assert named_error([], (0, 1), 0, shared=False) is None
 
 
 def test_a_period_of_certain_predictions_is_no_point_of_the_charts(rng):

@@ -1,4 +1,3 @@
-import math
 import re
 from importlib.resources import files
 
@@ -9,11 +8,14 @@ import unperplexed
 from pages import text_of
 from unperplexed import InputError, Tally, assess, assess_by, compare, explain
 from unperplexed.calibration import Finding
+from unperplexed.calibration.diagnosis.kind import ClassMeans, OfTwo
+from unperplexed.calibration.diagnosis.kinds import KINDS, certainty, rows, shape
+from unperplexed.calibration.diagnosis.kinds.bias import biased_classes
 from unperplexed.cli.parser import main
 from unperplexed.language_models import GradedAnswers, leaderboard
 from unperplexed.monitoring import monitor
 from unperplexed.recalibration.fitting import METHODS
-from unperplexed.report.explanations import _SYNONYMS, _groups, terms_document
+from unperplexed.report.explanations import _groups, terms_document
 from unperplexed.report.terminal import text
 
 EXPLAINED = [each for group in _groups().values() for each in group.values()]
@@ -25,32 +27,55 @@ def binary(factor, n=2000, seed=1):
     return (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int), 1 / (1 + np.exp(-factor * odds))
 
 
+def two(error, value):
+    """What is said of an error of two classes, which is alone."""
+    mean, frequency = (0.4, 0.3) if value < 0 else (0.3, 0.4)
+    interval = (value - 0.1, value + 0.1)
+    return KINDS[error].two(OfTwo(value, interval, [KINDS[error]], False, "'rain'", mean, frequency, value))[0]
+
+
+MEANS = ClassMeans(("cat", "dog", "cow"), np.array([0.5, 0.2, 0.3]), np.array([0.4, 0.3, 0.3]))
+
+
 def test_the_documentation_shows_the_text_that_the_package_has():
     packaged = files("unperplexed.report") / "assets" / "if_it_is_bad.md"
     assert text_of("if-it-is-bad") == packaged.read_text("utf-8"), "copy docs/reference/if-it-is-bad.md there"
 
 
+UNNAMED = "Miscalibrated, but none of the named errors explains how"
+
+
 @pytest.mark.parametrize(
-    ("finding", "term"),
+    ("error", "clause", "term"),
     [
-        (Finding("bias", "overpredicts 'rain' (mean prediction 40%, observed frequency 30%)", 0.4), "Overpredicts or"),
-        (Finding("bias", "underpredicts 'rain' (mean prediction 20%, ...)", -0.4), "Overpredicts or underpredicts"),
-        (Finding("bias", "overpredicts 'cat' (mean prediction 9%, ...), underpredicts 'dog'", math.nan), "Biased"),
-        (Finding("bias", "biased for 'cat' once the other errors are corrected", 0.1), "Biased between classes"),
-        (Finding("confidence", "overconfident (calibration slope 0.6)", -0.4), "Overconfident"),
-        (Finding("confidence", "underconfident (calibration slope 1.6)", 0.6), "Underconfident"),
-        (Finding("confidence", "pointing away from the outcomes (slope -1)", -2.0), "Pointing away"),
-        (Finding("tail", "extreme probabilities are overstated", -0.1), "Extremes overstated or understated"),
-        (Finding("tail", "extreme probabilities are understated", 0.1), "Extremes overstated or understated"),
-        (Finding("noise", "extreme probabilities are overstated, as if 2% ...", 0.02), "Extremes overstated"),
-        (Finding("asymmetry", "too bold above 50% and too timid below", -0.1), "Asymmetric"),
-        (Finding("certainty", "certain and wrong once", 1.0), "Certain and wrong"),
-        (Finding("rows", "2 surprising outcomes carry the evidence", 2.0), "A few surprising outcomes"),
-        (Finding("shape", "miscalibrated in a way that has no name here"), "Miscalibrated in a way"),
+        ("bias", two("bias", -0.4), "Overpredicts or underpredicts"),
+        ("bias", two("bias", 0.4), "Overpredicts or underpredicts"),
+        ("bias", biased_classes(MEANS, [0, 1]), "Biased between classes"),
+        ("bias", biased_classes(MEANS, [2]), "Biased between classes"),
+        ("bias", biased_classes(MEANS, []), "Biased between classes"),
+        ("confidence", two("confidence", -0.4), "Overconfident"),
+        ("confidence", two("confidence", 0.6), "Underconfident"),
+        ("confidence", two("confidence", -2.0), "Pointing away from the outcomes"),
+        ("tail", two("tail", -0.1), "Extremes overstated or understated"),
+        ("tail", two("tail", 0.1), "Extremes overstated or understated"),
+        ("noise", two("noise", 0.02), "Extremes overstated or understated"),
+        ("asymmetry", two("asymmetry", -0.1), "Asymmetric"),
+        ("certainty", certainty.said(1, 0.01, 3, two=True)[0], "Certain and wrong"),
+        ("rows", rows.said([1e-4, 1e-3])[0], "A few surprising outcomes"),
+        ("shape", shape.said(0.01, two=True)[0], UNNAMED),
     ],
 )
-def test_a_finding_has_its_explanation(finding, term):
-    assert finding.explanation.term.startswith(term)
+def test_a_finding_has_its_explanation(error, clause, term):
+    assert Finding(error, clause).explanation.term == term
+
+
+def test_each_kind_of_error_is_known_by_its_name_in_results():
+    for error in KINDS:
+        meant = [each.term for each in EXPLAINED if error in each.also] or [explain(error).term]
+        assert meant
+        if len(meant) > 1:
+            with pytest.raises(InputError, match=f"ambiguous term '{error}'"):
+                explain(error)
 
 
 def test_an_assessment_names_the_explanation_of_its_findings_and_the_report_has_it():
@@ -119,7 +144,7 @@ def test_what_the_named_errors_leave_is_explained():
     assert found.diagnosis.rest_p_value < 0.01
     assert re.search(r"^More    unperplexed explain .*\bmiscalibrated\b", str(found), re.MULTILINE)
     assert re.search(r"^More    unperplexed explain .*\bmiscalibrated\b", found.diagnosis.to_text(), re.MULTILINE)
-    assert "<summary>Miscalibrated in a way that has no name:" in found.to_html()
+    assert f"<summary>{UNNAMED}:" in found.to_html()
 
 
 @pytest.mark.parametrize("signal", [0, 1])
@@ -205,16 +230,19 @@ def test_a_term_is_found_by_another_form_of_it_and_by_a_synonym(word, term):
 
 def test_synonyms_mean_terms_and_are_none_themselves():
     names = {each.term for each in EXPLAINED}
-    for word, meant in _SYNONYMS.items():
-        assert {*meant} <= names
-        assert word not in {name.casefold() for name in names}
+    words = {word for each in EXPLAINED for word in each.also}
+    assert len(words) > 15
+    assert not words & {name.casefold() for name in names}
 
 
 @pytest.mark.parametrize(
     ("term", "message"),
     [
         ("overconfidnt", "unknown term 'overconfidnt'; did you mean 'overconfident'"),
-        ("bias", "ambiguous term 'bias'; did you mean 'overpredicts or underpredicts', 'biased between classes'"),
+        (
+            "bias",
+            "ambiguous term 'bias'; did you mean 'calibration intercept', 'overpredicts or underpredicts' or 'biased",
+        ),
         ("confidence", "ambiguous term 'confidence'; did you mean 'overconfident' or 'underconfident'"),
         ("calibration", "ambiguous term 'calibration'; did you mean 'calibration error (ECE)', 'calibration slope'"),
         ("xyzzy", "unknown term 'xyzzy'. unperplexed explain, without a term, lists all."),

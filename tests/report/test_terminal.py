@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from printed import unfolded
-from unperplexed.report.commands import command_lines
+from unperplexed.report.commands import Python, command_lines
 from unperplexed.report.document import Action, Code, Column, Document, Metric, Notes, Prose, Settings, Table
 from unperplexed.report.terminal import text, width
 
@@ -64,7 +64,9 @@ def test_a_command_that_is_copied_is_the_command(options):
 
 
 def test_python_keeps_its_line():
-    line = "recalibrated = Recalibrator().fit(y_true, y_prob, sample_weight=sample_weight).transform(new_y_prob)"
+    line = Python(
+        "recalibrated = Recalibrator().fit(y_true, y_prob, sample_weight=sample_weight).transform(new_y_prob)"
+    )
     assert list(command_lines(line, 60, "  ")) == [f"  {line}"]
 
 

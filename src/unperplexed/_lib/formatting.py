@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterable
 
 
 def number_of(count: int, what: str) -> str:
     """Count things: "1 row", "3 rows"."""
     return f"{count:,} {what}{'s' if count != 1 else ''}"
+
+
+def capital(text: str) -> str:
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def percent(share: float) -> str:
@@ -37,14 +43,14 @@ def at_floor_text(floor: float) -> str:
     return f"at the floor {floor:.3g}" if floor else "without a floor"
 
 
-def p_value_text(p: float) -> str:
+def p_value_text(p: float, relation: str = "=") -> str:
     """Give a p-value in words: "p = 0.012", "p < 0.001"; "no p-value" for NaN."""
-    return "no p-value" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return "no p-value" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p {relation} {p:.3f}"
 
 
 def p_value_cell(p: float) -> str:
     """Give a p-value as a cell of a table: "0.012", "< 0.001"; a dash for NaN."""
-    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
+    return "\u2013" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def rule_text(rule: str) -> str:
@@ -60,10 +66,27 @@ def printable(text: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Quote a word for the shell: by double quotes around an apostrophe, as people write it, where that is safe."""
+    """Quote a word for the shell: by double quotes around an apostrophe, as people write it, where that is safe.
+
+    Control characters are escaped, as Bash, Zsh and POSIX read them, so that a command is one line.
+    """
+    if not text.isprintable():
+        return f"$'{''.join(map(_escaped, text))}'"
     if "'" in text and not set(text) & set('"$`!\\'):
         return f'"{text}"'
     return shlex.quote(text)
+
+
+def _escaped(c: str) -> str:
+    """Write a character as between $' and '."""
+    if c.isprintable():
+        return f"\\{c}" if c in "\\'" else c
+    return f"\\U{ord(c):08x}" if ord(c) > 127 else c.encode("unicode_escape").decode()
+
+
+def command_line(words: Iterable[str]) -> str:
+    """Join words to a command."""
+    return " ".join(map(shell_word, words))
 
 
 def short_name(name: str, most: int = 24) -> str:

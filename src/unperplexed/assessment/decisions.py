@@ -12,6 +12,7 @@ from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.gathered import gathered
 from ..forecasts.reading import RowReading
+from ..report.commands import Python
 from ..statistics.intervals import Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import (
@@ -119,14 +120,14 @@ def decide(
     return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
 
 
-def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision) -> str:
+def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision) -> Python:
     """Give lines of Python that fit a map to these rows, and decide by it on new ones."""
     if isinstance(y_true, Tally):
-        fit = "recalibrated = Recalibrator().fit(tally).transform(new_y_prob)"
+        fit = Python("recalibrated = Recalibrator().fit(tally).transform(new_y_prob)")
     else:
         fit = PythonLine.reading(reading).text("auto")
     column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
-    return f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}"
+    return Python(f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}")
 
 
 def decided(

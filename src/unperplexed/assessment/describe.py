@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, p_value_text, short_name
-from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
 from ..pairing.describe_skill import skill_blocks
 from ..report.commands import lookup
@@ -198,12 +199,8 @@ class Described:
     def _verdict(self) -> str:
         """Give the verdict, which on few rows is no approval."""
         if self._in_groups:
-            return f"{self.parts.verdict.removesuffix('.')} over all rows, but {self.groups} miscalibrated."
-        return (
-            f"{self.parts.verdict.removesuffix('.')}, but so few rows can show only large errors."
-            if self._few
-            else self.parts.verdict
-        )
+            return joined(self.a.diagnosis.clauses, f" over all rows, but {self.groups} miscalibrated")
+        return joined(self.a.diagnosis.clauses, ", but so few rows can show only large errors" if self._few else "")
 
     @cached_property
     def familiar(self) -> FamiliarMetrics:
@@ -215,18 +212,19 @@ class Described:
         if self.a.bias is not None and evidence_is_of_all_rows(self.event):
             return self._means()
         evidence = self._evidence()
-        return " ".join(filter(None, [self.parts.verdict if self._short or not evidence else "", evidence]))
+        return " ".join(filter(None, [self.a.diagnosis.verdict if self._short or not evidence else "", evidence]))
 
     @property
     def _short(self) -> bool:
         """Whether the verdict has room in the first lines; else a table of the findings says it."""
-        return len(self.parts.verdict) <= _LONG_VERDICT
+        return len(self.a.diagnosis.verdict) <= _LONG_VERDICT
 
     def _evidence(self) -> str:
         """Give two familiar numbers with a confidence interval."""
         a, event = self.a, self.event
         if a.bias is not None and evidence_is_of_all_rows(event):
-            if "observed frequency" not in self.parts.verdict or not self._short:
+            means_are_said = any(each.error == "bias" and each.clause.subject for each in a.diagnosis.findings)
+            if not (means_are_said and self._short):
                 return self._means()
             limits = frequency_interval(a)
             p_value = a.diagnosis.p_value
@@ -321,7 +319,7 @@ class Described:
             return f"{untried.words} {HELD_OUT}"
         if remedy is None:
             return remedies_text(self.parts.remedies)
-        gain, *rest = (line for line in remedy.lines() if not line.startswith(" "))
+        gain, *rest = remedy.sentences()
         advice = [gain, HELD_OUT] if remedy.significant else [remedies_text(self.parts.remedies), gain]
         if remedy.significant and "uninformative" in terms(self.a.diagnosis):
             rest.append("Look at the predictors first: a calibration slope of 0 is possible, that is, no information.")
@@ -345,7 +343,7 @@ class Described:
         return " ".join(filter(None, [self._rows_to_look_at(), *self._advice_on_rows()]))
 
     def _advice_on_rows(self) -> Iterable[str]:
-        return dict.fromkeys(f.remedy for f in self.a.diagnosis.findings if f.error in ("certainty", "rows"))
+        return dict.fromkeys(f.remedy for f in self.a.diagnosis.findings if KINDS[f.error].rows_that)
 
     def _findings(self) -> Section | None:
         d = self.a.diagnosis

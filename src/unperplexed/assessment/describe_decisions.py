@@ -62,7 +62,7 @@ def decision_verdict(d: Decision) -> str:
 
 def _conclusion(d: Decision) -> tuple[str, str]:
     positive = short_name(str(d.labels[1]))
-    act = f"Act where the probability of {positive!r} is at least {d.threshold:.3g}"
+    where = f"where the probability of {positive!r} is at least {d.threshold:.3g}"
     m = d.miscalibration
     words = (
         f"By the predicted probabilities the cost is {number(d.cost.value)} a row"
@@ -73,14 +73,15 @@ def _conclusion(d: Decision) -> tuple[str, str]:
     if cheaper[1].value <= d.cost.value:
         words += f" On these rows {cheaper[0]} costs no more."
     if m is None:
-        return act, words
+        return f"Act {where}", words
     limits = between(*m.interval)
     interval = f" ({confidence_interval(d.confidence)} {limits})" * bool(limits)
     if d.recalibrated is not None and m.interval.low > 0:
         costs = f"cost {number(d.recalibrated.value)} a row instead of {number(d.cost.value)}"
-        first = f"Recalibrate, then a{act[1:]} ({costs})"
+        first = f"Recalibrate, then act {where} ({costs})"
         return first, f"{words} Miscalibration costs {number(m.value)} of it{interval}."
-    return act, f"{words} No evidence that recalibration would lower it: difference {number(m.value)}{interval}."
+    words += f" No evidence that recalibration would lower it: difference {number(m.value)}{interval}."
+    return f"Act {where}", words
 
 
 def _costs(d: Decision) -> list[tuple[str, MeanCost]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, short_name
+from .._lib.formatting import capital, confidence_interval, short_name
 from .._lib.typing import Floats
 from ..report.document import Column, Metric, Table
 from ..report.numbers import MINUS, between, count, number
@@ -41,11 +41,6 @@ def paired(a: Floats, b: Floats) -> Iterable[tuple[float, float]]:
 def each_as(column: Floats, form: Callable[[float], str]) -> list[str]:
     """Give each value of a column in a form."""
     return [form(value) for value in np.asarray(column, dtype=np.float64).tolist()]
-
-
-def capital(text: str) -> str:
-    """Begin with a capital letter."""
-    return text[:1].upper() + text[1:]
 
 
 def averages_table(a: Assessment) -> Table:
@@ -102,7 +97,7 @@ def scores_table(a: Assessment, metrics: Sequence[Metric]) -> Table:
         Column("value", [each.value for each in metrics], [each.interval for each in metrics]),
         Column("after remedy", [each.after or "\u2013" for each in metrics], detail=a.advised is None),
         Column("reference", [each.reference for each in metrics], words=True),
-        Column("better", [each.better or each.reference.removesuffix(" is best") for each in metrics], words=True),
+        Column("better", [each.better or each.best for each in metrics], words=True),
     ]
     return Table(
         "The verdict and these scores have no floor.",

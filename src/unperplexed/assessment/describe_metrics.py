@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, percent, rule_text
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, percent, rule_text
 from ..report.document import Metric
 from ..report.numbers import MISSING, between, estimate, number, share, share_estimate
 from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
-from .describe_details import MEANINGS, capital
+from .describe_details import MEANINGS
 from .describe_words import (
     MEANING,
     dependence_text,
@@ -53,7 +53,7 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
     name = "Calibration slope" if two else "Calibration slope, top class"
     limits = between(*slope.interval)
-    yield Metric(name, meaning, number(slope.value), limits, slope_after, "1 is best")
+    yield Metric(name, meaning, number(slope.value), limits, slope_after, "1 is best", best="1")
 
 
 def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
@@ -63,8 +63,8 @@ def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         return
     intercept = f.calibration_intercept
     if not math.isnan(intercept.value):
-        limits = between(*intercept.interval)
-        yield Metric("Calibration intercept", MEANING["intercept"], number(intercept.value), limits, "", "0 is best")
+        shown, limits = number(intercept.value), between(*intercept.interval)
+        yield Metric("Calibration intercept", MEANING["intercept"], shown, limits, "", "0 is best", best="0")
     yield _accuracy(a, f"base rate {share(f.reference_accuracy)}")
     if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
@@ -122,7 +122,7 @@ def papers_scores(a: Assessment) -> Iterator[Metric]:
     ):
         shown, limits = metric_and_interval(a, name)
         if shown != MISSING:
-            yield Metric(title, MEANINGS.get(name, ""), shown, limits, "", f"{best} is best")
+            yield Metric(title, MEANINGS.get(name, ""), shown, limits, "", f"{best} is best", best=best)
 
 
 def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
@@ -142,6 +142,6 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     yield "counted", "by value" if a.exact else f"in cells of relative width 2^-{a.fraction_bits}"
     yield (
         "intervals",
-        f"{percent(u.confidence).replace(' ', '')}, {u.resamples:,} bootstrap replicates, seed {u.seed}",
+        f"{percent(u.confidence)}, {u.resamples:,} bootstrap replicates, seed {u.seed}",
     )
     yield "version", a.version

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, number_of, p_value_cell, p_value_text, short_name
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, p_value_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
@@ -30,7 +30,7 @@ def _headline(o: OrderedAssessment) -> str:
     found = [*_findings(o)]
     if found:
         text = "; ".join(found)
-        return text[0].upper() + text[1:]
+        return capital(text)
     few = _miscalibrated(o)
     if few:
         return f"{few} of {number_of(len(o.thresholds), 'threshold')} {'is' if few == 1 else 'are'} miscalibrated"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import confidence_interval, short_name
+from .._lib.formatting import capital, confidence_interval, short_name
 from ..report.document import Column, Document, Prose, Table
 from ..report.numbers import MINUS, estimate, number
 from ..report.result import Naming
@@ -31,7 +31,7 @@ def profile_document(profile: RiskProfile, orders: Sequence[float] = ()) -> Docu
     at_order = {order: found[i][0] for i, at in enumerate(shown) for order in [_named(profile.orders[at])] if order}
     few = ["few rows" if profile.few_rows[at] else "" for at in shown]
     text = ", ".join(f"{name} {at_order[name]}" for name in _NAMES.values() if name in at_order)
-    headline = f"{text[0].upper()}{text[1:]}" if text else f"Risk profile at {len(shown):,} orders"
+    headline = capital(text) if text else f"Risk profile at {len(shown):,} orders"
     table = Table(
         "Generalized means of the probabilities assigned to the outcomes.",
         [

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, p_value_cell, printable, short_name
+from .._lib.formatting import capital, confidence_interval, p_value_cell, printable, short_name
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.class_words import HELD_OUT
-from ..calibration.diagnosis.result import Diagnosis, Finding
-from ..calibration.diagnosis.words import short
+from ..calibration.diagnosis.result import Diagnosis
 from ..report.document import Column, Strip, Table
 from ..report.numbers import MINUS, between, count, number, points, share
 from ..statistics.means import t_quantile
 from .describe_charts import Event
-from .describe_details import capital, each_as, paired
+from .describe_details import each_as, paired
 from .result import Assessment
 
 _FEW = 100
@@ -25,15 +23,14 @@ _FEW = 100
 def findings_table(d: Diagnosis) -> Table:
     """Findings, the costliest first, with estimate, cost, p-value and remedy."""
     found = d.findings
-    remedies = [each.remedy.replace(f" {HELD_OUT}", "") or "\u2013" for each in found]
     return Table(
         "Each cost is the further gain after the findings above it.",
         [
-            Column("finding", [capital(short(each)) for each in found]),
-            Column("estimate", [_estimate(each) for each in found], words=True),
+            Column("finding", [capital(each.clause.short) for each in found]),
+            Column("estimate", [each.clause.beside for each in found], words=True),
             Column("cost in log loss", [number(each.gain) for each in found]),
             Column("p-value", [p_value_cell(each.p_value) for each in found]),
-            Column("remedy", remedies, words=True),
+            Column("remedy", [each.advice.text or "\u2013" for each in found], words=True),
         ],
     )
 
@@ -44,17 +41,10 @@ def short_findings_table(d: Diagnosis) -> Table:
     return Table(
         "",
         [
-            Column("findings, costliest first", [f"{capital(short(each))}: {_estimate(each)}" for each in found]),
+            Column("findings, costliest first", [f"{capital(x.short)}: {x.beside}" for x in (f.clause for f in found)]),
             Column("cost (nats)", [number(each.gain) for each in found]),
         ],
     )
-
-
-def _estimate(finding: Finding) -> str:
-    """Give the words of a finding without its name, which stands beside them."""
-    name, words = short(finding), finding.words
-    rest = words.removeprefix(name).strip()
-    return rest[1:-1] if rest.startswith("(") and rest.endswith(")") and rest.count("(") == 1 else rest or words
 
 
 def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:

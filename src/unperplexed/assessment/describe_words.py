@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .._lib.formatting import number_of, printable, short_name
 from ..calibration.diagnosis.class_rows import CERTAIN
+from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS
 from ..calibration.diagnosis.words import terms
 from ..forecasts.shards import N_SHARDS
@@ -38,7 +39,7 @@ MEANING = {
     "calibration slope": "Slope of the logistic regression of the outcome on the predicted log-odds",
     "intercept": "Calibration in the large: what is to be added to the predicted log-odds so that mean prediction and"
     " observed frequency are equal. 0 is best; below 0 the model overpredicts, above 0 it underpredicts.",
-    "slope sides": "1 is best; below 1 the predictions are overconfident, above 1 underconfident.",
+    "slope sides": "1 is best; below 1 the predictions are {}, above 1 {}.".format(*KINDS["confidence"].names),
 }
 """What the key figures mean, with what to do about a bad one."""
 
@@ -213,7 +214,7 @@ def settings_text(a: Assessment) -> str:
 
 def rows_text(a: Assessment) -> Iterator[str]:
     """List the rows that were certain and wrong, or that carry the evidence, with what they assigned to the outcome."""
-    findings = [f for f in a.diagnosis.findings if f.error in ("certainty", "rows")]
+    findings = [f for f in a.diagnosis.findings if KINDS[f.error].rows_that]
     if not findings or a.surprises is None:
         return
     s, count = a.surprises, sum(round(f.parameter) for f in findings)
@@ -230,9 +231,8 @@ def rows_text(a: Assessment) -> Iterator[str]:
         ]
     if shown:
         more = count - len(shown[:_MOST_LISTED])
-        which = "were certain and wrong" if findings[0].error == "certainty" else "carry the evidence"
         listed = f"{', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}"
-        yield f"Rows that {which}, the worst first, counted from 0: {listed}."
+        yield f"Rows that {KINDS[findings[0].error].rows_that}, the worst first, counted from 0: {listed}."
 
 
 _MOST_LISTED = 8

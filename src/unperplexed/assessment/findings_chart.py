@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._lib.formatting import short_name
-from ..calibration.diagnosis.result import ErrorName, Finding
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.result import Finding
 from ..forecasts.group_keys import key_text
 from ..report.chart import Axis, Cells, Chart
 from ..report.numbers import count, number
@@ -17,23 +18,12 @@ from .breakdown import Breakdown
 MOST_DRAWN = 30
 """Groups that the chart shows."""
 
-_NAMES: dict[ErrorName, str] = {
-    "bias": "bias",
-    "confidence": "confidence",
-    "asymmetry": "asymmetry",
-    "tail": "extremes",
-    "noise": "noise",
-    "certainty": "certain",
-    "rows": "a few rows",
-    "shape": "other",
-}
-"""Headings of the columns, in their order."""
-
 LEAST = 0.15
 """Strength of a finding whose cost is not known, or small."""
 
 
-SCALE = ("overpredicted, overconfident, other", "underpredicted, underconfident")
+_OVER, _UNDER = KINDS["confidence"].names
+SCALE = (f"overpredicted, {_OVER}, other", f"underpredicted, {_UNDER}")
 """What the two colours stand for, the darkest at either end."""
 
 
@@ -41,7 +31,10 @@ def findings_chart(b: Breakdown) -> Chart:
     """Make a heat map of the first groups' findings: the costlier an error in a group, the darker its cell."""
     groups = b.groups[:MOST_DRAWN]
     found = [(row, each) for row, group in enumerate(groups) for each in group.assessment.diagnosis.findings]
-    errors = [name for name in _NAMES if name in ("bias", "confidence") or any(f.error == name for _, f in found)]
+    seen = {finding.error for _, finding in found}
+    kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
+    errors = [kind.error for kind in kinds]
+    headings = [(float(at), kind.heading or kind.error) for at, kind in enumerate(kinds)]
     cells: dict[tuple[int, int], list[Finding]] = {}
     for row, finding in found:
         cells.setdefault((row, errors.index(finding.error)), []).append(finding)
@@ -62,7 +55,12 @@ def findings_chart(b: Breakdown) -> Chart:
         subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
         f" brackets{more}",
         label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
-        x=Axis(-0.5, len(errors) - 0.5, [(float(at), _NAMES[name]) for at, name in enumerate(errors)], "Finding"),
+        x=Axis(
+            -0.5,
+            len(errors) - 0.5,
+            headings,
+            "Finding",
+        ),
         y=Axis(0.5, len(groups) + 0.5, rows),
         cells=Cells(
             places[:, 1],
@@ -84,5 +82,5 @@ def _cost(findings: list[Finding]) -> float:
 
 def sign_of(findings: Sequence[Finding]) -> float:
     """Give 1 where probabilities are too low or too close to one another, and -1 for all else."""
-    low = len(findings) == 1 and findings[0].error in ("bias", "confidence", "tail") and findings[0].parameter > 0
+    low = len(findings) == 1 and KINDS[findings[0].error].low_above and findings[0].parameter > 0
     return 1.0 if low else -1.0

@@ -7,27 +7,24 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ..calibration.diagnosis.result import Diagnosis, ErrorName
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.result import Diagnosis
 from ..statistics.intervals import Interval
 from ..statistics.many_looks import Spread
 from .result import Assessment
 
 NOWHERE = Interval(math.nan, math.nan)
 
-ERRORS: dict[tuple[ErrorName, int], str] = {
-    ("bias", 0): "biased",
-    ("confidence", -1): "overconfident",
-    ("confidence", 1): "underconfident",
-    ("tail", -1): "extremes-overstated",
-    ("noise", 0): "extremes-overstated",
-    ("tail", 1): "extremes-understated",
-    ("asymmetry", 0): "asymmetric",
-    ("certainty", 0): "certain-and-wrong",
-}
-"""Word of each error, by the sign of its parameter where that matters, else 0."""
 
-WORDS = (*dict.fromkeys(ERRORS.values()), "miscalibrated")
-"""Words of the verdict; the last stands for any error, named or not."""
+def _word(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+WORDS = tuple(dict.fromkeys(_word(name) for kind in KINDS.values() if kind.required for name in kind.names))
+"""Words of the verdict."""
+
+ANY = KINDS["shape"].names[0]
+"""The one that stands for any error, named or not."""
 
 
 class Figure(NamedTuple):
@@ -131,9 +128,5 @@ def _figures(a: Assessment) -> dict[str, Callable[[], Figure]]:
 
 def verdict_words(d: Diagnosis) -> frozenset[str]:
     """Name the errors that a diagnosis found, in words of `WORDS`; none where nothing was found."""
-    words = {"miscalibrated"} if d.findings else set()
-    for finding in d.findings:
-        sign = 1 if finding.parameter > 0 else -1
-        word = ERRORS.get((finding.error, sign)) or ERRORS.get((finding.error, 0))
-        words |= {word} if word else set()
-    return frozenset(words)
+    named = {_word(KINDS[each.error].name(each.parameter)) for each in d.findings if KINDS[each.error].required}
+    return frozenset({ANY} | named if d.findings else named)

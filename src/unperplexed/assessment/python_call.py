@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..calibration.estimators import DEFAULT
+from ..report.commands import Python
 from ..scores.registry import SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.state import EXACT_LIMIT, FRACTION_BITS
@@ -13,12 +14,12 @@ from .result import Assessment
 from .settings import AssessmentSettings
 
 
-def assess_call(a: Assessment) -> str:
+def assess_call(a: Assessment) -> Python:
     """Give the import and the call, with the options that differ from their defaults."""
     commands = a.source.commands
-    reading = commands.fit if isinstance(commands, PythonLine) else ""
+    reading = commands.arguments() if isinstance(commands, PythonLine) else ""
     options = [f", {option}" for option in _options(a) if not reading or option not in _READ]
-    return (
+    return Python(
         "from unperplexed import assess\n\n"
         f"assess(y_true, y_prob{reading}{''.join(options)}).diagnosis.verdict"
     )  # fmt: skip

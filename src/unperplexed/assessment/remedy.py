@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.formatting import number_of, shell_word
+from .._lib.formatting import command_line, number_of, shell_word
 from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
+from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
 from ..recalibration.gain import FEWEST_ROWS
+from ..report.commands import Python
 from ..statistics.means import Limit
 from ..tally.tally import Tally
 from .after_remedy import AfterRemedy, after_remedy
@@ -50,51 +52,56 @@ class Commands:
 
         if any(derived(name).needs_all for name in by):
             return ""
-        return f"{self.fit} --by {' '.join(map(shell_word, by))} -o map.json\n{self.apply}".rstrip()
+        return f"{self.fit} --by {command_line(by)} -o map.json\n{self.apply}".rstrip()
 
 
 @dataclass(frozen=True)
 class PythonLine:
     """Line of Python that fits a map to rows in memory, read as they were assessed, and applies it."""
 
-    fit: str = ""
-    """Arguments after y_true and y_prob."""
-    apply: str = ""
-    """Arguments after new_y_prob."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Options by which rows are read, as they are spelled; arrays by the name of their argument."""
 
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLine:
-        """Carry the options by which rows are read; arrays by the name of their argument."""
+        """Carry the options that are not left to their defaults."""
         words = {name: _argument(name, value) for name, value in options.items() if value is not None}
-        words = {name: word for name, word in words.items() if word != "False"}
-        form = {name: word for name, word in words.items() if name in FORMS}
-        fit, apply = ("".join(f", {name}={word}" for name, word in some.items()) for some in (words, form))
-        return cls(fit, apply)
+        return cls({name: word for name, word in words.items() if word != "False"})
 
-    def text(self, method: str) -> str:
+    def arguments(self, array: str = "{}") -> str:
+        """Give the arguments after y_true and y_prob; those with a value a row in a form of their name."""
+        words = {name: array.format(word) if name in _ARRAYS else word for name, word in self.words.items()}
+        return "".join(f", {name}={word}" for name, word in words.items())
+
+    def text(self, method: str) -> Python:
         """Give the line."""
         named = "" if method == "auto" else repr(method)
-        fit = f"fit(y_true, y_prob{self.fit})"
-        return f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self.apply})"
+        fit = f"fit(y_true, y_prob{self.arguments()})"
+        return Python(f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self._new()})")
 
-    def of_rows(self, _: str) -> str:
+    def of_rows(self, _: str) -> Python:
         """Give the line for some rows, whose places or truth values are called rows."""
-        fit = self.fit.replace("=sample_weight", "=sample_weight[rows]").replace("=groups", "=groups[rows]")
-        return f"Recalibrator().fit(y_true[rows], y_prob[rows]{fit}).transform(new_y_prob[new_rows]{self.apply})"
+        fit = f"fit(y_true[rows], y_prob[rows]{self.arguments('{}[rows]')})"
+        return Python(f"Recalibrator().{fit}.transform(new_y_prob[new_rows]{self._new()})")
 
-    def of_groups(self, _: Sequence[str]) -> str:
+    def of_groups(self, _: Sequence[str]) -> Python:
         """Give lines for a map of each group, by what was grouped by."""
-        fit = f"recalibrator = GroupRecalibrator().fit(y_true, y_prob, by=by{self.fit})"
-        return f"{fit}\nrecalibrated = recalibrator.transform(new_y_prob, by=new_by{self.apply})"
+        fit = f"recalibrator = GroupRecalibrator().fit(y_true, y_prob, by=by{self.arguments()})"
+        return Python(f"{fit}\nrecalibrated = recalibrator.transform(new_y_prob, by=new_by{self._new()})")
+
+    def _new(self) -> str:
+        """Give the arguments after new_y_prob."""
+        return PythonLine({name: word for name, word in self.words.items() if name in FORMS}).arguments()
 
 
+_ARRAYS = ("sample_weight", "groups")
 FORMS = ("percent", "from_logits", "from_log_probs")
 _MOST_LABELS = 10
 
 
 def _argument(name: str, value: Any) -> str:
     """Spell the value of an option; what has a value a row, and many labels, by the option's name."""
-    if name in ("sample_weight", "groups"):
+    if name in _ARRAYS:
         return name
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         return repr(plain(value))
@@ -148,15 +155,10 @@ class Remedy(ByValue):
     @property
     def words(self) -> str:
         """What recalibration brings and what it leaves, in sentences."""
-        return " ".join(self._sentences())
+        return " ".join(self.sentences())
 
-    def lines(self) -> Iterator[str]:
-        """Yield the sentences, and the commands, which are indented."""
-        yield from self._sentences()
-        for command in self.code.splitlines():
-            yield f"  {command}"
-
-    def _sentences(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
+        """Yield what recalibration brings and what it leaves."""
         if not self.significant:
             low, high = self.gain.interval
             yield (
@@ -351,9 +353,8 @@ def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
     """Name the method of a `Recalibrator`: "auto" for two classes, for more the map that mends the errors found."""
     if n_classes == 2:
         return "auto"
-    errors = set(diagnosis.errors)
-    named = "temperature" if not errors & {"bias", "shape", "asymmetry"} else "logistic"
-    return f"{named}-lapse" if errors & {"noise", "certainty", "tail"} else named
+    needed = {part for error in diagnosis.errors for part in KINDS[error].asks_for}
+    return f"{'logistic' if 'bias' in needed else 'temperature'}{'-lapse' if 'lapse' in needed else ''}"
 
 
 def map_text(made: Recalibrator) -> str:

@@ -196,7 +196,7 @@ def risk_profile(
     labels, pos_label : optional
         As in `Forecasts`.
     floor : float or "auto", default "auto"
-        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+        Probabilities below it are raised to it; "auto" as in `assess`.
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``.
 
@@ -258,7 +258,7 @@ def geometric_accuracy(
     y_true, y_prob, sample_weight, labels, pos_label
         As in `risk_profile`.
     floor : float or "auto", default "auto"
-        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+        Probabilities below it are raised to it; "auto" as in `assess`.
 
     Returns
     -------
@@ -301,7 +301,7 @@ def decisiveness(
     y_true, y_prob, sample_weight, labels, pos_label
         As in `risk_profile`.
     floor : float or "auto", default "auto"
-        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+        Probabilities below it are raised to it; "auto" as in `assess`.
 
     Returns
     -------
@@ -345,7 +345,7 @@ def robustness(
     y_true, y_prob, sample_weight, labels, pos_label
         As in `risk_profile`.
     floor : float or "auto", default "auto"
-        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+        Probabilities below it are raised to it; "auto" as in `assess`.
 
     Returns
     -------

@@ -119,7 +119,7 @@ def calibration_test(
         reading = {"sample_weight": sample_weight, "groups": groups, "labels": labels, "pos_label": pos_label}
         found = diagnose(y_true, y_prob, **reading)
         if not found.made:
-            raise InputError(f"test: {found.verdict.removeprefix('No verdict: ')} Or choose test='resampled'.")
+            raise InputError(f"test: {found.reason}. Or choose test='resampled'.")
         return CalibrationTest(found.statistic, found.overall_p_value, found.by)  # type: ignore[arg-type]
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .._lib.formatting import command_line
 
 if TYPE_CHECKING:
     from ..assessment.remedy import Commands
@@ -24,7 +25,7 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     from ..assessment.remedy import Commands
 
     fit = ["unperplexed", "recalibrate", *arguments.files, *_options(arguments)]
-    return Commands(shlex.join(fit), apply_command(arguments))
+    return Commands(command_line(fit), apply_command(arguments))
 
 
 def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) -> str:
@@ -34,7 +35,7 @@ def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) 
     suffix = Path(arguments.files[0]).suffix
     new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
     words = ["unperplexed", "recalibrate", "--apply", str(made), new, *_options(arguments, _NOT_APPLIED)]
-    return shlex.join([*words, "-o", _recalibrated_file(arguments)])
+    return command_line([*words, "-o", _recalibrated_file(arguments)])
 
 
 def _recalibrated_file(arguments: argparse.Namespace) -> str:
@@ -55,7 +56,7 @@ def decision_commands(arguments: argparse.Namespace) -> str:
         for flag, value in (("--benefit-tp", a.benefit_tp), ("--benefit-tn", a.benefit_tn)):
             costs += [flag, f"{value:.12g}"] if value else []
         reading = _options(a, ("percent", "from_logits", "from_log_probs"))
-        lines.append(shlex.join(["unperplexed", "decide", _recalibrated_file(a), *reading, *costs]))
+        lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *reading, *costs]))
     return "\n".join(lines)
 
 
@@ -76,12 +77,12 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
     for name, paths in files.items():
         maps[name] = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}.json"
         chosen = [*a.files, *reading, "--prob", *rivals[name].split(",")] if rivals else [*paths, *reading]
-        fit[name] = shlex.join(["unperplexed", "recalibrate", *chosen])
+        fit[name] = command_line(["unperplexed", "recalibrate", *chosen])
         new.append(f"{name}=NEW-{Path(paths[0]).name}")
     pairing = ["--forecast", *a.forecast] if rivals else ["--on", *a.on] if a.on else ["--in-order"]
     pairing += ["--common"] if a.common else []
     again = ["unperplexed", "compare", *([f"NEW-{Path(a.files[0]).name}"] if rivals else new), *pairing, *reading]
-    return MapCommands(fit, maps, shlex.join(again))
+    return MapCommands(fit, maps, command_line(again))
 
 
 def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> list[str]:

@@ -6,7 +6,6 @@ import argparse
 import io
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
+from .._lib.formatting import command_line
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import whole_files
 from ..report import terminal
+from ..report.commands import Python
 from ..report.result import Naming
 from ..sources.readers.formats import matching
-from .terminal import coloured, drop_output, print_error, shows_colour
+from .terminal import drop_output, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
 def print_text(arguments: argparse.Namespace, text: str) -> None:
     """Print the text, if it is wanted, and see that all of it leaves."""
     if not arguments.quiet:
-        _print_all(coloured(text) if shows_colour(sys.stdout) else text)
+        _print_all(text)
 
 
 def _print_all(text: str) -> None:
@@ -135,7 +136,7 @@ def show_while_read(show: Callable[[], None]) -> None:
 
 def text_of(arguments: argparse.Namespace, found: Result) -> str:
     """Give a result as text, under the names of the files."""
-    return terminal.text(found.described(naming_of(arguments)))
+    return terminal.text(found.described(naming_of(arguments)), colour=shows_colour(sys.stdout))
 
 
 def naming_of(arguments: argparse.Namespace) -> Naming:
@@ -144,7 +145,7 @@ def naming_of(arguments: argparse.Namespace) -> Naming:
     report = getattr(arguments, "report", None)
     return Naming(
         called(getattr(arguments, "files", [DEMO])) + where,
-        shlex.join(["unperplexed", *arguments.words]),
+        command_line(["unperplexed", *arguments.words]),
         report="" if report is None else report.name,
     )
 
@@ -165,7 +166,7 @@ def report_bytes(arguments: argparse.Namespace, found: Result, recalibrate: str 
 def _remedy_command(found: Any) -> str:
     """Give the commands that recalibrate what was assessed; "" where there are none."""
     remedy = getattr(getattr(found, "whole", found), "remedy", None)
-    return remedy.code if remedy is not None and remedy.code.startswith("unperplexed ") else ""
+    return "" if remedy is None or isinstance(remedy.code, Python) else remedy.code
 
 
 _MOST_CALLED = 3

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
-from .._lib.formatting import printable
+from .._lib.formatting import capital, printable
 from .._version import __version__
 from . import options
 from .check import add_check
@@ -291,7 +291,7 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
         name,
         usage=usage(name),
         help=text,
-        description=text[0].upper() + text[1:] + ".",
+        description=capital(text) + ".",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

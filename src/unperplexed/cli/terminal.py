@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import TextIO
 
 from .._lib.formatting import printable
-
-_STYLES = {
-    r"\A(?:Overconfident|Underconfident)\b": "33",
-    r"\A(?:Overpredicts|Underpredicts|Biased|Too|Extreme|Certain|Miscalibrated|\d+ surprising)\b": "35",
-    r"\ANo evidence of miscalibration(?= \()": "36",
-}
-"""Yellow, magenta and cyan for what a verdict can be, with which a text begins; no evidence is no approval."""
 
 
 def shows_colour(stream: TextIO | None) -> bool:
@@ -22,13 +14,6 @@ def shows_colour(stream: TextIO | None) -> bool:
     return (
         stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
-
-
-def coloured(text: str) -> str:
-    """Colour what a report says in words; without the escape sequences it is the same text."""
-    for pattern, style in _STYLES.items():
-        text = re.sub(pattern, f"\x1b[{style}m\\g<0>\x1b[0m", text, flags=re.MULTILINE)
-    return text
 
 
 def print_error(sentence: str) -> None:

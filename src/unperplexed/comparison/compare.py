@@ -51,7 +51,6 @@ from .mending import ChosenChunks, PairedForecasters
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .samples import Sample, differences_in, differences_of, few_rows, row_differences
-from .verdict import comparison_verdict
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -97,7 +96,7 @@ def compare(
     sample_weight : array_like of shape (n,), optional
         Importance weights, 0 or more.
     floor : float or "auto", default "auto"
-        Floor of each forecaster's assessment ("auto": 0.01 / C for C classes). The comparison has no floor, unless a
+        Floor of each forecaster's assessment ("auto" as in `assess`). The comparison has no floor, unless a
         forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
         are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
         their differences are infinite instead.
@@ -338,7 +337,6 @@ def _comparison(
         scored_floor=scored_floor,
         confidence=settings.confidence,
         seed=settings.seed,
-        verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
         warnings=(*_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
         groups=by_group,

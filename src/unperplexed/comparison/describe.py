@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import (
     at_floor_text,
+    capital,
     confidence_interval,
     number_of,
     p_value_text,
@@ -23,7 +23,7 @@ from ..assessment.describe_words import MEANING, terms_of
 from ..assessment.familiar import FamiliarMetrics
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
-from ..report.commands import lookup
+from ..report.commands import Python, lookup
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
@@ -44,6 +44,7 @@ from .describe_tables import (
 )
 from .difference_charts import differences_chart
 from .result import Comparison, Difference, PairedComparison
+from .verdict import Said, verdict_clauses
 
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
@@ -92,15 +93,15 @@ class Described:
         titled = f"{name}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
         figure = reliability_chart(self.events)
-        headline, *rest = _P_VALUES.sub("", c.verdict).split("; ")
+        headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
-            headline=headline,
+            headline=headline.words,
             lead=" ".join(
                 [*map(_sentence, rest), *self._pair(), *[f"Log loss {log_loss_text(c)}."] * bool(c.scored_floor)]
             ),
-            calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
+            calm=self._calm,
             actions=list(self._actions(naming.recalibrate)),
             command=self._commands(naming.recalibrate),
             further=self._to_look_up(),
@@ -129,6 +130,7 @@ class Described:
             facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(c)}"])),
             headline=c.verdict,
             lead=" ".join(self._pair()),
+            calm=self._calm,
             actions=list(self._actions()),
             command=self._commands(),
             further=self._to_look_up(),
@@ -190,6 +192,11 @@ class Described:
             if any(math.isfinite(pair.differences[rule].difference) for pair in self.c.pairs):
                 yield differences_chart(self.c, rule)
 
+    @property
+    def _calm(self) -> bool:
+        """Whether no difference is significant."""
+        return not any(self._significant(d) for pair in self.c.pairs for d in pair.differences.values())
+
     def _significant(self, d: Difference) -> bool:
         return d.adjusted_p_value < 1 - self.c.confidence
 
@@ -212,7 +219,7 @@ class Described:
                 about = f" ({', '.join(in_brackets)})" if in_brackets else ""
                 first, second = short_name(pair.first), short_name(pair.second)
                 words = rule_text(rule)
-                yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {value}{about}."
+                yield f"{capital(words)} of {first} − {second}: {value}{about}."
 
     def _commands(self, recalibrate: str = "") -> Code | None:
         if recalibrate:
@@ -227,7 +234,7 @@ class Described:
             d = each.assessment.diagnosis
             if d.findings:
                 cost = f", about {number(d.gain)} nats a row" if d.gain > 0 else ""
-                found.append(f"{short_name(name)}: {d.headline[0].lower()}{d.headline[1:]}{cost}.")
+                found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
         if found:
             yield Action("What miscalibration costs", " ".join(found), "Cost")
         if self.c.next_step is not None:
@@ -335,23 +342,19 @@ class Described:
         yield "log loss and geometric accuracy", log_loss_text(c)
         yield "calibration curve", a.estimator
         yield "view", a.view
-        yield "confidence", percent(c.confidence).replace(" ", "")
+        yield "confidence", percent(c.confidence)
         yield "bootstrap replicates", f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none"
         yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"
         yield "version", c.version
 
 
-_P_VALUES = re.compile(r" \(p [^()]*\)")
-"""In a verdict; the lines below a headline have them."""
+def _sentence(clause: Said) -> str:
+    """Make a clause of the verdict a sentence of its own."""
+    return f"{clause.words if clause.by_name else capital(clause.words)}."
 
 
-def _sentence(clause: str) -> str:
-    """End a clause of the verdict as a sentence of its own; it begins with the name of a forecaster, or with a word."""
-    return f"{'Both' if clause.startswith('both ') else clause[:4]}{clause[4:]}."
-
-
-def compare_call(c: Comparison) -> str:
+def compare_call(c: Comparison) -> Python:
     """Give the import and the call of `compare` with the options that differ from their defaults."""
     a = next(iter(c.forecasters.values())).assessment
     names = [f"{name!r}: {chr(ord('p') + at)}" for at, name in enumerate(c.forecasters)]
@@ -372,7 +375,7 @@ def compare_call(c: Comparison) -> str:
         f"seed={c.seed}": c.seed != 0,
     }
     used = "".join(f", {option}" for option, differs in options.items() if differs)
-    return f"from unperplexed import compare\n\ncompare({forecasts}, y{used}).verdict"
+    return Python(f"from unperplexed import compare\n\ncompare({forecasts}, y{used}).verdict")
 
 
 _MOST_SPELLED = 4

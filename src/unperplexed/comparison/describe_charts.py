@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .._lib.formatting import at_floor_text, confidence_interval, short_name
+from .._lib.formatting import at_floor_text, confidence_interval, percent, short_name
 from ..assessment.describe_charts import Event, curve_of, order_axis
 from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, thinned, value_axis
 from ..report.document import Column, Table
@@ -29,7 +29,7 @@ def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Ch
         ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
         lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
-    level = confidence_interval(of.confidence).removesuffix(" CI")
+    level = percent(of.confidence)
     band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
     end = max(ends)
     return Chart(

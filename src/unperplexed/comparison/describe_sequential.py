@@ -9,6 +9,7 @@ import numpy as np
 from .._lib.formatting import at_floor_text, number_of, rule_text, short_name
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
+from ..report.commands import Python
 from ..report.document import Block, Code, Column, Document, Notes, Section, Settings, Table
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming
@@ -51,7 +52,7 @@ def _sections(c: SequentialComparison, command: str) -> Iterator[Section]:
     yield Section("reproduce", "Reproduce", blocks, "Reproduce")
 
 
-def sequential_call(c: SequentialComparison) -> str:
+def sequential_call(c: SequentialComparison) -> Python:
     """Give the import and the call of `compare_sequentially` with the options that differ from their defaults."""
     positive = c.labels[1] if c.n_classes == 2 else None
     default = f"{float(floor_for(DEFAULT_FLOOR, c.n_classes)):g}"
@@ -63,7 +64,7 @@ def sequential_call(c: SequentialComparison) -> str:
     }
     used = "".join(f", {option}" for option, differs in options.items() if differs)
     forecasts = f"{{{c.first!r}: p, {c.second!r}: q}}"
-    return f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially({forecasts}, y{used}))"
+    return Python(f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially({forecasts}, y{used}))")
 
 
 def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:

@@ -201,7 +201,7 @@ def averages_table(c: Comparison) -> Table:
     return Table(
         f"Averages of the probabilities assigned to the observed classes, {at_floor_text(c.floor)}. Larger is better.",
         [
-            Column("average", [f"{name[0].upper()}{name[1:]}".replace("_", " ") for name in names]),
+            Column("average", [name.replace("_", " ").capitalize() for name in names]),
             *(
                 Column(short_name(name), [number(getattr(each.assessment.reported, mean)) for mean in names])
                 for name, each in _shown(c)

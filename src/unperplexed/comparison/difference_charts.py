@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, rule_text, short_name
+from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, percent, rule_text, short_name
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.numbers import between, count, number
 from ..scores.registry import score_named
@@ -118,7 +118,7 @@ def sequential_chart(c: SequentialComparison) -> Chart:
             title = f"{short_name(str(c.better))} had the {side} {rule} {after}"
         at = (np.array([float(c.decided_after)]), difference[[c.decided_after - 1]])
         points = (Points(*at, role="second", labels=(f"Decided after {c.decided_after:,}",)),)
-    level = confidence_interval(1 - c.level).removesuffix(" CI")
+    level = percent(1 - c.level)
     last = f"{number(float(difference[-1]))} ({between(float(below[-1]), float(above[-1]))})"
     return Chart(
         title=title,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from .._lib.by_value import ByValue
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import command_line, confidence_interval, number_of, short_name
 from ..assessment.remedy import FORMS, PythonLine, Remedy, gain_text
+from ..report.commands import Python
 from ..report.numbers import estimate, number
 from ..statistics.intervals import Interval
 from ..statistics.means import t_quantile
@@ -42,7 +41,7 @@ class MapCommands:
             f"{self.fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
             for name, each in mended.items()
         ]
-        maps = shlex.join(f"{name}={self.maps[name]}" for name in mended)
+        maps = command_line(f"{name}={self.maps[name]}" for name in mended)
         return "\n".join([*lines, f"{self.again} --recalibration {maps}"])
 
 
@@ -50,33 +49,30 @@ class MapCommands:
 class PythonLines:
     """Lines of Python that do the same with arrays in memory, read as they were compared."""
 
-    fit: str = ""
-    """Arguments after outcomes and forecasts."""
+    fit: PythonLine = field(default_factory=PythonLine)
+    """How one forecaster's rows are read."""
     probabilities: bool = True
     """Whether the forecasts are probabilities, as recalibrated ones are."""
 
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLines:
         """Carry the options by which rows are read."""
-        return cls(PythonLine.reading(options).fit, not any(options.get(form) for form in FORMS))
+        return cls(PythonLine.reading(options), not any(options.get(form) for form in FORMS))
 
-    def text(self, mended: Mapping[str, Remedy]) -> str:
+    def text(self, mended: Mapping[str, Remedy]) -> Python:
         """Give the lines for these forecasters; "" for none, and for percentages or logits.
 
         Those cannot be compared with recalibrated forecasts, which are probabilities, in one call.
         """
         if not (mended and self.probabilities):
-            return ""
-        again = re.sub(r"=(sample_weight|groups)\b", r"=new_\1", self.fit)
+            return Python()
         methods = {name: each.method for name, each in mended.items()}
-        return "\n".join(
-            [
-                f"methods = {methods!r}",
-                "for name, method in methods.items():",
-                f"    fitted = Recalibrator(method).fit(y_true, forecasts[name]{self.fit})",
-                "    new[name] = fitted.transform(new[name])",
-                f"compare(new, new_y_true{again})",
-            ]
+        return Python(
+            f"methods = {methods!r}\n"
+            "for name, method in methods.items():\n"
+            f"    fitted = Recalibrator(method).fit(y_true, forecasts[name]{self.fit.arguments()})\n"
+            "    new[name] = fitted.transform(new[name])\n"
+            f"compare(new, new_y_true{self.fit.arguments('new_{}')})"
         )
 
 

@@ -198,9 +198,6 @@ class Comparison(JsonResult):
     """Confidence level of all intervals."""
     seed: int
     """Random seed of the forecasters' assessments; the verdict does not depend on it."""
-    verdict: str
-    """Who is better, by log loss, by Brier score or by both, with adjusted p-values. p-values below 1 minus
-    ``confidence`` are significant."""
     warnings: tuple[str, ...]
     """Reasons why intervals and p-values are approximate or missing."""
     by: tuple[str, ...] = ()
@@ -212,6 +209,21 @@ class Comparison(JsonResult):
     version: str = __version__
     _paired: PairedForecasters | None = field(default=None, repr=False, compare=False)
     _commands: MapCommands | PythonLines = field(default_factory=PythonLines, repr=False, compare=False)
+
+    @cached_property
+    def clauses(self) -> tuple[str, ...]:
+        """Who is better, by log loss, Brier score or both, with adjusted p-values, and who assigned 0 to outcomes.
+
+        p-values below 1 minus ``confidence`` are significant.
+        """
+        from .verdict import verdict_clauses
+
+        return tuple(each.words for each in verdict_clauses(self))
+
+    @property
+    def verdict(self) -> str:
+        """The clauses in one line."""
+        return "; ".join(self.clauses)
 
     @cached_property
     def next_step(self) -> NextStep | None:
@@ -254,6 +266,7 @@ class Comparison(JsonResult):
         """Give everything as plain Python values, under the attributes' names."""
         plain_dict: dict[str, Any] = plain_values(replace(self, _paired=None))
         del plain_dict["_paired"], plain_dict["_commands"]
+        plain_dict |= {"clauses": list(self.clauses), "verdict": self.verdict}
         plain_dict["next_step"] = None if self.next_step is None else self.next_step.to_dict()
         for name, forecaster in self.forecasters.items():
             assessment = forecaster.assessment.to_dict()

@@ -154,7 +154,7 @@ def compare_sequentially(
         Largest probability of a false alarm, in (0, 1).
     floor : float or "auto", default "auto"
         In the log loss, the penalized log loss and generalized surprisals, lower probabilities are clipped to it;
-        "auto" is 0.01 / C for C classes. 0 is allowed if no class is ever assigned 0.
+        "auto" as in `assess`. 0 is allowed if no class is ever assigned 0.
     **reading
         How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
         ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for

@@ -343,7 +343,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         ``decisiveness``, ``geometric_accuracy``, ``robustness`` or ``prediction_accuracy``, of which larger is better;
         ``log_loss``, ``brier_score``, ``penalized_brier_score`` or ``penalized_log_loss``, of which smaller is.
     floor : float or "auto", default "auto"
-        Probabilities below it are raised to it in the first three; "auto" is 0.01 / C for C classes.
+        Probabilities below it are raised to it in the first three; "auto" as in `assess`.
     from_logits, axis
         As in `BrierLoss`.
     variant : {"proper", "published-code"}, default "proper"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, p_value_text, short_name
 from ..report.document import Column, Document, Section, Table
 from ..report.numbers import between, number, signed
 from .question_comparison import QuestionComparison
@@ -40,7 +40,7 @@ def comparison_document(c: QuestionComparison) -> Document:
     return Document(
         title=f"{' and '.join(c.names)} on the same questions",
         facts=number_of(c.n_questions, "question"),
-        headline=text[0].upper() + text[1:] if text.startswith("no ") else text,
+        headline=text if any(c.metrics[name].significant for name in c.metrics if name in _JUDGED) else capital(text),
         lead="",
         first=Section("metrics", "Metrics", [table], "Metrics"),
         summary=[table],
@@ -65,7 +65,7 @@ def metric_table(c: QuestionComparison) -> Table:
                 [signed(each.difference) for each in found],
                 [between(*each.interval) for each in found],
             ),
-            Column("p-value", [p_value_text(each.p_value).removeprefix("p = ") for each in found]),
+            Column("p-value", [p_value_cell(each.p_value) for each in found]),
         ],
         notes=confidence_interval(c.confidence),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, short_name
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import count, estimate, number, signed
 from .text_comparison import TextComparison
@@ -46,7 +46,7 @@ def comparison_document(c: TextComparison, *, command: str = "") -> Document:
         title=f"{' and '.join(c.names)} on the same texts",
         facts=f"{number_of(c.n_documents, 'document')}, {number_of(c.n_bytes, 'byte')}; effective sample"
         f" size {number_of(round(c.effective_documents), 'document')}",
-        headline=text if c.significant and not c.reservation else text[0].upper() + text[1:],  # names keep their case
+        headline=text if c.significant and not c.reservation else capital(text),  # names keep their case
         lead=f"The geometric accuracy per byte of {c.names[0]} is {ratio} times that of {c.names[1]}."
         f" {c.names[0]} needs fewer bits in {c.first_better:,} of {number_of(c.n_documents, 'document')}.",
         calm=not c.significant or bool(c.reservation),

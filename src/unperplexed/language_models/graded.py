@@ -31,7 +31,6 @@ GRADES = {
 
 UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wrong; --wrong counts a grade as wrong"
 TIED = "{count} left out: as many graders call the answer right as wrong"
-NO_CONFIDENCE = "{count}: no confidence could be read from the column {column}, for example from {example}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +221,8 @@ def _confidences(column: pl.Series, scale: float | None, words: Mapping[str, flo
     unread = np.flatnonzero(np.isnan(values))
     if unread.size:
         example = short_name(repr(column[int(unread[0])] or ""), 30)
-        sentence = NO_CONFIDENCE.replace("{column}", repr(column.name)).replace("{example}", example)
-        remarks.add(sentence, "answer", int(unread.size))
+        where = f"could be read from the column {column.name!r}, for example from {example}"
+        remarks.add(f"{{count}}: no confidence {where}", "answer", int(unread.size))
     return values
 
 

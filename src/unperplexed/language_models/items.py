@@ -195,7 +195,7 @@ class Remarks:
 
     def sentences(self) -> tuple[str, ...]:
         """Give the remarks in the order in which they came first."""
-        return tuple(text.replace("{count}", number_of(n, noun)) for (text, noun), n in self.counts.items())
+        return tuple(text.replace("{count}", number_of(n, noun), 1) for (text, noun), n in self.counts.items())
 
 
 def as_float(number: Any) -> float:

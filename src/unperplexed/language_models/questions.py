@@ -425,4 +425,4 @@ def _assessment(events: Events, event: str, confidence: float, resamples: int, s
         resamples=resamples,
         seed=seed,
     )
-    return found.advising(PythonLine(", groups=groups"))
+    return found.advising(PythonLine({"groups": "groups"}))

@@ -19,7 +19,7 @@ from .event_counts import EventCounts
 from .history import WHOLE, Events
 from .hypotheses import DATING_WEIGHTS, PERIOD_WEIGHTS, ROW_WEIGHTS, dating_ratios, period_factors, row_factors, spread
 from .monitored import Alarm, Over
-from .naming import event_labels, event_name, named_error
+from .naming import event_name, named_error
 
 _CHANGES = 0.0001
 """Probability of each period that an error becomes another one, when its beginning is dated."""
@@ -165,7 +165,7 @@ def _alarm(
         log_evidence=link.log_evidence,
         groups=() if series.group == WHOLE else (series.group,),
         event=event_name(labels, event),
-        diagnosis=named_error(during[1], event_labels(labels, event), shared),
+        diagnosis=named_error(during[1], labels, event, shared),
         before=point_of(*some(link.start, began), limits=limits),
         since=point_of(*during, limits=limits),
         trend=trend,

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.formatting import number_of, percent, short_name
+from .._lib.formatting import capital, number_of, percent, short_name
+from ..calibration.diagnosis.kinds import KINDS
 from ..report.numbers import between, evidence_text, number, share, signed
 from ..statistics.intervals import Interval
 from .control import ControlPoint
@@ -101,23 +102,20 @@ def _changed(a: Alarm) -> str:
 
 
 def _what(a: Alarm) -> str:
-    if a.verdict:
-        return a.verdict
-    return f"Mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
+    return a.in_brief or f"mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
 
 
 def sentence(m: Monitored, a: Alarm, more: str = "") -> str:
     """Say for which group what is wrong, without a full stop."""
     groups, what = groups_text(m, a.groups), f"{_what(a)}{more}"
-    return f"{groups}: {what[:1].lower()}{what[1:]}" if groups else what
+    return capital(f"{groups}: {what}" if groups else what)
 
 
 def result_text(m: Monitored, name: str) -> str:
     """Say what became of a named group, in a few words."""
     own = [each for each in m.alarms if name in each.groups]
     a = next((each for each in own if each.over is None), own[0])
-    what = a.verdict or "Miscalibrated"
-    return f"{what[:1].lower()}{what[1:]} {f'since {a.began}' if a.over is None else f'until {a.until}'}"
+    return f"{a.in_brief or 'miscalibrated'} {f'since {a.began}' if a.over is None else f'until {a.until}'}"
 
 
 def since_text(a: Alarm) -> str:
@@ -197,11 +195,9 @@ def _errors(a: Alarm) -> tuple[str, ...]:
 
 def shown_in(a: Alarm) -> list[str]:
     """Name the numbers in which the error shows: "slope" for confidence, "bias", else "loss"."""
-    errors = {*_errors(a)}
-    found = ["slope"] if "confidence" in errors else []
-    if "bias" in errors or not {"confidence", "asymmetry", "tail", "noise", "shape"} & errors:
-        found.append("bias")
-    return found or ["loss"]
+    shown = {KINDS[error].shown_in for error in _errors(a)}
+    numbers = ["slope"] * ("slope" in shown) + ["bias"] * ("bias" in shown)
+    return numbers or ["loss" if "loss" in shown else "bias"]
 
 
 def _bias(value: float) -> str:
@@ -241,11 +237,10 @@ def change_text(a: Alarm, whose: str) -> str:
         "loss": ("log loss", _loss),
     }
     shown = [numbers[each] for each in shown_in(a)]
-    text = [f"{name} up to {a.until}: {_numbers(parts, value)}" for name, value in shown]
-    if a.over is not None:
-        text = [each.replace(f" up to {a.until}", "", 1) for each in text]
-    where = f"{whose}{f'for {_event(a)}, ' if a.event else ''}{text[0]}."
-    return " ".join(f"{each[:1].upper()}{each[1:]}" for each in (where, *[f"{each}." for each in text[1:]])) + _trend(a)
+    end = f" up to {a.until}" if a.over is None else ""
+    first, *more = (f"{name}{end}: {_numbers(parts, value)}." for name, value in shown)
+    where = f"{whose}{f'for {_event(a)}, ' if a.event else ''}{first}"
+    return " ".join(map(capital, (where, *more))) + _trend(a)
 
 
 def _numbers(parts: Sequence[tuple[ControlPoint, str]], value: Callable[[ControlPoint], tuple[str, str]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._lib.formatting import number_of, p_value_text, percent
+from .._lib.formatting import capital, number_of, p_value_text, percent
 from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import MINUS, between, count, evidence_text, number, share
@@ -76,20 +76,20 @@ def _lead(m: Drift) -> str:
         few = f"Even a clear change halfway is seen only from {m.enough_periods} periods on. " if m.too_few else ""
         return f"{few}Evidence of a change: {now} to 1; the alarm is at {limit_text(m)} to 1. {_WEAKER}."
     what, groups = _what(m.alarm), groups_text(m, m.alarm.groups)
-    return f"{groups}: {what[:1].lower()}{what[1:]}. {_WEAKER}." if groups else f"{what}. {_WEAKER}."
+    return f"{capital(f'{groups}: {what}' if groups else what)}. {_WEAKER}."
 
 
 def _what(a: Shift) -> str:
     """Say what changed by the measure by which it was seen most clearly."""
     about = f" of {_event(a)}" if a.event else ""
     if a.measure == "mean":
-        return f"Mean log-odds{about} {_signed(a.since.log_odds - a.before.log_odds)}"
+        return f"mean log-odds{about} {_signed(a.since.log_odds - a.before.log_odds)}"
     if a.measure == "spread":
         spreads = f"{number(a.since.spread, 2)} instead of {number(a.before.spread, 2)}"
-        return f"Standard deviation of the log-odds{about} {spreads}"
+        return f"standard deviation of the log-odds{about} {spreads}"
     low, high, before, since = a.moved
     where = "of exactly 0 or 1" if low == high else f"from {between(low, high, share)}"
-    return f"Predictions {where}{about} are {share(since)} instead of {share(before)}"
+    return f"predictions {where}{about} are {share(since)} instead of {share(before)}"
 
 
 def _event(a: Shift) -> str:
@@ -104,7 +104,7 @@ def _actions(m: Drift) -> Iterator[Action]:
     a = m.alarm
     if a is None:
         return
-    yield Action("When", when_text(a), "When")
+    yield Action("When", capital(when_text(a)), "When")
     yield Action("What changed", _change(a), "Change")
     yield Action(
         "Evidence",
@@ -123,8 +123,7 @@ def _actions(m: Drift) -> Iterator[Action]:
 
 def _change(a: Shift) -> str:
     where = "" if not a.groups else f"In the group{'s' * (len(a.groups) > 1)}: "
-    text = f"{where}{_summary(a.before)} before, {_summary(a.since)} since, up to {a.until}."
-    return text[0].upper() + text[1:]
+    return capital(f"{where}{_summary(a.before)} before, {_summary(a.since)} since, up to {a.until}.")
 
 
 def _summary(of: PredictionSummary) -> str:

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._lib.formatting import number_of, p_value_text, percent, short_name
-from ..calibration.diagnosis.words import CERTAIN, terms
+from .._lib.formatting import capital, number_of, p_value_text, percent, short_name
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.words import terms
 from ..report.chart import Chart
 from ..report.commands import lookup
 from ..report.document import Action, Column, Document, Section, Table
@@ -170,10 +171,10 @@ def _actions(m: Monitored) -> Iterator[Action]:
         for each in told[:MOST_GROUPS]:
             [name] = (f"'{short_name(group, 40)}'" for group in each.groups)
             after = "" if each.over is None else f" {after_text(each, each.over)}"
-            text = f"{name}: {when(m, each)} {change_text(each, whose='')}{after}".replace(": The", ": the", 1)
+            text = f"{name}: {when(m, each)} {change_text(each, whose='')}{after}"
             yield Action(f"Group {name}", text, "Group")
     else:
-        yield Action("When", when(m, a), "When")
+        yield Action("When", capital(when(m, a)), "When")
         yield Action("What changed", change_text(a, "in the group, " if a.groups else ""), "Change")
     ended = [each for each in m.others if each.over is not None and each not in told]
     if ended:
@@ -185,14 +186,14 @@ def _actions(m: Monitored) -> Iterator[Action]:
 def _of_groups(m: Monitored, found: Impossible) -> str:
     """Name the groups with such predictions, behind a comma."""
     named = groups_text(m, found.groups)
-    return f", in {named[:1].lower()}{named[1:]}" if named else ""
+    return f", in {named}" if named else ""
 
 
 def _to_look_up(m: Monitored) -> Action | None:
     """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
     shown = about(m)[:MOST_GROUPS]
     broke = [term for each in shown if each.diagnosis is not None for term in terms(each.diagnosis)]
-    return lookup([*broke, *[CERTAIN] * (m.impossible is not None)])
+    return lookup([*broke, *KINDS["certainty"].terms[: m.impossible is not None]])
 
 
 def _warnings(m: Monitored) -> Iterator[str]:

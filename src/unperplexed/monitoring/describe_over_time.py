@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of, short_name
+from .._lib.formatting import capital, number_of, short_name
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Column, Table
@@ -67,9 +67,9 @@ def began_text(a: Began) -> str:
 
 
 def when_text(a: Began) -> str:
-    """Say when the alarm came, and when it began."""
+    """Say when the alarm came, and when it began, inside a sentence."""
     many = len(a.probable)
-    which = "The alarm" if a.number == 1 else f"Alarm {a.number}"
+    which = "the alarm" if a.number == 1 else f"Alarm {a.number}"
     spread = f" With 95% probability it began in one of {many} periods: {_periods(a)}." if many > 1 else ""
     further = f" The periods since then show a further change, most probably {at(a.further)}." if a.further else ""
     over = "" if a.until == a.period else f" The evidence was strongest after {a.until}."
@@ -86,8 +86,8 @@ def groups_text(m: Watched, names: Sequence[str]) -> str:
     if not names:
         return ""
     if len(names) == len(m.groups) > 1:
-        return f"All {len(names)} groups"
-    return f"Group{'s' * (len(names) > 1)} {names_text(names)}"
+        return f"all {len(names)} groups"
+    return f"group{'s' * (len(names) > 1)} {names_text(names)}"
 
 
 def names_text(names: Sequence[str]) -> str:
@@ -161,7 +161,7 @@ def chart_over_time(
         below, above = np.clip(below, axis.low, axis.high), np.clip(above, axis.low, axis.high)
     return Chart(
         title=title,
-        subtitle=better[0].upper() + better[1:] + ("" if values.size else "; not determined"),
+        subtitle=capital(better) + ("" if values.size else "; not determined"),
         label=f"{title} over time ({better}): {number(float(values[0]), 2)} at first and {number(float(values[-1]), 2)}"
         " at the end."
         if values.size

@@ -15,7 +15,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
-from ..assessment.flat import Figure, NamedFigures, figures, verdict_words
+from ..assessment.flat import ANY, Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, evidence_text, number
@@ -342,7 +342,7 @@ def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
     if not d.made:
         raise InputError(f"requirements (--require): {each.text!r}: there is no verdict. {d.verdict}")
     found, words = verdict_words(d) or {"none"}, set(each.words)
-    named = found - {"miscalibrated"} or found
-    allowed = named <= words or ("miscalibrated" in words and "none" not in found)
+    named = found - {ANY} or found
+    allowed = named <= words or (ANY in words and "none" not in found)
     passed = not found & words if each.operator == "not in" else allowed
     return Outcome(each.text, passed, math.nan, Interval(math.nan, math.nan), "verdict", ", ".join(sorted(named)))

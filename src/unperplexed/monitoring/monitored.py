@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._lib.by_value import ByValue
+from .._lib.formatting import capital
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
@@ -16,7 +17,6 @@ from ..report.result import JsonResult, Naming
 from .alarms import Began
 from .control import ControlPoint
 from .limits import Kept
-from .naming import TOP
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,8 +73,13 @@ class Alarm(Began):
     @property
     def verdict(self) -> str:
         """What is wrong, in words; "" if the rows since then name no error by themselves."""
+        return capital(self.in_brief)
+
+    @property
+    def in_brief(self) -> str:
+        """The verdict inside a sentence."""
         d = self.diagnosis
-        return d.headline.replace(f"'{TOP}'", f"the {TOP}") if d is not None and d.findings else ""
+        return d.in_brief if d is not None and d.findings else ""
 
 
 _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "calibration_slope", "log_loss", "skill")

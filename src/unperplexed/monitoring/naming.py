@@ -32,8 +32,10 @@ def event_name(labels: tuple[Label | None, ...], event: int) -> str:
     return "" if len(labels) == 2 else str(event_labels(labels, event)[1])
 
 
-def named_error(periods: Sequence[EventCounts], labels: tuple[Label | None, ...], shared: bool) -> Diagnosis | None:
-    """Diagnose some periods together, each of them as a cluster where its rows share a shock; None for no rows.
+def named_error(
+    periods: Sequence[EventCounts], labels: tuple[Label | None, ...], event: int, shared: bool
+) -> Diagnosis | None:
+    """Diagnose an event in some periods together, each as a cluster where its rows share a shock; None for no rows.
 
     Rows that do not determine a set of errors name one of them.
     """
@@ -49,7 +51,8 @@ def named_error(periods: Sequence[EventCounts], labels: tuple[Label | None, ...]
         counts=total,
         counts_positive=positive,
         n=float(total.sum()),
-        labels=labels,
+        labels=event_labels(labels, event),
+        event=f"the {TOP}" if len(labels) > 2 and event == 0 else "",
         mean=counts.mean,
         frequency=counts.frequency,
         clusters=_sums_over(period, positive - total * counts.p, total) if shared else None,

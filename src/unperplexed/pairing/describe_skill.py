@@ -8,6 +8,7 @@ import numpy as np
 
 from .._lib.formatting import (
     at_floor_text,
+    capital,
     confidence_interval,
     number_of,
     p_value_cell,
@@ -67,7 +68,7 @@ def _lead(s: Skill) -> str:
         _, size, where = _of_forecaster(s, name)
         text = "; ".join(filter(None, [size, where]))
         if text:
-            parts.append(f"{short_name(name, 60)}: {text}." if several else f"{text[0].upper()}{text[1:]}.")
+            parts.append(f"{short_name(name, 60)}: {text}." if several else f"{capital(text)}.")
     parts.append(
         "A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
         " baseline. p-values are adjusted for the number of groups and forecasters, intervals are not."
@@ -111,7 +112,7 @@ def skill_document(s: Skill, naming: Naming) -> Document:
     return Document(
         title=title,
         facts=" · ".join(filter(None, [name, counted(s.n_rows, s.n_classes, s.labels)])),
-        headline=headline[0].upper() + headline[1:],  # a name stands in quotes
+        headline=capital(headline),  # a name stands in quotes
         lead=_lead(s),
         calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
         figure=skill_chart(s, LOG_LOSS),

@@ -72,7 +72,7 @@ def skill(
     sample_weight : array_like of shape (n,), optional
         Importance weights, 0 or more.
     floor : float or "auto", default "auto"
-        Floor of the log loss where a forecaster assigned 0 to an observed outcome ("auto": 0.01 / C for C classes);
+        Floor of the log loss where a forecaster assigned 0 to an observed outcome ("auto" as in `assess`);
         it is applied to all forecasters and the baseline.
     scores : sequence of str, default ()
         Rules in addition to log loss and Brier score, such as ``"ranked_probability_score"`` for ordered classes. They

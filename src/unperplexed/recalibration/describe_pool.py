@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._lib.formatting import number_of, short_name
+from .._lib.formatting import capital, number_of, short_name
 from ..report.document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Section, Table
 from ..report.numbers import MINUS, between, figure
 from .pool_result import HeldOut, Pool
@@ -58,7 +58,7 @@ def _conclusion(p: Pool) -> tuple[str, str]:
     h = p.held_out
     if h is None:
         kind = f"{p.method} pool of {number_of(len(p.weights), 'forecaster')}"
-        return kind[0].upper() + kind[1:], "Its parameters were chosen, not fitted."
+        return capital(kind), "Its parameters were chosen, not fitted."
     best, size = short_name(h.best, _NAME), figure(abs(h.gain))
     interval = f" (95% CI of the gain {between(*h.interval)})" if not math.isnan(h.interval.low) else ""
     change = f"{size} nats a row {'lower' if h.gain > 0 else 'higher'} than that of {best!r}{interval}"

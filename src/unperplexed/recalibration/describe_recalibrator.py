@@ -95,23 +95,27 @@ def _conclusion(state: State) -> str:
 
 def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
     """Name the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
-    named = [
-        f"a curve of {value} points" if name == "points" else f"{name} {value:.3g}".replace("-", MINUS)
-        for name, value in parameters.items()
-        if isinstance(value, int | float) and abs(value) >= _NOTHING
-    ]
     several = [
         _range(what, parameters[name], labels)
         for name, what in (("biases", "a bias"), ("slopes", "a slope"))
         if len(labels) > 2 and name in parameters
     ]
-    return " and ".join(filter(None, [", ".join(named), *several]))
+    return " and ".join(filter(None, [", ".join(_numbers(parameters).values()), *several]))
+
+
+def _numbers(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Give the parameters that are one number each, as far as they change anything, with their names."""
+    return {
+        name: f"a curve of {value} points" if name == "points" else f"{name} {value:.3g}".replace("-", MINUS)
+        for name, value in parameters.items()
+        if isinstance(value, int | float) and abs(value) >= _NOTHING
+    }
 
 
 def map_text(name: str, parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
     """Name a map with its parameters; once where both have one name, as a temperature has."""
     shown = parameters_text(parameters, labels)
-    if shown.split()[:-1] == [name]:
+    if [*_numbers(parameters)] == [name]:
         return shown
     return f"{name}: {shown}" if shown else name
 

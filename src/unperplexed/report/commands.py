@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Iterable, Iterator
 
-from .._lib.formatting import shell_word
 from .document import Action
 
 
+class Python(str):
+    """Lines of Python; other code is commands for a shell."""
+
+    __slots__ = ()
+
+
 def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
-    """Give commands in lines of so many columns, long ones continued by a backslash; lines of Python as they are.
+    """Give commands in lines of so many columns, long ones continued by a backslash; lines of `Python` as they are.
 
     Examples
     --------
@@ -18,8 +23,8 @@ def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
     unperplexed recalibrate rain.csv \\
         --prob p_rain -o map.json
     """
-    for line in code.splitlines():
-        if not line.startswith("unperplexed ") or len(indent + line) <= columns:
+    for line in code.split("\n"):
+        if isinstance(code, Python) or len(indent + line) <= columns:
             yield f"{indent}{line}"
             continue
         shown = ""
@@ -44,10 +49,14 @@ def lookup(terms: Iterable[str]) -> Action | None:
     return Action("More", f"unperplexed explain {named}", "More") if named else None
 
 
+_WORD = re.compile(r"""(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"\\])+""")
+"""A word of a command as it is quoted."""
+
+
 def _phrases(command: str, longest: int) -> Iterator[str]:
     """Split a command before its options, so that each stays with its values, unless that is too long."""
     phrase: list[str] = []
-    for word in map(shell_word, shlex.split(command)):
+    for word in _WORD.findall(command):
         option = word.startswith("-") and len(word) > 1
         if phrase and (option or len(" ".join([*phrase, word])) > longest):
             yield " ".join(phrase)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .._lib.formatting import capital
 from .chart import Chart, Role
 
 
@@ -155,7 +156,9 @@ class Metric:
     """Its value after the remedy."""
     reference: str = ""
     better: str = ""
-    """Which value is better: "larger", "smaller" or "1"."""
+    """Which values are better: "larger" or "smaller"."""
+    best: str = ""
+    """The value that is best, where neither is: "1"."""
     readings: Sequence[Reading] = ()
 
 
@@ -184,7 +187,7 @@ def _better(metrics: Sequence[Metric]) -> str:
             by_direction.setdefault(each.better, []).append(inside(each.name))
     first, *others = sorted(by_direction, key=lambda way: -len(by_direction[way])) or [""]
     apart = "".join(f"; for {_listed(by_direction[way])}, {way}" for way in others)
-    return f"{first[:1].upper()}{first[1:]} is better{apart}." if first else ""
+    return f"{capital(first)} is better{apart}." if first else ""
 
 
 def inside(name: str) -> str:

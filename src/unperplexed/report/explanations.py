@@ -11,6 +11,7 @@ from importlib.resources import files
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
+from .._lib.formatting import capital
 from .commands import lookup
 from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside
 from .result import Naming, Result
@@ -18,6 +19,7 @@ from .result import Naming, Result
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
 _CODE = re.compile(r"^```sh\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 _LABEL = re.compile(r"\*\*(\w+):\*\*")
+_ALSO = re.compile(r"\*Also:\* ([^.]+)\.")
 _SENTENCE = re.compile(r"[.!?]$")
 
 
@@ -34,6 +36,8 @@ class Explanation(ByValue, Result):
     """Commands of the shell, one a line, with names of files and columns to replace."""
     see: tuple[str, ...] = ()
     """Other terms to look up."""
+    also: tuple[str, ...] = ()
+    """Other names, such as those of errors in a diagnosis. Several terms may share one, which is then ambiguous."""
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         return Document(
@@ -76,9 +80,8 @@ def explain(term: str) -> Explanation:
     inverse) above 1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
-    Try     Recalibrate with the printed command (for this error alone: --method
-            temperature); stop training earlier. Slope about 0: the predictions
-            carry no information; do not recalibrate, look at the predictors.
+    Try     Recalibrate (for this error alone: --method temperature); stop training
+            earlier. Slope about 0: see uninformative.
     Check   Slope near 1.
     More    unperplexed explain recalibration-map uninformative-predictions
     """
@@ -86,7 +89,7 @@ def explain(term: str) -> Explanation:
     words = _words(str(term))
     same = [name for name in known if _words(name) == words]
     found = same or [name for name in known if words and {*words} <= {*_words(name)}]
-    found = found or list(_SYNONYMS.get(" ".join(words), ()))
+    found = found or [name for name, each in known.items() if words in map(_words, each.also)]
     found = found or [name for name in known if words and {*map(_stem, words)} <= {*map(_stem, _words(name))}]
     if len(found) != 1:
         near = found or _nearest(words, known)
@@ -95,32 +98,6 @@ def explain(term: str) -> Explanation:
     return known[found[0]]
 
 
-_EXTREMES, _UNNAMED = "Extremes overstated or understated", "Miscalibrated in a way that has no name"
-_BIASED = ("Overpredicts or underpredicts", "Biased between classes")
-_SYNONYMS = {
-    "remedy": ("Recalibration map",),
-    "monitor": ("Monitoring alarm",),
-    "dispersion": ("Monitoring alarm",),
-    "calibration broke": ("Monitoring alarm",),
-    "temperature": ("Calibration slope",),
-    "cross entropy": ("Log loss",),
-    "logloss": ("Log loss",),
-    "roc": ("AUC",),
-    "discrimination": ("AUC",),
-    "bias": (*_BIASED, "Calibration intercept"),
-    "confidence": ("Overconfident", "Underconfident"),
-    "tail": (_EXTREMES,),
-    "noise": (_EXTREMES,),
-    "lapse": (_EXTREMES,),
-    "certainty": ("Certain and wrong",),
-    "rows": ("A few surprising outcomes",),
-    "shape": (_UNNAMED,),
-    "other error": (_UNNAMED,),
-    "reversed": ("Pointing away from the outcomes",),
-    "swapped": ("Pointing away from the outcomes",),
-    "no skill": ("Uninformative predictions",),
-}
-"""Terms that other words mean, such as the names of errors in a diagnosis; several are ambiguous."""
 _ENDING = re.compile("(ness|ence|ent|ations?|ated?|ions?|ing|ics?|ed|y|s)$")
 
 
@@ -173,13 +150,15 @@ def _split(sections: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 def _explanation(term: str, text: str, names: dict[str, str]) -> Explanation:
     prose = " ".join(_CODE.sub("", text).split())
-    meaning, *rest = _LABEL.split(prose)
+    also = [name.strip() for names in _ALSO.findall(prose) for name in names.split(",")]
+    meaning, *rest = _LABEL.split(_ALSO.sub("", prose))
     return Explanation(
         term,
         _plain(meaning),
         tuple((label, _plain(words)) for label, words in zip(rest[::2], rest[1::2], strict=True)),
         "".join(_CODE.findall(text)).strip(),
         tuple(dict.fromkeys(names[target] for _, target in _LINK.findall(prose) if target)),
+        tuple(also),
     )
 
 
@@ -187,7 +166,7 @@ def _plain(markdown: str) -> str:
     """Give Markdown as plain sentences."""
     text = re.sub("[*`]", "", _LINK.sub(r"\1", markdown)).strip()
     ended = text if _SENTENCE.search(text) else f"{text.rstrip(':')}."
-    return ended[:1].upper() + ended[1:]
+    return capital(ended)
 
 
 def _words(term: str) -> list[str]:

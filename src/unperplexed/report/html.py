@@ -114,7 +114,7 @@ def card(document: Document) -> str:
     Examples
     --------
     >>> card(Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%."))
-    '<div><p><b>Overconfident</b></p><p>Observed in 70%.</p><p>365 forecasts</p></div>'
+    '<div><p><b>Overconfident.</b></p><p>Observed in 70%.</p><p>365 forecasts</p></div>'
     """
     d, tables = document, Tables()
     actions = [_in_line(each) for each in d.actions]
@@ -124,7 +124,7 @@ def card(document: Document) -> str:
     blocks = [_block(each, tables) for each in still]
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
     warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]
-    lines = [f"<b>{_text(d.headline)}</b>", _text(d.lead), *actions]
+    lines = [f"<b>{_text(d.headline)}.</b>", _text(d.lead), *actions]
     further = [] if d.further is None else [_in_line(d.further)]
     more = [*further, *map(_text, d.remarks), _text(d.facts)]
     return (

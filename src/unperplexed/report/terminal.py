@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
-from .commands import command_lines
+from .commands import Python, command_lines
 from .document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
 
 WIDTH, _NARROWEST = 80, 40
@@ -49,7 +49,7 @@ def width() -> int:
     return max(_NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
 
 
-def text(document: Document, columns: int | None = None) -> str:
+def text(document: Document, columns: int | None = None, *, colour: bool = False) -> str:
     """Give a document as text.
 
     Parameters
@@ -58,6 +58,8 @@ def text(document: Document, columns: int | None = None) -> str:
         What is shown: its conclusion, actions, metrics, and the blocks of its summary.
     columns : int, optional
         Width of the lines; by default that of the terminal, between 40 and 80.
+    colour : bool, default False
+        Whether the headline is yellow, or cyan where nothing calls for action: no evidence is no approval.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def text(document: Document, columns: int | None = None) -> str:
     """
     columns = columns or width()
     parts = [
-        [*_conclusion(document, columns), *_actions(document, columns)],
+        [*_conclusion(document, columns, colour), *_actions(document, columns)],
         _wrapped(document.facts, columns),
         list(_metrics(document.metrics, columns)),
         *(list(_block(block, columns)) for block in document.summary),
@@ -87,9 +89,9 @@ def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list
     return textwrap.wrap(_shown(words), columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
-def _conclusion(d: Document, columns: int) -> Iterator[str]:
-    headline = d.headline if _STOP.search(d.headline) else f"{d.headline}."
-    yield from _wrapped(headline, columns)
+def _conclusion(d: Document, columns: int, colour: bool) -> Iterator[str]:
+    for line in _wrapped(f"{d.headline}.", columns):
+        yield f"\x1b[{36 if d.calm else 33}m{line}\x1b[0m" if colour else line
     yield from _wrapped(d.lead, columns)
 
 
@@ -101,8 +103,7 @@ def _actions(d: Document, columns: int) -> Iterator[str]:
         yield from _action(action, columns)
     if d.command is not None:
         longest = max(len(line) for line in d.command.text.splitlines())
-        python = not d.command.text.startswith("unperplexed ")
-        room = max(columns - longest, 2) if python else columns
+        room = max(columns - longest, 2) if isinstance(d.command.text, Python) else columns
         yield from command_lines(d.command.text, columns, f"{indent}  "[:room])
     if d.further is not None:
         yield from _action(d.further, columns)
@@ -183,7 +184,7 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
         yield from above
         cells = (f"  {_shown(column.values[at]):{'<' if column.words else '>'}{needed}}" for column, needed in beside)
         yield f"{last:{widest}}{''.join(cells)}".rstrip()
-        rest = (f"{each.heading}: {each.values[at]}".removeprefix(": ") for each in below if each.values[at])
+        rest = (": ".join(filter(None, [each.heading, each.values[at]])) for each in below if each.values[at])
         yield from _wrapped("; ".join(rest), columns, "  ", "    ")
     if len(first.values) > n:
         yield f"... and {len(first.values) - n:,} more"

@@ -149,7 +149,7 @@ def check_floor(floor: Floor, limit: Limit = "floor") -> None:
 
 
 def floor_for(floor: Floor, n_classes: int) -> float:
-    """Return the floor for forecasts of so many classes: 0.01 / C for "auto", else the one that was chosen.
+    """Return the floor for forecasts of so many classes: that of `DEFAULT_FLOOR`, or the one that was chosen.
 
     Raising C probabilities to a floor adds up to C times the floor to a row, which a forecaster who puts them below it
     gets for nothing. With a floor of 0.005 for all C an overconfident forecaster of 1000 classes beats the truth.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .._lib.formatting import number_of, printable, rule_text, short_name
+from .._lib.formatting import capital, number_of, printable, rule_text, short_name
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..report.document import Column, Document, Settings, Table
@@ -97,7 +97,7 @@ def scores_document(tally: Tally, naming: Naming) -> Document:
     return Document(
         title=": ".join(filter(None, [name, "scores"])),
         facts=": ".join(filter(None, [name, counted(tally.n_rows, tally.n_classes, tally.labels)])),
-        headline=f"{text[0].upper()}{text[1:]}",
+        headline=capital(text),
         lead="",
         calm=True,
         summary=[table],

@@ -9,9 +9,10 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
-from unperplexed.calibration.diagnosis import describe
-from unperplexed.calibration.diagnosis.result import Detectable, Finding
-from unperplexed.calibration.diagnosis.words import worded
+from unperplexed.calibration.diagnosis.kind import OfTwo
+from unperplexed.calibration.diagnosis.kinds import KINDS
+from unperplexed.calibration.diagnosis.result import Detectable
+from unperplexed.calibration.diagnosis.words import finding_of_two
 from unperplexed.maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
 from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
@@ -207,7 +208,8 @@ def test_a_shape_without_a_name_is_found(rng):
     t = s + 0.5 * np.sin(3 * s)
     found = diagnose((rng.random(s.size) < expit(t)).astype(int), expit(s))
     assert found.p_value < 0.01
-    assert "no name" in found.verdict or found.rest_p_value < 0.01
+    assert "none of the named errors" in found.verdict
+    assert found.errors == ("shape",) or found.rest_p_value < 0.01
 
 
 def test_separated_outcomes_end_in_no_warning():
@@ -235,7 +237,7 @@ def test_what_is_not_determined_is_not_given_as_a_number(rng):
     ]
     for y, p in steps:
         found = diagnose(y, p, labels=(0, 1))
-        text = " ".join(describe.lines(found))
+        text = found.to_text(columns=1000)
         assert found.miscalibrated
         assert not any(number in text for number in ("51", "+50", "−50", "+2", "95% CI", "Mended together, pred"))
 
@@ -255,9 +257,9 @@ def test_errors_that_only_a_joint_fit_mends_have_one_remedy(rng):
     s = rng.normal(0, 2, 3000)
     found = diagnose((rng.random(s.size) < expit(s**3 / 3)).astype(int), expit(s))
     assert {"confidence", "tail"} <= set(found.errors)
-    text = "\n".join(describe.lines(found))
-    assert text.count("Remedy") == 1 + (found.rest_p_value < 0.01)
-    assert "Remedy: Mend these errors together" in text
+    text = found.to_text(columns=1000)
+    assert text.count("Remedy") == 1
+    assert "Remedy  Mend these errors together" in text
     assert "Mended together, predictions would move" in text
 
 
@@ -273,10 +275,9 @@ def test_a_slope_of_0_or_less_is_no_matter_of_temperature(rng):
 
 
 def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
-    (_, seen) = describe.lines(diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)))
-    assert seen == "100 rows detect only a bias of 0.64 in log-odds or more (80% power)."
-    (_, seen) = describe.lines(diagnose([1], [0.6], labels=(0, 1)))
-    assert seen.startswith("1 row detects only ")
+    text = diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)).to_text(columns=1000)
+    assert "\n100 rows detect only a bias of 0.64 in log-odds or more (80% power).\n" in text
+    assert "\n1 row detects only " in diagnose([1], [0.6], labels=(0, 1)).to_text(columns=1000)
 
 
 def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_share(rng):
@@ -290,15 +291,16 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
 
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
-    assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052 (80% power).")
-    finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
-    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, slope_alone=0.0042)
+    assert "below 0.9948 or above 1.0052 (80% power).\n" in seen.to_text(columns=1000)
+
+    def finding(error, frequency):
+        fitted = OfTwo(0.0042, (0.0021, 0.0063), [KINDS[error]], False, "'1'", 0.5, frequency, 0.0042)
+        return finding_of_two(error, fitted, 0.01, 0.01, 1)
+
+    found = finding("confidence", 0.5)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
     assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
-    finding = replace(finding, error="bias")
-    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, slope_alone=0.0).remedy.startswith(
-        "Add +0.0042 to"
-    )
+    assert finding("bias", 0.51).remedy.startswith("Add +0.0042 to")
 
 
 @pytest.mark.slow

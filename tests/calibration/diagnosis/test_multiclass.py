@@ -10,15 +10,17 @@ from scipy.stats import binom, chi2
 
 from many_classes import blocks, diagnose, prepared, simulate
 from unperplexed import Tally, assess
-from unperplexed.calibration.diagnosis import class_rows, class_words, multiclass
+from unperplexed.calibration.diagnosis import class_rows, multiclass
 from unperplexed.calibration.diagnosis.class_likelihoods import RowLikelihoods
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
 from unperplexed.calibration.diagnosis.class_search import forward, prior_of
 from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
 from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail
 from unperplexed.calibration.diagnosis.class_tests import combined, gate
-from unperplexed.calibration.diagnosis.describe import lines
 from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
+from unperplexed.calibration.diagnosis.kind import ClassMeans, OfClasses
+from unperplexed.calibration.diagnosis.kinds import KINDS
+from unperplexed.calibration.diagnosis.kinds.bias import biased_classes
 from unperplexed.maps.classes import ClassMap
 from unperplexed.maps.fit import fitted
 
@@ -373,7 +375,9 @@ def test_a_surprising_row_carries_the_evidence(rng):
     found = diagnose(p, y)
     assert found.errors == ("rows",)
     assert found.findings[0].rows == (7,)
-    assert "1 surprising outcome (assigned probability 2.5e-05) carries all the evidence" in found.verdict.lower()
+    assert found.verdict == (
+        "1 surprising outcome carries all the evidence of miscalibration (assigned probability 2.5e-05)."
+    )
 
 
 def test_separated_outcomes_are_bounded(rng):
@@ -394,49 +398,53 @@ def test_only_certain_rows():
 # ---- words
 
 
+def bias_words(means, classes):
+    return biased_classes(means, classes).words
+
+
+def said(error, value, low=np.nan, high=np.nan, together=()):
+    return KINDS[error].classes(OfClasses(value, (low, high), together, means=None))[0].words
+
+
 def test_words_of_many_classes():
-    means = class_words.ClassMeans(tuple("abcdef"), np.full(6, 0.114), np.full(6, 0.1))
-    words = class_words.bias_words(means, range(6))
+    means = ClassMeans(tuple("abcdef"), np.full(6, 0.114), np.full(6, 0.1))
+    words = bias_words(means, range(6))
     each = "(mean prediction 11.4%, observed frequency 10.0%)"
     assert words == f"overpredicts 'a' {each} and 'b' {each} and 'c' {each}; 3 more classes are biased"
-    means = class_words.ClassMeans((*"abc", None), np.array([0.2, 0.3, 0.5, 0.3]), np.array([0.1, 0.39, 0.5, 0.0012]))
+    means = ClassMeans((*"abc", None), np.array([0.2, 0.3, 0.5, 0.3]), np.array([0.1, 0.39, 0.5, 0.0012]))
     first = "'a' (mean prediction 20.0%, observed frequency 10.0%)"
     second = "'b' (mean prediction 30.0%, observed frequency 39.0%)"
-    assert class_words.bias_words(means, [1, 0]) == f"overpredicts {first}, underpredicts {second}"
+    assert bias_words(means, [1, 0]) == f"overpredicts {first}, underpredicts {second}"
     last = "column 3 (mean prediction 30.0%, observed frequency 0.120%)"
-    assert class_words.bias_words(means, [3]) == f"overpredicts {last}"
+    assert bias_words(means, [3]) == f"overpredicts {last}"
     predicted, observed = np.array([0.1, 0.2, 0.3, 0.15, 0.25]), np.array([0.11, 0.25, 0.34, 0.17, 0.13])
-    words = class_words.bias_words(class_words.ClassMeans(tuple("abcde"), predicted, observed), range(5))
+    words = bias_words(ClassMeans(tuple("abcde"), predicted, observed), range(5))
     assert [words.index(f"'{each}'") for each in "ebc"] == sorted(words.index(f"'{each}'") for each in "ebc")
     assert words.startswith("overpredicts 'e' (mean prediction 25.0%, observed frequency 13.0%), underpredicts 'b' (")
     assert words.endswith("; 2 more classes are biased")
     observed = np.array([0.15, 0.26, 0.37, 0.13, 0.09])  # the one of the other direction is the least biased
-    words = class_words.bias_words(
-        class_words.ClassMeans(tuple("abcde"), np.array([0.1, 0.2, 0.3, 0.15, 0.05]), observed), range(5)
-    )
+    words = bias_words(ClassMeans(tuple("abcde"), np.array([0.1, 0.2, 0.3, 0.15, 0.05]), observed), range(5))
     assert words.startswith("underpredicts 'c' (mean prediction 30.0%, observed frequency 37.0%) and 'b' (")
     assert "), overpredicts 'd' (mean prediction 15.0%, observed frequency 13.0%); 2 more" in words
-    assert class_words.bias_words(means, []) == "biased between classes (no single class stands out)"
+    assert bias_words(means, []) == "biased between classes (no single class stands out)"
 
 
 def test_words_of_biases_that_other_errors_offset():
     """A finding whose class has equal means states why it is one."""
     predicted = np.array([0.1, 0.2, 0.1, 0.1, 0.5])
-    means = class_words.ClassMeans(tuple("abcde"), predicted, np.array([0.1, 0.3, 0.1, 0.1, 0.4]))
+    means = ClassMeans(tuple("abcde"), predicted, np.array([0.1, 0.3, 0.1, 0.1, 0.4]))
     equal = "once the other errors are corrected, which offset it: mean prediction and observed frequency are equal"
-    assert class_words.bias_words(means, [2]) == f"biased for 'c' {equal}"
-    assert class_words.bias_words(means, [0, 3]) == f"biased for 'a' and 'd' {equal}"
-    words = class_words.bias_words(means, [0, 1])
+    assert bias_words(means, [2]) == f"biased for 'c' {equal}"
+    assert bias_words(means, [0, 3]) == f"biased for 'a' and 'd' {equal}"
+    words = bias_words(means, [0, 1])
     assert words.startswith(
         "underpredicts 'b' (mean prediction 20.0%, observed frequency 30.0%); 1 more class is biased,"
     )
     assert words.endswith(", but offset on average by the other errors")
-    many = class_words.ClassMeans(tuple("abcde"), np.full(5, 0.2), np.full(5, 0.2))
-    assert class_words.bias_words(many, range(5)) == f"biased for 'a', 'b', 'c' and 2 more classes {equal}"
-    few = class_words.ClassMeans(
-        tuple("abcde"), np.array([0.1, 0.2, 0.3, 0.3, 0.1]), np.array([0.2, 0.3, 0.1, 0.2, 0.1])
-    )
-    assert class_words.bias_words(few, range(5)).endswith(
+    many = ClassMeans(tuple("abcde"), np.full(5, 0.2), np.full(5, 0.2))
+    assert bias_words(many, range(5)) == f"biased for 'a', 'b', 'c' and 2 more classes {equal}"
+    few = ClassMeans(tuple("abcde"), np.array([0.1, 0.2, 0.3, 0.3, 0.1]), np.array([0.2, 0.3, 0.1, 0.2, 0.1]))
+    assert bias_words(few, range(5)).endswith(
         "; 2 more classes are biased, 1 of them offset on average by the other errors"
     )
 
@@ -444,24 +452,28 @@ def test_words_of_biases_that_other_errors_offset():
 def test_words_of_alternatives(rng):
     p, y = simulate(rng, 1000, 4, confidence=-0.4)
     found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))
-    text = "\n".join(lines(found))
-    assert text.endswith(
+    text = found.to_text(columns=1000)
+    assert (
         "\nOther explanations fit these rows about as well: misstated extremes (only probabilities near 0 and 1 are"
-        " over- or understated); or over- or underconfidence and random outcomes (some occur whatever was predicted)."
-    )
-    assert "explanation" not in "\n".join(lines(replace(found, alternatives=())))
+        " over- or understated); or over- or underconfidence and random outcomes (some occur whatever was predicted).\n"
+    ) in text
+    assert "explanation" not in replace(found, alternatives=()).to_text()
 
 
 def test_words_of_the_slope():
-    words = class_words.confidence_words(0.49, 0.47, 0.5)
-    assert words == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
-    words = class_words.confidence_words(0.02, -0.1, 0.1)
+    assert said("confidence", -0.51, -0.53, -0.5) == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
+    words = said("confidence", -0.98, -1.1, -0.9)
     assert words == "overconfident (slope of the log-probabilities 0.02, 95% CI −0.10 to 0.10)"
-    words = class_words.confidence_words(11, 10, 12)
+    words = said("confidence", -1.2, -1.3, -1.1)
+    assert words == "pointing away from the outcomes (slope of the log-probabilities −0.20, 95% CI −0.30 to −0.10)"
+    words = said("confidence", 10, 9, 11)
     assert words == "underconfident (temperature below 0.1: the most probable class nearly always occurs)"
-    assert class_words.noise_words(0.012) == (
+    assert said("noise", 0.012) == (
         "extreme probabilities are overstated, as if 1.2% of the outcomes were drawn at random"
     )
+    assert said("tail", 0.1) == "extreme probabilities are understated"
+    words = said("tail", -0.1, together=("confidence", "tail"))
+    assert words == "extreme probabilities are overstated after correcting the slope"
 
 
 # ---- anything that can come in
@@ -537,9 +549,9 @@ def test_sums_tell_surprising_outcomes_with_the_probability_of_each(calibrated, 
     p[:few], y[:few] = [3e-6, 0.5, 0.5 - 3e-6], 0
     found = of_sums(p, y)
     assert found.errors == ("rows",)
-    assert found.verdict.startswith(
-        f"{few} surprising outcomes (assigned probability {', '.join(['3e-06'] * few)}) carry"
-    )
+    given = ", ".join(["3e-06"] * few)
+    assert found.verdict.startswith(f"{few} surprising outcomes carry all the evidence of miscalibration")
+    assert found.verdict.endswith(f" (assigned probability {given}).")
 
 
 def test_errors_too_large_for_sums_have_no_price(calibrated):

@@ -7,7 +7,6 @@ from scipy.special import expit
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.clusters import cluster_shares
-from unperplexed.calibration.diagnosis.describe import lines
 from unperplexed.calibration.diagnosis.diagnose import diagnose
 from unperplexed.calibration.diagnosis.gate import gate
 from unperplexed.calibration.diagnosis.null_covariance import events_seen, null_covariance
@@ -83,10 +82,10 @@ def test_the_text_says_how_many_clusters_it_takes():
     found = diagnose(np.zeros(600), p, groups=cluster, labels=(0, 1))
     # Each cluster is as one row: (3.2 / 0.5)^2 of them for each unit of information.
     assert found.detectable.clusters == pytest.approx(6.4**2 / (0.02 * 0.98))
-    assert "it takes about 2,100 such clusters to detect a bias of 0.5" in " ".join(lines(found))
+    assert "it takes about 2,100 such clusters to detect a bias of 0.5" in found.to_text(columns=1000)
     often = diagnose(np.arange(600) % 2, np.full(600, 0.5), groups=cluster)
     assert np.isnan(often.detectable.clusters)
-    assert "such clusters" not in " ".join(lines(often))
+    assert "such clusters" not in often.to_text(columns=1000)
 
 
 def test_many_clusters_with_too_few_events_are_evidence(rng):

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ..._lib.elementary import expit, log_expit
-from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...maps.directions import columns
@@ -28,24 +27,12 @@ from .binary_search import gains as gains_of
 from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
-from .result import (
-    NOTABLE_BIAS,
-    Detectable,
-    Diagnosis,
-    Finding,
-    MendedProbability,
-)
+from .kind import OfTwo, quoted, sizes_tell
+from .kinds import KINDS, certainty, shape
+from .kinds import rows as few_rows
+from .result import NOTABLE_BIAS, Detectable, Diagnosis, Finding, MendedProbability
 from .scored import Scored, information_time
-from .words import (
-    Facts,
-    certainty_words,
-    in_words,
-    not_made,
-    rows_words,
-    tells_sizes,
-    too_few,
-    worded,
-)
+from .words import finding_of_two, in_words, not_made, too_few
 
 LEVEL = 0.05
 """Significance level of the gate."""
@@ -74,6 +61,8 @@ class BinaryData:
     mean: float
     """Mean prediction of the positive class, and its observed frequency."""
     frequency: float
+    event: str = ""
+    """What the positive class is called, if not by its label."""
     clusters: Callable[[np.ndarray], ClusterSums] | None = None
     """Given which entries are kept, sums over clusters of dependent rows."""
     by: str = "rows"
@@ -103,8 +92,9 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
     kept = ~certain
     rows = data.rows.only(kept)
     found: list[Finding] = [] if sure is None else [sure]
+    about = Diagnosis((), n_rows=round(n), n_classes=len(data.labels), by=data.by)
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
-        return in_words(data.labels, found, Facts(n=n, p_value=math.nan, by=data.by))
+        return in_words(about, found)
     clusters = None if data.clusters is None else data.clusters(kept)
     if clusters is not None and (n_clusters := len(clusters.totals(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
         return not_made(too_few(n_clusters), round(n), data.labels)
@@ -112,15 +102,15 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
     known = _informations(rows, tested, clusters)
     bias, slope = (_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known)
     needed = math.nan if clusters is None else n_clusters * (_POWER / NOTABLE_BIAS) ** 2 / tested.shared
-    detectable = Detectable(bias, slope, needed)
+    seen = Detectable(bias, slope, needed)
+    about = replace(about, p_value=tested.p_value, statistic=tested.statistic, detectable=seen)
     if tested.p_value >= LEVEL:
-        return in_words(data.labels, found, Facts(n=n, p_value=tested.p_value, statistic=tested.statistic,
-                                             detectable=detectable, by=data.by))  # fmt: skip
+        return in_words(about, found)
     named = _Naming(data, rows, kept, tested, clusters)
-    return in_words(data.labels, found + named.findings, Facts(
-        n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
-        alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
-    ))  # fmt: skip
+    about = replace(
+        about, gain=named.gain, alternatives=named.alternatives, rest_p_value=named.rest, mended=named.mended
+    )
+    return in_words(about, found + named.findings, named.mostly_rest)
 
 
 def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:
@@ -144,12 +134,10 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        certainty_words(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
+        *certainty.said(round(m), expected, round(float(counts.sum())), two=True, exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=poisson_sf(0 if data.clusters else m - 1, expected) if expected > 0 else 0.0,
-        remedy="Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the"
-        " data, mix the predictions with a small share of even odds (a lapse).",
         rows=rows,
     )
 
@@ -171,8 +159,7 @@ class _Naming:
             best = search.best(range(1, 2))
             best = best if search.ratio(best) >= squared_normal_isf(LEVEL) else ()
         if not best:
-            words = f"miscalibrated in a way that has no name here ({p_value_text(tested.p_value)})"
-            self.findings = [Finding("shape", words, p_value=tested.p_value, remedy=_SHAPE)]
+            self.findings = [Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)]
             return
         if (surprising := self._surprising()) is not None:
             self.findings = [surprising]
@@ -193,13 +180,13 @@ class _Naming:
             without = rows._replace(total=total, positive=positive).only(left)
             fits = Search(without, self.tested, 1).fits
             if max(x.ratio for x in fits.values()) < squared_normal_isf(LEVEL / len(fits)):
-                words = rows_words([math.exp(each.log_p) for each in chosen[:k]])
+                said = few_rows.said([math.exp(each.log_p) for each in chosen[:k]])
                 numbers: tuple[int, ...] = ()
                 if self.data.rows_at is not None:
                     places = np.flatnonzero(self.kept)
                     of = [self.data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
                     numbers = tuple(rows[of[:at].count(rows)] for at, rows in enumerate(of))
-                return Finding("rows", words, float(k), p_value=self.tested.p_value, remedy=_ROWS, rows=numbers)
+                return Finding("rows", *said, float(k), p_value=self.tested.p_value, rows=numbers)
         return None
 
     def _name(self, search: Search, best: tuple[str, ...]) -> None:
@@ -209,19 +196,25 @@ class _Naming:
         self.gain = sum(gains)
         plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
         alone = 0.0 if plain is None else plain.map.value("slope")  # the calibration slope of Cox, less 1
+        event = self.data.event or quoted(self.data.labels[1], "the positive class")
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
             value, sd = whole.map.value(PARAMETERS[name]), sure[name]
             half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
             if math.isnan(p_value):
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
-            finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
-            self.findings.append(
-                worded(
-                    finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.fit.separated, alone
-                )
+            error = OfTwo(
+                value,
+                (value - half, value + half),
+                [KINDS[each] for each in order],
+                whole.fit.separated,
+                event,
+                self.data.mean,
+                self.data.frequency,
+                alone,
             )
-        if not (tells_sizes(best) or whole.fit.separated):
+            self.findings.append(finding_of_two(name, error, p_value, gain, self.data.labels[1]))
+        if not (sizes_tell(best) or whole.fit.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
             mended = whole.map.probabilities(np.log(p) - np.log1p(-p))
             self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
@@ -285,7 +278,3 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
         for at in some[np.argsort(log_p[some], kind="stable")][:3].tolist():
             found += [_Surprise(at, outcome, float(log_p[at]))] * min(3, round(float(times[at])))
     return sorted(found, key=lambda each: each.log_p)[:3]
-
-
-_SHAPE = "Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows."
-_ROWS = "Look at these rows first; without them no single kind of error is significant."

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ..._lib.formatting import p_value_text
-from ..._lib.typing import Floats, Ints
-from ...forecasts.labels import Label
+from ..._lib.typing import Ints
 from ...statistics.tails import chi2_sf
-from . import class_words as say
 from .class_likelihoods import PARAMETERS, SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
+from .kind import ClassMeans, OfClasses
+from .kinds import shape as unnamed
 from .result import Finding
+from .words import finding_of_classes
 
 _CLOSE = 4.0
 """Sets of errors whose criterion is at most so much below the best are not told apart from it."""
 
 
-def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
+def named(search: Search, opened: ClassGate, means: ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
     """The best set of errors as findings; where none pays for itself, what the gate saw."""
     best = search.run() or _single(search, opened)
     if not best:
@@ -39,9 +37,8 @@ def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -
         parameters = candidate.parameters - (less.parameters if less else 0.0) if name == "bias" else 1.0
         p_value = chi2_sf(max(parameters, 1.0), max(ratio, 0.0))
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
-        finding = _finding(name, shown[name], spread[id(shown[name])], classes, means, p_value, gain)
-        beside = name == "tail" and "confidence" in best
-        found.append(replace(finding, words=finding.words + " after correcting the slope") if beside else finding)
+        value, interval = _estimate(name, shown[name], spread[id(shown[name])], classes)
+        found.append(finding_of_classes(name, OfClasses(value, interval, best, means, classes.tolist()), p_value, gain))
     return tuple(found), best
 
 
@@ -95,36 +92,21 @@ def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     return {name: math.sqrt(covariance[here, here]) for name, here in at.items()}
 
 
-def _finding(
-    name: str,
-    candidate: Candidate,
-    spread: dict[str, float],
-    classes: Ints,
-    means: say.ClassMeans,
-    p_value: float,
-    gain: float,
-) -> Finding:
+def _estimate(
+    name: str, candidate: Candidate, spread: dict[str, float], classes: Ints
+) -> tuple[float, tuple[float, float]]:
+    """Return the parameter of an error with its interval; NaN for the biases of several classes."""
     mapping, half = candidate.mapping, 1.96 * spread.get(name, math.nan)
-    label: Label | None = None
     if name == "bias":
-        biases: Floats = mapping.biases if mapping.biases is not None else np.zeros(len(means.labels))
         one = len(classes) == 1
-        value = float(biases[classes[0]]) if one else math.nan
-        label = means.labels[int(classes[0])] if one else None
-        words = say.bias_words(means, classes.tolist())
-    else:
-        value = mapping.value(PARAMETERS[name])
-        words = {
-            "confidence": lambda: say.confidence_words(1 + value, 1 + value - half, 1 + value + half),
-            "tail": lambda: say.tail_words(value),
-            "noise": lambda: say.noise_words(value),
-        }[name]()
-    interval = (value - half, value + half)
-    if name == "noise":  # its standard error is that of its log-odds
-        odds = value / (1 - value) * np.exp(np.clip(np.array([-half, half]), -700, 700))
-        interval = (float(odds[0] / (1 + odds[0])), float(odds[1] / (1 + odds[1])))
-    errors: Any = name
-    return Finding(errors, words, value, interval, p_value, gain, label, say.remedy(name, value))
+        value = (0.0 if mapping.biases is None else float(mapping.biases[classes[0]])) if one else math.nan
+        return value, (value - half, value + half)
+    value = mapping.value(PARAMETERS[name])
+    if name != "noise":
+        return value, (value - half, value + half)
+    # Its standard error is that of its log-odds.
+    odds = value / (1 - value) * np.exp(np.clip(np.array([-half, half]), -700, 700))
+    return value, (float(odds[0] / (1 + odds[0])), float(odds[1] / (1 + odds[1])))
 
 
 def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
@@ -140,5 +122,4 @@ def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
 
 def shape(opened: ClassGate) -> Finding:
     """The finding where the gate rejects and no error is significant."""
-    words = f"miscalibrated in a way that has no name here ({p_value_text(opened.p_value)})"
-    return Finding("shape", words, p_value=opened.p_value, remedy=say.remedy("shape", math.nan))
+    return Finding("shape", *unnamed.said(opened.p_value, two=False), p_value=opened.p_value)

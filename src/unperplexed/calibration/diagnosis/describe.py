@@ -6,70 +6,59 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..._lib.formatting import number_of, p_value_text
+from ..._lib.formatting import capital, number_of
 from ...report.commands import lookup
 from ...report.document import Action, Document
 from ...report.numbers import number
-from .class_words import FLEXIBLE, HELD_OUT
-from .result import COUNTS, NOTABLE_BIAS, Diagnosis, Finding
-from .words import REST_LEVEL, short, term, terms
+from .kinds import KINDS, shape
+from .result import COUNTS, HELD_OUT, NOTABLE_BIAS, Advice, Diagnosis, Finding, joined
+from .words import REST_LEVEL, terms
 
 if TYPE_CHECKING:
     from ...report.explanations import Explanation
-
-
-def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
-    """Yield what a reader needs to know, a sentence or two a line; ``log_loss`` is that of the forecasts."""
-    d = diagnosis
-    yield d.verdict
-    if d.findings:
-        yield from _cost(d, log_loss)
-        yield from _remedies(d)
-        yield from _mended(d)
-        yield from _alternatives(d)
-    elif d.made:
-        yield from seen(d)
-    if d.by == COUNTS:
-        yield UNTOLD
 
 
 def unnamed_error(d: Diagnosis) -> str:
     """Say that the named errors do not explain everything; "" where they do."""
     if not d.findings or not d.rest_p_value < REST_LEVEL:
         return ""
-    return f"The forecasts are also miscalibrated in a way that has no name here ({p_value_text(d.rest_p_value)})."
+    return f"{joined([shape.left(d.rest_p_value)])}."
 
 
-def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
+def _cost(d: Diagnosis, log_loss: float) -> str:
+    """Say what the findings cost, as a share of the log loss of the forecasts where that is known."""
     if not d.gain > 0:
-        return
+        return ""
     cost = number(d.gain)
-    parts = [f"{short(x)} {number(x.gain)}" for x in d.findings if x.gain > 0]
+    parts = [f"{x.clause.short} {number(x.gain)}" for x in d.findings if x.gain > 0]
     each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     apart = " Rows predicted as certain are left out of these costs." if "certainty" in d.errors else ""
     if 0 < log_loss < math.inf:
         share = _percent(d.gain / log_loss)
-        yield f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"
-    else:
-        yield f"Miscalibration costs about {cost} nats a row of the log loss{each}.{apart}"
+        return f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"
+    return f"Miscalibration costs about {cost} nats a row of the log loss{each}.{apart}"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
-def _remedies(d: Diagnosis) -> Iterator[str]:
-    findings = sorted(d.findings, key=lambda finding: _APPLIED.get(finding.error, -1))  # as they are to be applied
-    remedies = list(dict.fromkeys(finding.remedy for finding in findings if finding.remedy))
-    rest = d.rest_p_value < REST_LEVEL
-    for remedy in remedies:
-        what = ", ".join(dict.fromkeys(short(finding) for finding in d.findings if finding.remedy == remedy))
-        yield f"Remedy{f' ({what})' if len(remedies) > 1 else ''}: {remedy}"
-    if rest and FLEXIBLE not in remedies:
-        yield f"Remedy (other error): {FLEXIBLE}"
+class NamedAdvice(NamedTuple):
+    """Advice with the error that it is for; "" where one advice is for all."""
+
+    error: str
+    advice: Advice
 
 
-_APPLIED = {"confidence": 0, "asymmetry": 0, "tail": 0, "bias": 1, "noise": 2, "shape": 3}
+def _remedies(d: Diagnosis) -> Iterator[NamedAdvice]:
+    """Give each advice once, as they are to be applied."""
+    findings = sorted(d.findings, key=lambda finding: KINDS[finding.error].applied)
+    advised = list(dict.fromkeys(finding.advice for finding in findings if finding.advice.text))
+    for advice in advised:
+        names = dict.fromkeys(finding.clause.short for finding in d.findings if finding.advice == advice)
+        yield NamedAdvice(", ".join(names) if len(advised) > 1 else "", advice)
+    if d.rest_p_value < REST_LEVEL and shape.FLEXIBLE not in advised:
+        yield NamedAdvice(shape.KIND.brief, shape.FLEXIBLE)
 
 
 def _mended(d: Diagnosis) -> Iterator[str]:
@@ -78,19 +67,10 @@ def _mended(d: Diagnosis) -> Iterator[str]:
         yield f"Mended together, predictions would move from {pairs}."
 
 
-_NAMES = {
-    "bias": "a bias",
-    "confidence": "over- or underconfidence",
-    "asymmetry": "an asymmetry (different errors above and below 50%)",
-    "tail": "misstated extremes (only probabilities near 0 and 1 are over- or understated)",
-    "noise": "random outcomes (some occur whatever was predicted)",
-}
-
-
 def _alternatives(d: Diagnosis) -> Iterator[str]:
     if d.alternatives:
         sets = (
-            " and ".join(_NAMES.get(name, name) for name in names) + " alone" * (set(names) < set(d.errors))
+            " and ".join(KINDS[name].noun for name in names) + " alone" * (set(names) < set(d.errors))
             for names in d.alternatives
         )
         what = "Another explanation fits" if len(d.alternatives) == 1 else "Other explanations fit"
@@ -137,7 +117,6 @@ UNTOLD = (
 )
 """What a tally of more than two classes does not tell."""
 
-_SHORTER = {"bias": "biased", "shape": "other error"}
 _MOST_SHORT = 2
 
 
@@ -145,53 +124,42 @@ def short_verdict(diagnosis: Diagnosis) -> str:
     """Return the verdict for a column: "biased, overconfident", "none detected"; "" where there is none."""
     if not diagnosis.made:
         return ""
-    words = list(dict.fromkeys(_SHORTER.get(each.error) or short(each) for each in diagnosis.findings))
+    words = list(dict.fromkeys(KINDS[each.error].brief or each.clause.short for each in diagnosis.findings))
     more = ", ..." if len(words) > _MOST_SHORT else ""
     return f"{', '.join(words[:_MOST_SHORT])}{more}" or "none detected"
 
 
 class DiagnosisParts(NamedTuple):
-    """A diagnosis in its parts, each in sentences."""
+    """What stands beside a verdict, in sentences."""
 
-    verdict: str
     cost: str
-    remedies: tuple[str, ...]
+    remedies: tuple[NamedAdvice, ...]
     others: tuple[str, ...]
     """What mending would do, other explanations, and what the rows would have shown."""
 
 
 def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
-    """Return the sentences of `lines` by what they are about."""
+    """Return what stands beside the verdict; ``log_loss`` is that of the forecasts."""
     others = [*_mended(d), *_alternatives(d)] if d.findings else list(seen(d)) if d.made else []
     return DiagnosisParts(
-        d.verdict,
-        " ".join(_cost(d, log_loss)),
+        _cost(d, log_loss),
         tuple(_remedies(d)),
         (*others, *([UNTOLD] if d.by == COUNTS else [])),
     )
 
 
-def _without_label(remedy: str) -> str:
-    """Leave out the label of a line that stands under a heading: "Remedy (biased): Add ..." is "Biased: Add ..."."""
-    if remedy.startswith("Remedy ("):
-        name, _, rest = remedy.removeprefix("Remedy (").partition("): ")
-        return f"{name[:1].upper()}{name[1:]}: {rest}"
-    return remedy.removeprefix("Remedy: ")
-
-
-def remedies_text(remedies: Sequence[str]) -> str:
+def remedies_text(remedies: Sequence[NamedAdvice]) -> str:
     """Join the remedies of a diagnosis; the advice about held-out rows stands once, at the end."""
-    found = [_without_label(each) for each in remedies]
-    once = [each.replace(f" {HELD_OUT}", "") for each in found]
-    last = [HELD_OUT] if once != found else []
-    return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."
+    found = [capital(f"{error}: {advice.text}" if error else advice.text) for error, advice in remedies]
+    last = [HELD_OUT] if any(advice.fitted for _, advice in remedies) else []
+    return " ".join([*found, *last]) or "No remedy is known for this; look at the diagram and the rows."
 
 
 def explanation(finding: Finding) -> Explanation:
     """Explain what such a finding means."""
     from ...report.explanations import explain
 
-    return explain(term(finding))
+    return explain(finding.clause.term)
 
 
 def diagnosis_document(d: Diagnosis) -> Document:
@@ -203,7 +171,7 @@ def diagnosis_document(d: Diagnosis) -> Document:
     return Document(
         title=d.headline,
         facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
-        headline=d.verdict,
+        headline=joined(d.clauses),
         lead="",
         calm=not d.findings,
         actions=actions,

@@ -15,7 +15,6 @@ from ...forecasts.labels import Label
 from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
-from . import class_words as say
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
 from .class_likelihoods import RowLikelihoods
@@ -31,20 +30,12 @@ from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import ClassGate, gate
 from .clusters import FEWEST_CLUSTERS
-from .result import (
-    COUNTS,
-    Detectable,
-    Diagnosis,
-    Finding,
-)
-from .words import (
-    Facts,
-    certainty_words,
-    in_words,
-    not_made,
-    rows_words,
-    too_few,
-)
+from .kind import ClassMeans
+from .kinds import certainty, shape
+from .kinds import rows as few_rows
+from .kinds.bias import biased_between, biased_classes
+from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
+from .words import in_words, not_made, too_few
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -78,36 +69,33 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     prepared = PreparedRows(rows, counts)
     statistics = statistics_of(prepared)
     findings = _certainty(prepared.certain, counts.clusters is not None)
-    about = Facts(
-        n=counts.rows,
-        p_value=math.nan,
-        by="rows",
-        clusters=None if counts.clusters is None else len(counts.clusters),
-    )
+    clusters = None if counts.clusters is None else len(counts.clusters)
+    about = Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters)
     if not float(statistics.information.sum()) > _SEEN:
-        return in_words(labels, findings, about)
+        return in_words(about, findings)
     opened = gate(statistics)
     about = replace(
         about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
     )
     if not opened.p_value < alpha:
-        return in_words(labels, findings, about)
+        return in_words(about, findings)
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
-        return in_words(labels, (*findings, surprising), about)
+        return in_words(about, (*findings, surprising))
     search = Search(RowLikelihoods(prepared, statistics), statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
+    mostly_rest = False
     if best:
         mapping = search.found[best].mapping
         left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
             alternatives=close_sets(search, best),
-            rest=p_value,
-            mostly_rest=left > search.found[best].ratio,
+            rest_p_value=p_value,
             gain=sum(finding.gain for finding in more),
         )
-    return in_words(labels, (*findings, *more), about)
+        mostly_rest = left > search.found[best].ratio
+    return in_words(about, (*findings, *more), mostly_rest)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -141,26 +129,26 @@ def diagnose_class_sums(
         clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
         if clusters is not None and clusters < FEWEST_CLUSTERS:
             return not_made(too_few(clusters), statistics.rows, labels)
-        about = Facts(n=statistics.rows, p_value=math.nan, by=COUNTS, clusters=clusters)
+        about = Diagnosis((), n_rows=statistics.rows, n_classes=len(labels), by=COUNTS, n_clusters=clusters)
         if not float(statistics.information.sum()) > _SEEN:
-            return in_words(labels, findings, about)
+            return in_words(about, findings)
         opened = gate(statistics)
         about = replace(
             about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
         )
         if not opened.p_value < alpha:
-            return in_words(labels, findings, about)
+            return in_words(about, findings)
         surprising = _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha)
         if surprising:
-            return in_words(labels, (*findings, surprising), about)
+            return in_words(about, (*findings, surprising))
         search = Search(SumLikelihoods(statistics, sample, observed), statistics, opened, alpha)
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):
-                return in_words(labels, (*findings, _far_off(statistics, certain, opened, labels)), about)
+                return in_words(about, (*findings, _far_off(statistics, certain, opened, labels)))
             about = replace(about, alternatives=close_sets(search, best), gain=gain)
-        return in_words(labels, (*findings, *more), about)
+        return in_words(about, (*findings, *more))
 
 
 def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Floats, Floats]) -> bool:
@@ -179,15 +167,14 @@ def _far_off(
     z = np.abs(statistics.observed - statistics.predicted) / np.sqrt(np.maximum(np.diag(statistics.covariance), 1e-9))
     order = np.argsort(-z, kind="stable")
     classes = order[z[order] > max(float(z.max()) / 2, 4.0)][:1].tolist()
-    words = say.bias_words(means, classes) if classes else "miscalibrated"
-    p_value = opened.p_value
-    return Finding(
-        "bias" if classes else "shape",
-        f"{words}; the errors are too large to be told apart or priced from counts",
-        p_value=p_value,
-        label=labels[classes[0]] if classes else None,
-        remedy="Diagnose the rows, or the files that hold them.",
-    )
+    too_large = "; the errors are too large to be told apart or priced from counts"
+    if not classes:
+        return Finding("shape", shape.KIND.clause(more=too_large), _UNCOUNTED, p_value=opened.p_value)
+    clause = biased_between(f"{biased_classes(means, classes).words}{too_large}")
+    return Finding("bias", clause, _UNCOUNTED, p_value=opened.p_value, label=labels[classes[0]])
+
+
+_UNCOUNTED = Advice("Diagnose the rows, or the files that hold them.")
 
 
 def _least(observed: tuple[Floats, Floats], s: ClassStatistics) -> Floats:
@@ -209,8 +196,8 @@ def _surprising_level(
 
 
 def _rows_finding(probabilities: Sequence[float], rows: tuple[int, ...], opened: ClassGate) -> Finding:
-    words, remedy = rows_words(probabilities), say.remedy("rows", math.nan)
-    return Finding("rows", words, float(len(probabilities)), p_value=opened.p_value, remedy=remedy, rows=rows)
+    count = float(len(probabilities))
+    return Finding("rows", *few_rows.said(probabilities), count, p_value=opened.p_value, rows=rows)
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -219,14 +206,13 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     if not wrong:
         return ()
     p_value = poisson_sf(0 if clustered else wrong - 1, certain.expected) if certain.expected > 0 else 0.0
-    words = certainty_words(wrong, certain.expected, certain.rows)
-    remedy = say.remedy("certainty", math.nan)
-    return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)
+    said = certainty.said(wrong, certain.expected, certain.rows, two=False)
+    return (Finding("certainty", *said, float(wrong), p_value=p_value, rows=certain.named),)
 
 
-def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> say.ClassMeans:
+def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> ClassMeans:
     predicted, observed = statistics.predicted + certain.predicted, statistics.observed + certain.observed
-    return say.ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
+    return ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
 
 
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:

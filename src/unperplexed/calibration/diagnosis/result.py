@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..._lib.by_value import ByValue
+from ..._lib.formatting import capital
 from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import JsonResult, Naming
@@ -17,17 +19,78 @@ if TYPE_CHECKING:
 ROWS, COUNTS = "rows", "sums"
 """What is read of a tally of more than two classes."""
 
-ErrorName = Literal["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
-"""A share of outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
+HELD_OUT = "Fit it to these rows only if the forecaster was not trained on them, and assess it on other rows."
+"""Stands behind each remedy that is fitted."""
+
+
+@dataclass(frozen=True)
+class Clause(ByValue):
+    """What is said of an error, or of what was tested, in parts. Sentences are made of clauses, and never read back."""
+
+    name: str
+    """In a word or two, for headlines and tables: "overpredicts"; "" for what only sentences say."""
+    subject: str = ""
+    """What the name is about: a class, quoted."""
+    more: str = ""
+    """Follows the name in a sentence: " 3 times"."""
+    instead: str = ""
+    """Stands in a sentence instead of the name."""
+    detail: str = ""
+    """What stands in brackets: "calibration slope 0.62, 95% CI 0.52 to 0.71"."""
+    term: str = ""
+    """What to look up about it, in a word that `explain` knows."""
+
+    @property
+    def short(self) -> str:
+        """The name with what it is about: "overpredicts 'rain'"."""
+        return f"{self.name} {self.subject}" if self.subject else self.name
+
+    @property
+    def words(self) -> str:
+        """All of it, as it stands in a sentence."""
+        return f"{self.instead or self.short}{self.more}{f' ({self.detail})' if self.detail else ''}"
+
+    @property
+    def beside(self) -> str:
+        """What a table says beside the name."""
+        rest = (self.instead + self.more).lstrip(", ")
+        return (f"{rest} ({self.detail})" if rest else self.detail) if self.detail else rest or self.short
+
+
+def joined(clauses: Sequence[Clause], end: str = "") -> str:
+    """Join clauses to a sentence, without its full stop."""
+    return capital("; ".join(each.words for each in clauses) + end)
+
+
+@dataclass(frozen=True)
+class Advice(ByValue):
+    """What mends an error, or what to look at."""
+
+    text: str
+    fitted: bool = False
+    """Whether it is fitted to rows, which should not be those that the forecaster was trained on."""
+
+    @property
+    def words(self) -> str:
+        """The advice with this caution."""
+        return f"{self.text} {HELD_OUT}" if self.fitted else self.text
 
 
 @dataclass(frozen=True)
 class Finding(ByValue):
     """One thing that is wrong with the forecasts."""
 
-    error: ErrorName
-    words: str
+    error: str
+    """The kind of error: "bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows" or "shape". A share of
+    outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
+    clause: Clause
+    """What is said of it, in parts."""
+    advice: Advice = Advice("")
+    """What mends it; for "certainty" and "rows" what to look at."""
+    words: str = field(init=False, compare=False)
     """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
+    remedy: str = field(init=False, compare=False)
+    """The advice in words."""
     parameter: float = math.nan
     """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
     coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
@@ -40,10 +103,13 @@ class Finding(ByValue):
     """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
     label: Label | None = None
     """The class that the finding is about, where it is about one."""
-    remedy: str = ""
-    """What mends it, in words; for "certainty" and "rows" what to look at."""
     rows: tuple[int, ...] = ()
     """Numbers of the rows that "certainty" and "rows" are about, counted from 0, as far as they are known."""
+
+    def __post_init__(self) -> None:
+        """Say it in words."""
+        object.__setattr__(self, "words", self.clause.words)
+        object.__setattr__(self, "remedy", self.advice.words)
 
     @property
     def explanation(self) -> Explanation:
@@ -82,10 +148,12 @@ class Detectable(ByValue):
 class Diagnosis(JsonResult):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 
-    verdict: str
-    """One sentence: what was found, costliest first, or that there is no evidence of miscalibration."""
-    headline: str
-    """The same in a few words, for titles and tables."""
+    clauses: tuple[Clause, ...]
+    """What was found, costliest first, or that there is no evidence of miscalibration."""
+    verdict: str = field(init=False, compare=False)
+    """The clauses as one sentence."""
+    headline: str = field(init=False, compare=False)
+    """Their names, for titles and tables."""
     findings: tuple[Finding, ...] = ()
     """What is wrong, costliest first."""
     alternatives: tuple[tuple[str, ...], ...] = ()
@@ -108,8 +176,21 @@ class Diagnosis(JsonResult):
     """What was read: "rows", the "values" or "cells" of a tally, or with more than two classes its "sums"."""
     n_clusters: int | None = None
     """Number of clusters of dependent rows, in a tally that of its shards; None for independent rows."""
-    made: bool = True
-    """Whether a diagnosis could be made; else the verdict says why not."""
+    made: bool = field(init=False, compare=False)
+    """Whether a diagnosis could be made."""
+    reason: str = ""
+    """Why none could be made; "" where one was."""
+
+    def __post_init__(self) -> None:
+        """Join the clauses."""
+        object.__setattr__(self, "verdict", f"{joined(self.clauses)}.")
+        object.__setattr__(self, "headline", capital(self.in_brief))
+        object.__setattr__(self, "made", not self.reason)
+
+    @property
+    def in_brief(self) -> str:
+        """The headline inside a sentence."""
+        return ", ".join(dict.fromkeys(each.short for each in self.clauses if each.name))
 
     @property
     def overall_p_value(self) -> float:

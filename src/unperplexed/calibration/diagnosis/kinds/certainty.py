@@ -1,0 +1,40 @@
+"""Certainty: outcomes that were predicted as certain did not occur."""
+
+from __future__ import annotations
+
+from ...._lib.formatting import number_of
+from ....report.numbers import expected as expected_number
+from ..kind import Kind, Said
+from ..result import Advice
+
+_TWO = Advice(
+    "Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the data, mix the"
+    " predictions with a small share of even odds (as if a share of the outcomes were random)."
+)
+_CLASSES = Advice(
+    "Look at these rows, which the other findings leave out. If they are not data errors, mix the predictions with a"
+    " small share of a uniform forecast."
+)
+
+
+def said(count: int, expected: float, rows: int, *, two: bool, exact: bool = True) -> Said:
+    """Say how often outcomes that were predicted as certain did not occur.
+
+    Sums of weights give an effective number of rows, not an ``exact`` one.
+    """
+    times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+    among = f"{number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
+    return KIND.clause(
+        more=f" {times}", detail=f"{expected_number(expected)} expected in {among}"
+    ), _TWO if two else _CLASSES
+
+
+KIND = Kind(
+    "certainty",
+    names=("certain and wrong",),
+    terms=("certain-and-wrong",),
+    place=5,
+    heading="certain",
+    rows_that="were certain and wrong",
+    asks_for=("lapse",),
+)

@@ -1,0 +1,75 @@
+"""Over- and underconfidence: predictions are too far from one another, or too close."""
+
+from __future__ import annotations
+
+from ..kind import Kind, OfClasses, OfTwo, Said
+from ..result import Advice, Clause
+
+_LEAST_SLOPE = 0.05
+"""Slope below which its inverse, the temperature, has no bounds."""
+
+_SWAPPED = Advice("Check whether the classes are swapped: the predictions point away from the outcomes.")
+_UNRELATED = Advice(
+    "Look for better predictors: these predictions show no relation to the outcomes (a calibration slope of 0 is"
+    " possible)."
+)
+_MIXED_UP = Advice("No temperature mends this. Look whether classes were mixed up; if not, predict the base rates.")
+
+
+def _two(e: OfTwo) -> Said:
+    """Give the calibration slope with its interval; whether it is above 1 goes by the slope alone beside a tail."""
+    constant = Advice("Multiply the log-odds by a constant (temperature scaling).", fitted=True)
+    if not e.sizes_tell:
+        return KIND.clause(e.slope_alone), constant
+    if e.separated:
+        return KIND.clause(e.value, detail="the calibration slope is not determined"), constant
+    slope, low, high = (1 + x for x in (e.value, *e.interval))
+    shown = [f"{x:z.{e.digits}f}".replace("-", "−") for x in (slope, low, high)]
+    detail = f"calibration slope {shown[0]}, 95% CI {shown[1]} to {shown[2]}"
+    clause = _away(detail) if high < 0 else KIND.clause(e.value, detail=detail)
+    if e.plain and low <= 0:
+        return clause, _SWAPPED if high < 0 else _UNRELATED
+    if slope <= 0.02:
+        return clause, constant
+    size = f"{slope:.{e.digits}f} (temperature {1 / slope:.{e.digits}f})"
+    return clause, Advice(f"Multiply the log-odds by {size}.", fitted=True)
+
+
+def _classes(e: OfClasses) -> Said:
+    """Give the temperature with its interval, or where that has no bounds the slope of the log-probabilities.
+
+    It is called no calibration slope, which is that of the top class in the metrics.
+    """
+    slope, low, high = (1 + x for x in (e.value, *e.interval))
+    if slope > 10:
+        detail = "temperature below 0.1: the most probable class nearly always occurs"
+    elif low > _LEAST_SLOPE:
+        detail = f"temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
+    else:
+        numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
+        detail = f"slope of the log-probabilities {numbers}"
+    clause = _away(detail) if slope <= 0 else KIND.clause(e.value, detail=detail)
+    if slope <= 0.02:
+        return clause, _MIXED_UP
+    return clause, Advice(f"Divide the log-probabilities by {1 / slope:.2f} (temperature scaling).", fitted=True)
+
+
+def _away(detail: str) -> Clause:
+    return Clause("pointing away from the outcomes", detail=detail, term="pointing")
+
+
+KIND = Kind(
+    "confidence",
+    names=("overconfident", "underconfident"),
+    terms=("overconfident", "underconfident"),
+    place=1,
+    noun="over- or underconfidence",
+    parameter="slope",
+    plain=True,
+    low_above=True,
+    shown_in="slope",
+    applied=0,
+    step="multiplying the log-odds",
+    two=_two,
+    classes=_classes,
+)
