@@ -23,7 +23,7 @@ from .parameters import LAPSE
 ESTIMATED = math.nan
 """Standard deviation of a prior that is to be estimated: one for all coefficients of a parameter."""
 
-ENOUGH = 1e-12
+ENOUGH = 1e-10
 """A step that was expected to gain less, in nats, was the last; and one that gained nothing to the last digit."""
 
 _STEPS = 200
@@ -40,8 +40,8 @@ _AS_EXPECTED = (0.7, 1.3)
 """The information is kept while steps gain about what it lets expect, as a share of this."""
 _FIRST, _LEAST = 0.25, 1e-6
 """First and smallest value of an estimated variance."""
-_STILL = 1e-4
-"""Estimated variances stay where their logarithms are to change by less."""
+_STILL = 1e-8
+"""Estimated variances stay where the evidence, in nats, is to gain less by their change."""
 _FASTEST = 16.0
 _SEPARATED = 0.1
 """Share of the log loss that a step without the prior is to gain where outcomes are separated: then about a half."""
@@ -193,7 +193,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
     x = theta[free]
     value, gradient = ascent(x)
     near = known is not None
-    information = (of.information(theta) if known is None else known)[square]
+    information = np.zeros((0, 0)) if not x.size else (of.information(theta) if known is None else known)[square]
     precision, factored = precisions.each, None
     seen: list[_Pair] = []
     for number in range(_STEPS if x.size else 0):
@@ -263,18 +263,18 @@ class _Precisions:
             sd[place], self._kind[place] = prior.sd[name], kind
         free = np.isfinite(theta)
         self.each: Floats = prior.effect * sd[free] ** -2.0
-        self._free = np.isnan(self.each)
-        if self._free.any():
-            _, self._kind = np.unique(self._kind[free][self._free], return_inverse=True)
+        self.free = np.isnan(self.each)
+        if self.free.any():
+            _, self._kind = np.unique(self._kind[free][self.free], return_inverse=True)
             self._size = np.bincount(self._kind)
-            start = np.bincount(self._kind, theta[free][self._free] ** 2) / self._size
+            start = np.bincount(self._kind, theta[free][self.free] ** 2) / self._size
             self._log = np.log(np.where(start > _LEAST, start, _FIRST))
-            self._last: tuple[Floats, Floats] | None = None
+            self._last, self._pace = (self._log, np.zeros(self._log.size)), np.full(self._log.size, 0.5)
             self._set(self._log)
 
     def _set(self, log_variance: Floats) -> None:
         self._log, self.each = log_variance, self.each.copy()
-        self.each[self._free] = np.exp(-log_variance)[self._kind]
+        self.each[self.free] = np.exp(-log_variance)[self._kind]
 
     def estimated(self, x: Floats, factored: _Factored) -> bool:
         """Take a step to the fixed point, which suits coefficients and their covariance; return whether it is there.
@@ -282,22 +282,20 @@ class _Precisions:
         The logarithm of each variance is moved to where its change would vanish, by this change and the last one: where
         a variance is to vanish the fixed point alone approaches it slowly.
         """
-        if not self._free.any():
+        if not self.free.any():
             return True
         variance, log = np.exp(self._log), self._log
-        covariance = factored.diagonal_of_inverse()[self._free]
+        covariance = factored.diagonal_of_inverse()[self.free]
         determined = np.maximum(self._size - np.bincount(self._kind, covariance) / variance, 1e-3 * self._size)
-        found = np.maximum(np.bincount(self._kind, x[self._free] ** 2) / determined, _LEAST)
+        found = np.maximum(np.bincount(self._kind, x[self.free] ** 2) / determined, _LEAST)
         change = np.log(found) - log
-        pace = np.ones(log.size)
-        if self._last is not None:
-            moved, less = log - self._last[0], self._last[1] - change
-            sensible = moved * less > 0
-            pace[sensible] = np.clip(moved[sensible] / less[sensible], 1 / _FASTEST, _FASTEST)
-            pace[~sensible & (change * self._last[1] > 0)] = _FASTEST
-        self._last = log, change
+        moved, less = log - self._last[0], self._last[1] - change
+        sensible, pace = moved * less > 0, np.where(change * self._last[1] > 0, _FASTEST, 1.0)
+        pace[sensible] = moved[sensible] / less[sensible]
+        self._pace = np.clip(pace, 1 / _FASTEST, np.minimum(2 * self._pace, _FASTEST))
+        self._last, pace = (log, change), self._pace
         self._set(np.maximum(log + pace * change, math.log(_LEAST)))
-        return bool((np.abs(change) < _STILL).all())
+        return bool((0.5 * determined * change**2 < _STILL).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,4 +315,9 @@ class _Factored:
 def _factored(information: Floats, precision: Floats) -> _Factored:
     matrix = information + np.diag(precision)
     scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    return _Factored(scale, Factored(definite(matrix / scale / scale[:, None])))
+    found = Factored(matrix / scale / scale[:, None])
+    try:
+        _ = found.back
+    except np.linalg.LinAlgError:
+        found = Factored(definite(found.matrix))
+    return _Factored(scale, found)

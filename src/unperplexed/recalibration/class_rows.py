@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
+from ..maps.class_families import Known, MapOfClasses, fitted_classes
 from .averaging import CLASS_PENALTY, Penalty
-from .class_fit import Known
-from .class_maps import ClassMap, fit_class_maps
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_places
 
@@ -89,22 +88,24 @@ class ClassRows:
         return slice(None) if fold is None else slice(self.first[fold], self.first[fold + 1])
 
     def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, ClassMap] | None
-    ) -> dict[str, ClassMap]:
+        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfClasses] | None
+    ) -> dict[str, MapOfClasses]:
         """Fit maps to all rows, or to those outside a fold."""
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
         if without is None:
-            return fit_class_maps(names, self.log_p, self.truth, self.weight, self.known)
+            return fitted_classes(names, self.log_p, self.truth, self.weight, self.known)
         some = np.delete(np.arange(self.truth.size), self._places(without))
-        return fit_class_maps(names, self.log_p[some], self.truth[some], self.weight[some], self.known)
+        return fitted_classes(names, self.log_p[some], self.truth[some], self.weight[some], self.known)
 
-    def likelihoods(self, fitted: ClassMap, fold: int | None) -> Floats:
+    def likelihoods(self, fitted: MapOfClasses, fold: int | None) -> Floats:
         """Return the probability of the observed class of each row."""
         here = self._places(fold)
         q, truth = fitted.probabilities(self.log_p[here]), self.truth[here]
         return np.asarray(q[np.arange(truth.size), truth])
 
-    def recalibrated(self, maps: Mapping[str, ClassMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+    def recalibrated(
+        self, maps: Mapping[str, MapOfClasses], weights: Mapping[str, float], fold: int
+    ) -> RecalibratedFold:
         """Recalibrate the rows of a fold by an average of maps."""
         here = self._places(fold)
         z, truth, w = self.log_p[here], self.truth[here], self.weight[here]

@@ -10,18 +10,18 @@ import numpy as np
 from .._lib.errors import InputError, check_choice, check_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..maps.parameters import TWO_CLASSES
+from ..maps.class_families import supported
+from ..maps.parameters import MANY_CLASSES, TWO_CLASSES
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
 from .binary_rows import BinaryRows, rows_in_clusters, rows_of_columns, rows_of_tally
-from .class_maps import CLASS_METHODS, supported
 from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
 from .state import Facts, State
 
-BINARY_METHODS = tuple(TWO_CLASSES)
-"""Maps for two classes."""
+BINARY_METHODS, CLASS_METHODS = tuple(TWO_CLASSES), tuple(MANY_CLASSES)
+"""Families of two classes, and of more."""
 
 METHODS = ("auto", *dict.fromkeys((*BINARY_METHODS, *CLASS_METHODS)))
 """What `Recalibrator` takes as its method."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Unpack
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.gathered import gathered
 from ..forecasts.reading import RowReading
+from ..maps.fit import Prior, fitted
+from ..maps.rows import Rows, chunks_of
 from .held_out import held_out
 
 LARGEST_POWER = 100.0
@@ -114,20 +117,10 @@ def row_losses(log_p: Floats, truth: Ints, power: float) -> Floats:
 
 
 def best_power(log_p: Floats, truth: Ints, weights: Floats) -> float:
-    """Return the power, 1 / temperature, with the smallest log loss: where its slope changes sign."""
-    from scipy.optimize import brentq
-
-    w = weights / weights.sum()
-    observed = float(w @ log_p[np.arange(truth.size), truth])
-
-    def slope(power: float) -> float:
-        return float(w @ (softmax(power * log_p, axis=1) * log_p).sum(axis=1)) - observed
-
-    if slope(0.0) >= 0:
-        return 0.0
-    if slope(LARGEST_POWER) <= 0:
-        return LARGEST_POWER
-    return float(brentq(slope, 0.0, LARGEST_POWER, xtol=1e-10, rtol=1e-10))
+    """Return the power, 1 / temperature, from 0 to the largest, with the smallest log loss."""
+    rows = Rows(chunks_of(log_p, truth, weights), log_p.shape[1], ("slope",))
+    # The log loss is convex in the power: beyond a limit the best is at the limit.
+    return min(max(0.0, 1 + float(fitted(rows, Prior({"slope": math.inf})).theta[0])), LARGEST_POWER)
 
 
 def least_of_grid(losses: Floats) -> float:

@@ -11,10 +11,9 @@ import numpy as np
 from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
-from ...statistics.definite import definite
 from ...statistics.tails import chi2_sf
 from . import class_words as say
-from .class_maps import SCALARS, Errors
+from .class_likelihoods import PARAMETERS, SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
 from .result import Finding
@@ -88,22 +87,12 @@ def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[
 
 def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
-    fit, effect = candidate.fit, search.gate.effect
-    classes = search.fitter.classes
-    known = search.fitter.information(fit.mapping, biases="bias" in fit.errors) / effect
-    scalars = [name for name in SCALARS if name in fit.errors]
-    at = [SCALARS.index(name) for name in scalars]
-    if "bias" in fit.errors:
-        at += [3 + c for c in (range(classes) if candidate.classes is None else candidate.classes)]
-    known = known[np.ix_(at, at)]
-    known[np.diag_indices_from(known)] += np.array(
-        [1e-9] * len(scalars) + [candidate.sd**-2] * (len(at) - len(scalars))
-    )
-    root = np.sqrt(np.diag(np.linalg.inv(definite(known))))
-    spread = dict(zip(scalars, root.tolist(), strict=False))
+    covariance = search.covariance(candidate)
+    scalars = [name for name in candidate.errors if name in SCALARS]
+    at = {name: candidate.fit.places[PARAMETERS[name]].start for name in scalars}
     if candidate.classes is not None and len(candidate.classes) == 1:
-        spread["bias"] = float(root[-1])
-    return spread
+        at["bias"] = candidate.fit.places["biases"].start + int(candidate.classes[0])
+    return {name: math.sqrt(covariance[here, here]) for name, here in at.items()}
 
 
 def _finding(
@@ -115,7 +104,7 @@ def _finding(
     p_value: float,
     gain: float,
 ) -> Finding:
-    mapping, half = candidate.fit.mapping, 1.96 * spread.get(name, math.nan)
+    mapping, half = candidate.mapping, 1.96 * spread.get(name, math.nan)
     label: Label | None = None
     if name == "bias":
         biases: Floats = mapping.biases if mapping.biases is not None else np.zeros(len(means.labels))
@@ -124,7 +113,7 @@ def _finding(
         label = means.labels[int(classes[0])] if one else None
         words = say.bias_words(means, classes.tolist())
     else:
-        value = float(getattr(mapping, name))
+        value = mapping.value(PARAMETERS[name])
         words = {
             "confidence": lambda: say.confidence_words(1 + value, 1 + value - half, 1 + value + half),
             "tail": lambda: say.tail_words(value),

@@ -18,7 +18,7 @@ from ...tally.row_sample import RowSample
 from . import class_words as say
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
-from .class_fit import Fitter
+from .class_likelihoods import RowLikelihoods
 from .class_rest import rest
 from .class_rows import (
     Certain,
@@ -26,7 +26,7 @@ from .class_rows import (
     Rows,
     count,
 )
-from .class_scores import ScoreFitter
+from .class_scores import SumLikelihoods
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import ClassGate, gate
@@ -95,11 +95,10 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
         return in_words(labels, (*findings, surprising), about)
-    fitter = Fitter(prepared, statistics, opened.effect)
-    search = Search(fitter, statistics, opened, alpha)
+    search = Search(RowLikelihoods(prepared, statistics), statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
     if best:
-        mapping = search.found[best].fit.mapping
+        mapping = search.found[best].mapping
         left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
@@ -154,7 +153,7 @@ def diagnose_class_sums(
         surprising = _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha)
         if surprising:
             return in_words(labels, (*findings, surprising), about)
-        search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
+        search = Search(SumLikelihoods(statistics, sample, observed), statistics, opened, alpha)
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)
