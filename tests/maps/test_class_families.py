@@ -9,8 +9,8 @@ from scipy.special import log_softmax, logit, softmax
 
 from unperplexed import InputError
 from unperplexed.maps.class_families import fitted_classes
-from unperplexed.maps.classes import CLASS_METHODS
 from unperplexed.maps.directions import tail
+from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.maps.saved import class_map_of
 
 
@@ -34,7 +34,7 @@ def biased():
 
 @pytest.fixture(scope="module")
 def maps(biased):
-    return fitted_classes(CLASS_METHODS, *biased)
+    return fitted_classes(MANY_CLASSES, *biased)
 
 
 def test_parameters_of_the_true_map_are_found(maps):
@@ -101,9 +101,9 @@ def test_weight_two_is_the_row_twice():
     log_p, truth = simulated(n=800, slope=0.7)
     weights = 1.0 + (np.arange(800) % 3 == 0)
     twice = np.repeat(np.arange(800), weights.astype(int))
-    weighted = fitted_classes(CLASS_METHODS, log_p, truth, weights)
-    repeated = fitted_classes(CLASS_METHODS, log_p[twice], truth[twice])
-    for name in CLASS_METHODS:
+    weighted = fitted_classes(MANY_CLASSES, log_p, truth, weights)
+    repeated = fitted_classes(MANY_CLASSES, log_p[twice], truth[twice])
+    for name in MANY_CLASSES:
         np.testing.assert_allclose(
             weighted[name].probabilities(log_p), repeated[name].probabilities(log_p), atol=1e-6, err_msg=name
         )
@@ -111,10 +111,10 @@ def test_weight_two_is_the_row_twice():
 
 def test_information_of_other_rows_does_not_matter(maps, biased):
     known = {}
-    fitted_classes(CLASS_METHODS, *biased, known=known)
+    fitted_classes(MANY_CLASSES, *biased, known=known)
     log_p, truth = biased[0][1000:], biased[1][1000:]
-    fresh, helped = (fitted_classes(CLASS_METHODS, log_p, truth, known=given) for given in (None, known))
-    for name in CLASS_METHODS:
+    fresh, helped = (fitted_classes(MANY_CLASSES, log_p, truth, known=given) for given in (None, known))
+    for name in MANY_CLASSES:
         assert loss(helped[name], log_p, truth) == pytest.approx(loss(fresh[name], log_p, truth), abs=3e-5), name
 
 
@@ -139,7 +139,7 @@ def test_zeros_are_left_to_the_lapse():
 def test_classes_that_never_occur_keep_positive_probabilities():
     log_p, truth = simulated(n=500, C=5)
     truth = np.minimum(truth, 2)
-    for name, each in fitted_classes(CLASS_METHODS, log_p, truth).items():
+    for name, each in fitted_classes(MANY_CLASSES, log_p, truth).items():
         q = each.probabilities(log_p)
         assert np.isfinite(q).all(), name
         assert (q > 0).all(), name

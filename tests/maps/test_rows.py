@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 
-from unperplexed.maps.classes import CLASSES, ClassMap, log_rest
+from unperplexed.maps.classes import ClassMap, log_rest
 from unperplexed.maps.matrix import Matrix
+from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.maps.rows import Chunk, Rows, chunks_of
 
 RNG = np.random.default_rng(8)
 Z = log_softmax(1.5 * RNG.normal(size=(30, 4)), axis=1)
 TRUTH, WEIGHTS = RNG.integers(4, size=30), RNG.exponential(size=30)
-FITTED = [name for name, family in CLASSES.items() if family.parameters and name != "matrix"]
+FITTED = [name for name, family in MANY_CLASSES.items() if family.parameters and name != "matrix"]
 
 
 def rows(parameters):
@@ -35,7 +36,7 @@ def by_differences(probabilities, theta, step=1e-5):
 DIAGNOSED = [("slope", "tail", "biases", "lapse"), ("biases", "tail"), ("tail", "lapse"), ("lapse",)]
 
 
-@pytest.mark.parametrize("parameters", [*(CLASSES[name].parameters for name in FITTED), *DIAGNOSED])
+@pytest.mark.parametrize("parameters", [*(MANY_CLASSES[name].parameters for name in FITTED), *DIAGNOSED])
 def test_derivatives(parameters):
     of = rows(parameters)
     theta = 0.3 * np.random.default_rng(9).normal(size=of.size)
@@ -53,7 +54,7 @@ def test_derivatives(parameters):
 
 @pytest.mark.parametrize("base", ["logistic", "tail"])
 def test_derivatives_of_the_matrix(base):
-    start = rows(CLASSES[base].parameters)
+    start = rows(MANY_CLASSES[base].parameters)
     theta = 0.2 * np.random.default_rng(10).normal(size=start.size)
     if base == "tail":
         theta[start.places["tail"]], theta[-1] = 0.1, -2.0
@@ -66,7 +67,7 @@ def test_derivatives_of_the_matrix(base):
 
 @pytest.mark.parametrize("name", FITTED)
 def test_coefficients_are_those_of_the_map_whatever_the_order_of_names(name):
-    of, other = rows(CLASSES[name].parameters), rows(CLASSES[name].parameters[::-1])
+    of, other = rows(MANY_CLASSES[name].parameters), rows(MANY_CLASSES[name].parameters[::-1])
     theta = np.random.default_rng(12).normal(size=of.size)
     np.testing.assert_allclose(of.theta_of(of.map_of(theta)), theta, rtol=1e-12)
     assert of.places == other.places

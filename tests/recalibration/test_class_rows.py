@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
-from unperplexed.maps.classes import CLASS_METHODS
+from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.recalibration.class_rows import Kept, canonical_order, rows_of_chunks
 from unperplexed.scores import log_loss
 
@@ -197,7 +197,7 @@ def test_slopes_and_curves_of_classes_are_tried_where_rows_suffice():
         p = rng.dirichlet(np.ones(40), n)
         truth = (np.log(p) + rng.gumbel(size=p.shape)).argmax(axis=1)
         fitted = Recalibrator(folds=2).fit(truth, p, labels=range(40))
-        assert set(CLASS_METHODS) - set(fitted.weights_) == untried
+        assert set(MANY_CLASSES) - set(fitted.weights_) == untried
         assert f"Not tried with {n:,} rows of 40 classes: " in fitted.to_text().replace("\n", " ")
 
 

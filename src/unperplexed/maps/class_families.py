@@ -10,12 +10,13 @@ import numpy as np
 
 from .._lib.errors import check_choice
 from .._lib.typing import Floats, Ints
-from .classes import CLASS_METHODS, CLASSES, SMALLEST, ClassMap
+from .classes import ClassMap
 from .fit import ESTIMATED, Likelihood, Prior, fitted
 from .isotonic import IsotonicMap, fit_isotonic
 from .matrix import Matrix
-from .parameters import LAPSE
+from .parameters import LAPSE, MANY_CLASSES
 from .rows import Rows, chunks_of
+from .two import SMALLEST
 
 MapOfClasses = ClassMap | IsotonicMap
 
@@ -69,7 +70,7 @@ def fitted_classes(
     Parameters
     ----------
     names : sequence of str
-        Some of the families `CLASSES`.
+        Some of the families `MANY_CLASSES`.
     log_p : array of shape (n, C)
         Predicted log-probabilities in nats, as they came; minus infinity for a probability of 0.
     truth : array of shape (n,)
@@ -102,7 +103,7 @@ def fitted_classes(
     2.0
     """
     for name in names:
-        check_choice("method", name, CLASS_METHODS)
+        check_choice("method", name, MANY_CLASSES)
     weights = np.ones(truth.size) if weights is None else weights
     fitting = _Fitting(log_p, truth, weights, {} if known is None else known)
     return {name: fitting.fitted(name) for name in names}
@@ -139,7 +140,7 @@ class _Fitting:
         if name == "matrix":
             of = Matrix(self.chunks, self._plain("tail"))
             return of.map_of(self._climbed(name, of, of.start))
-        rows = Rows(self.chunks, self.classes, CLASSES[name].parameters, rising=True)
+        rows = Rows(self.chunks, self.classes, MANY_CLASSES[name].parameters, rising=True)
         start = rows.theta_of(self._plain(_STARTS[name]))
         found = rows.map_of(self._climbed(name, rows, start), name, self.zero)
         return self._made_increasing(found) if name in ("tail", "vector") else found

@@ -17,29 +17,11 @@ import numpy as np
 from .._lib.elementary import of_rows
 from .._lib.typing import AnyFloats, Floats
 from .directions import tail
-from .parameters import LAPSE, Family
-
-SMALLEST = float(np.finfo(np.float64).tiny)
-LARGEST = float(np.nextafter(1.0, 0.0))
+from .parameters import LAPSE, MANY_CLASSES
+from .two import LARGEST, SMALLEST
 
 BLOCK_VALUES = 1 << 17
 """Rows times classes that are worked on at a time, so that intermediate arrays stay in the cache."""
-
-CLASSES = {
-    "identity": Family((), 0),
-    "temperature": Family(("slope",), 1),
-    "bias": Family(("biases",), 2),
-    "logistic": Family(("slope", "biases"), 2),
-    "temperature-lapse": Family(("slope", LAPSE), 2),
-    "logistic-lapse": Family(("slope", "biases", LAPSE), 3),
-    "vector": Family(("slope", "biases", "slopes", LAPSE), 4),
-    "tail": Family(("slope", "rest", "tail", "biases", LAPSE), 5),
-    "isotonic": Family((), 6),
-    "matrix": Family(("slope", "rest", "tail", "biases", "slopes", "matrix", LAPSE), 6),
-}
-"""Families of more than two classes, the plainest first."""
-
-CLASS_METHODS = tuple(CLASSES)
 
 _FARTHEST = 700.0
 """Log-odds up to which maps are looked at; and the logarithm of a number that none reach."""
@@ -85,7 +67,7 @@ class ClassMap:
     @property
     def complexity(self) -> float:
         """Effective number of parameters of its family."""
-        return CLASSES[self.name].rank
+        return MANY_CLASSES[self.name].rank
 
     @property
     def slope(self) -> Any:

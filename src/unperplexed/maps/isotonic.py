@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .._lib.typing import Floats
-from .classes import CLASSES, ClassMap, inside
+from .classes import ClassMap, inside
+from .parameters import MANY_CLASSES
 from .rows import Chunk
 
 BASE_SHARE = 0.5
@@ -34,7 +35,7 @@ class IsotonicMap:
     @property
     def complexity(self) -> float:
         """Effective number of parameters."""
-        return CLASSES[self.name].rank
+        return MANY_CLASSES[self.name].rank
 
     def probabilities(self, log_p: Floats) -> Floats:
         """Return calibrated probabilities (n, C) for predicted log-probabilities (n, C)."""

@@ -37,6 +37,20 @@ TWO_CLASSES = {
 }
 """Families of two classes, the plainest first. Where beta, tail or lapse would fall they are the logistic map."""
 
+MANY_CLASSES = {
+    "identity": Family((), 0),
+    "temperature": Family(("slope",), 1),
+    "bias": Family(("biases",), 2),
+    "logistic": Family(("slope", "biases"), 2),
+    "temperature-lapse": Family(("slope", LAPSE), 2),
+    "logistic-lapse": Family(("slope", "biases", LAPSE), 3),
+    "vector": Family(("slope", "biases", "slopes", LAPSE), 4),
+    "tail": Family(("slope", "rest", "tail", "biases", LAPSE), 5),
+    "isotonic": Family((), 6),
+    "matrix": Family(("slope", "rest", "tail", "biases", "slopes", "matrix", LAPSE), 6),
+}
+"""Families of more than two classes, the plainest first."""
+
 
 def shown(parameters: Mapping[str, float]) -> dict[str, Any]:
     """Give parameters as users see them."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from .._lib.elementary import expit, of_rows
 from .._lib.typing import AnyFloats, Floats, Ints
-from .classes import BLOCK_VALUES, CURVES, SMALLEST, ClassMap, class_tail, log_rest, softmax
+from .classes import BLOCK_VALUES, CURVES, ClassMap, class_tail, log_rest, softmax
 from .parameters import LAPSE
+from .two import SMALLEST
 
 WIDE = ("biases", "slopes")
 """Parameters with a coefficient for each class."""

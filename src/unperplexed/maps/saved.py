@@ -12,11 +12,11 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .class_families import MapOfClasses
-from .classes import CLASSES, ClassMap
+from .classes import ClassMap
 from .curves import CurveMap
 from .families import MapOfTwo
 from .isotonic import IsotonicMap
-from .parameters import LAPSE, TWO_CLASSES
+from .parameters import LAPSE, MANY_CLASSES, TWO_CLASSES
 from .two import BinaryMap, finite
 
 _HIGHEST_LAPSE = 0.99
@@ -84,9 +84,9 @@ def class_map_of(data: Mapping[str, Any], n_classes: int) -> MapOfClasses:
 
 def _plain(data: Mapping[str, Any], n_classes: int) -> ClassMap:
     name = data.get("name")
-    known = isinstance(name, str) and name in CLASSES and name != "isotonic"
+    known = isinstance(name, str) and name in MANY_CLASSES and name != "isotonic"
     require(known, f"the name {name!r:.40}, which is no map for more than two classes,")
-    parameters, what = CLASSES[str(name)].parameters, f"map {name}"
+    parameters, what = MANY_CLASSES[str(name)].parameters, f"map {name}"
     shared = data.get("shared")
     require(set(data) == {"name", "shared", *_WIDE, LAPSE, "zero"} and isinstance(shared, Mapping), what)
     assert isinstance(shared, Mapping)
@@ -135,8 +135,8 @@ def class_map_of_version_1(data: Mapping[str, Any]) -> dict[str, Any]:
     if name == "isotonic":
         require(isinstance(data.get("base"), Mapping), "map isotonic")
         return {**data, "base": class_map_of_version_1(data["base"])}
-    require(isinstance(name, str) and name in CLASSES and set(data) == keys, f"map {name!r:.40}")
-    parameters = CLASSES[str(name)].parameters
+    require(isinstance(name, str) and name in MANY_CLASSES and set(data) == keys, f"map {name!r:.40}")
+    parameters = MANY_CLASSES[str(name)].parameters
     rest, tail = _numbers(data["curves"], 2, f"map {name}").tolist()
     shared = {"slope": number(data["slope"], "slope") - 1, "rest": rest, "tail": tail}
     return {

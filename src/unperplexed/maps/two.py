@@ -16,13 +16,13 @@ _FARTHEST = 708.0
 """Log-odds of the smallest probability that has all its digits; the logarithm of the largest number, too."""
 
 SMALLEST = float(np.finfo(np.float64).tiny)
-_LARGEST = float(np.nextafter(1.0, 0.0))
+LARGEST = float(np.nextafter(1.0, 0.0))
 
 
 def probability_of(t: Any, lapse: Any = 0.0, xp: Any = np) -> Any:
     """Return the probability (1 - e) / (1 + exp(-t)) + e / 2 of log-odds t with a lapse e, strictly between 0 and 1."""
     likely = 1 / (1 + xp.exp(-xp.clip(t, -_FARTHEST, _FARTHEST)))
-    return xp.clip((1 - lapse) * likely + lapse / 2, None, _LARGEST)
+    return xp.clip((1 - lapse) * likely + lapse / 2, None, LARGEST)
 
 
 def finite(s: Any, zero: float, xp: Any = np) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._lib.formatting import number_of, short_name
 from ..forecasts.labels import Label
-from ..maps.classes import CLASS_METHODS
+from ..maps.parameters import MANY_CLASSES
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
@@ -68,7 +68,7 @@ def _terms(state: State, facts: Facts) -> list[Block]:
             )
         )
     tried, C = {each.name for each in state.candidates}, len(state.facts.labels)
-    untried = [name for name in CLASS_METHODS if name not in tried] if C > 2 and len(tried) > 1 else []
+    untried = [name for name in MANY_CLASSES if name not in tried] if C > 2 and len(tried) > 1 else []
     if untried:
         found.append(Prose(f"Not tried with {state.facts.n_rows:,} rows of {C:,} classes: {', '.join(untried)}."))
     if any("lapse" in name for name in tried):
@@ -96,8 +96,8 @@ def _conclusion(state: State) -> str:
 def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
     """Name the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
     several = [
-        _range(what, parameters[name], labels)
-        for name, what in (("biases", "a bias"), ("slopes", "a slope"))
+        _range(what, sign, parameters[name], labels)
+        for name, what, sign in (("biases", "a bias", "+"), ("slopes", "a slope", ""))
         if len(labels) > 2 and name in parameters
     ]
     return " and ".join(filter(None, [", ".join(_numbers(parameters).values()), *several]))
@@ -120,9 +120,9 @@ def map_text(name: str, parameters: Mapping[str, Any], labels: Sequence[Label | 
     return f"{name}: {shown}" if shown else name
 
 
-def _range(what: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
+def _range(what: str, sign: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
     ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
-    low, high = (f"{values[at]:+.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)
+    low, high = (f"{values[at]:{sign}.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)
     return f"{what} for each class, {low} to {high}"
 
 

@@ -11,8 +11,7 @@ from .._lib.errors import InputError, check_choice, check_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..maps.class_families import supported
-from ..maps.classes import CLASS_METHODS
-from ..maps.parameters import TWO_CLASSES
+from ..maps.parameters import MANY_CLASSES, TWO_CLASSES
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
@@ -21,8 +20,8 @@ from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
 from .state import Facts, State
 
-BINARY_METHODS = tuple(TWO_CLASSES)
-"""Maps for two classes."""
+BINARY_METHODS, CLASS_METHODS = tuple(TWO_CLASSES), tuple(MANY_CLASSES)
+"""Families of two classes, and of more."""
 
 METHODS = ("auto", *dict.fromkeys((*BINARY_METHODS, *CLASS_METHODS)))
 """What `Recalibrator` takes as its method."""
