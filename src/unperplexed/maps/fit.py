@@ -23,7 +23,7 @@ from .parameters import LAPSE
 ESTIMATED = math.nan
 """Standard deviation of a prior that is to be estimated: one for all coefficients of a parameter."""
 
-ENOUGH = 1e-10
+ENOUGH = 1e-9
 """A step that was expected to gain less, in nats, was the last; and one that gained nothing to the last digit."""
 
 _STEPS = 200
@@ -146,7 +146,7 @@ def fitted(of: Likelihood, prior: Prior, start: Floats | None = None, known: Flo
     Returns
     -------
     Fit
-        The maximum, to 1e-11 nats or to the last digits of the likelihood.
+        The maximum, to some 1e-9 nats or to the last digits of the likelihood.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def _directions(
     time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
     features: list[AnyFloats] = [chunk.direction(PARAMETERS[x]) for x in fitted if x != "noise"]
     noise = [e * (1 - e) * (1 / q.shape[1] - q) / left] if "noise" in fitted else []
-    shapes = [np.polynomial.legendre.legval(time, np.eye(_DEGREES + 1)[k]) for k in range(1, _DEGREES + 1)]
+    shapes = np.moveaxis(np.polynomial.legendre.legvander(time, _DEGREES), -1, 0)[1:]
     moved = [slope * (f - np.einsum("ij,ij->i", q, f)[:, None]) for f in (*features, *shapes)]
     return moved[: len(features)] + noise + moved[len(features) :], left
 
