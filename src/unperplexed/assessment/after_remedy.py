@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.by_value import ByValue
+from ..calibration.diagnosis.line import calibration_line
+from ..calibration.diagnosis.scored import Scored
 from ..recalibration.cross_fitted import CrossFitted
 from ..statistics.averages import averages
-from ..statistics.log_odds_maps import Counted, fit
 from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs
 from .familiar import ECE_GROUPS
@@ -68,10 +69,7 @@ def _accuracy(pairs: Pairs, *, two: bool) -> float:
 
 
 def _slope(pairs: Pairs) -> float:
-    between = (pairs.reported > 0) & (pairs.reported < 1)
-    p, happened, total = (x[between] for x in pairs)
-    if p.size < 2 or not 0 < happened.sum() < total.sum():
-        return math.nan
-    s = np.log(p) - np.log1p(-p)
-    fitted = fit(("bias", "confidence"), Counted(s, total, happened)) if np.ptp(s) >= 1e-9 else None
-    return math.nan if fitted is None or fitted.separated else 1 + fitted.parameter("confidence")
+    p, happened, total = pairs
+    with np.errstate(divide="ignore"):
+        s = np.log(p) - np.log1p(-p)
+    return calibration_line(Scored(s, total, happened, total, happened, total)).slope.value

@@ -18,6 +18,7 @@ from .._lib.typing import Floats, Ints
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
+from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
@@ -336,7 +337,8 @@ def _diagnosed(
         labels, n = paired.labels, paired.position.size
         other = "a lag" if dependence.lag else "clusters in two ways"
         reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
-        return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
+        line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
+        return assessment.diagnosed_by(lambda: replace(not_made(reason, n, labels), line=line))
     if groups is None and len(paired.labels) == 2:
         return assessment
 

@@ -10,8 +10,10 @@ import numpy as np
 from scipy.special import chdtrc
 
 from .._lib.by_value import ByValue
+from ..calibration.diagnosis.line import Coefficient, calibration_line
+from ..calibration.diagnosis.scored import Scored
 from ..statistics.intervals import Interval
-from ..statistics.log_odds_maps import Counted, FittedMap, fit
+from ..statistics.log_odds_maps import Counted, fit
 from .event_counts import EventCounts
 from .hypotheses import scores
 
@@ -77,8 +79,8 @@ def point_of(names: Sequence[str], series: Sequence[EventCounts], *, limits: boo
 
 
 def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool) -> ControlPoint:
-    counted = Counted(counts.log_odds, counts.total, counts.positive)
-    bias, slope = fit(["bias"], counted), fit(["bias", "confidence"], counted)
+    total, positive = counts.total, counts.positive
+    line = calibration_line(Scored(counts.log_odds, total, positive, total, positive, total))
     loss = counts.log_loss
     reference = -(counts.frequency * math.log(base) + (1 - counts.frequency) * math.log1p(-base)) if 0 < base < 1 else 0
     return ControlPoint(
@@ -87,19 +89,17 @@ def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool
         round(counts.rows),
         counts.mean,
         counts.frequency,
-        *_estimate(bias, "bias", 0.0, limits),
-        *_estimate(slope, "confidence", 1.0, limits),
+        *_estimate(line.intercept, limits),
+        *_estimate(line.slope, limits),
         loss,
         1 - loss / reference if reference else math.nan,
     )
 
 
-def _estimate(found: FittedMap, name: str, identity: float, limits: bool) -> tuple[float, Interval]:
-    half = NORMAL * found.standard_error(name)
-    if not half <= _WIDEST:
+def _estimate(found: Coefficient, limits: bool) -> tuple[float, Interval]:
+    if not NORMAL * found.standard_error <= _WIDEST:
         return math.nan, _NOWHERE
-    value = identity + found.parameter(name)
-    return value, Interval(value - half, value + half) if limits else _NOWHERE
+    return found.value, found.metric().interval if limits else _NOWHERE
 
 
 def dispersion(series: Sequence[EventCounts], breaks: Iterable[int]) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from .binary_search import gains as gains_of
 from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
+from .line import CalibrationLine, calibration_line
 from .result import (
     NOTABLE_BIAS,
     Detectable,
@@ -92,10 +93,11 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     if data.clusters is not None:
         every = np.ones(data.rows.s.size, dtype=bool)
         n_clusters = len(data.clusters(every).totals(np.ones((1, every.size))))
-    return replace(_diagnosed(data), n_clusters=n_clusters)
+    line = calibration_line(data.rows, data.clusters)
+    return replace(_diagnosed(data, line), n_clusters=n_clusters, line=line)
 
 
-def _diagnosed(data: BinaryData) -> Diagnosis:
+def _diagnosed(data: BinaryData, line: CalibrationLine) -> Diagnosis:
     s, n = data.rows.s, data.n
     certain = np.abs(s) > math.log(n / CERTAIN)
     sure = _certainty(data, certain)
@@ -115,7 +117,7 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
     if tested.p_value >= LEVEL:
         return in_words(data.labels, found, Facts(n=n, p_value=tested.p_value, statistic=tested.statistic,
                                              detectable=detectable, by=data.by))  # fmt: skip
-    named = _Naming(data, rows, kept, tested, clusters)
+    named = _Naming(data, line, rows, kept, tested, clusters)
     return in_words(data.labels, found + named.findings, Facts(
         n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
         alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
@@ -157,9 +159,16 @@ class _Naming:
     """Names what the gate has seen."""
 
     def __init__(
-        self, data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate, clusters: ClusterSums | None
+        self,
+        data: BinaryData,
+        line: CalibrationLine,
+        rows: Scored,
+        kept: np.ndarray,
+        tested: Gate,
+        clusters: ClusterSums | None,
     ) -> None:
-        self.data, self.rows, self.kept, self.tested, self.clusters = data, rows, kept, tested, clusters
+        self.data, self.line, self.rows, self.kept = data, line, rows, kept
+        self.tested, self.clusters = tested, clusters
         self.findings: list[Finding] = []
         self.alternatives: tuple[tuple[str, ...], ...] = ()
         self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
@@ -206,8 +215,6 @@ class _Naming:
         order = costliest_first(search, best)
         gains = gains_of(search, order, self.tested.design_effect / (2 * self.data.n))
         self.gain = sum(gains)
-        plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
-        alone = 0.0 if plain is None else plain.map.parameter("confidence")  # the calibration slope of Cox, less 1
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
             value, sd = whole.map.parameter(name), sure[name]
@@ -215,11 +222,8 @@ class _Naming:
             if math.isnan(p_value):
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
             finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
-            self.findings.append(
-                worded(
-                    finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated, alone
-                )
-            )
+            means = self.data.mean, self.data.frequency
+            self.findings.append(worded(finding, self.data.labels[1], *means, order, whole.map.separated, self.line))
         if not (tells_sizes(best) or whole.map.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
             mended = whole.map.probability(np.log(p) - np.log1p(-p))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..._lib.by_value import ByValue
+from ..._lib.serialize import plain_values
 from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import JsonResult, Naming
+from ...statistics.intervals import Metric
+from .line import CalibrationLine
 
 if TYPE_CHECKING:
     from ...report.explanations import Explanation
@@ -110,6 +113,19 @@ class Diagnosis(JsonResult):
     """Number of clusters of dependent rows, in a tally that of its shards; None for independent rows."""
     made: bool = True
     """Whether a diagnosis could be made; else the verdict says why not."""
+    line: CalibrationLine | None = field(default=None, repr=False)
+    """Calibration slope and intercept of the rows that were read: of two classes, and of the most probable class where
+    rows of more classes are in clusters. `calibration_slope` and `calibration_intercept` are of them."""
+
+    @property
+    def calibration_slope(self) -> Metric | None:
+        """Slope of the logistic regression of the outcome on the predicted log-odds, with an intercept. 1 is best."""
+        return None if self.line is None else self.line.slope.metric()
+
+    @property
+    def calibration_intercept(self) -> Metric | None:
+        """Intercept of that regression at slope 1 (calibration in the large). 0 is best."""
+        return None if self.line is None else self.line.intercept.metric()
 
     @property
     def overall_p_value(self) -> float:
@@ -130,6 +146,13 @@ class Diagnosis(JsonResult):
     def errors(self) -> tuple[str, ...]:
         """Names of the findings' errors, costliest first."""
         return tuple(finding.error for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain = super().to_dict()
+        del plain["line"]
+        names = ("calibration_slope", "calibration_intercept")
+        return plain | {name: plain_values(getattr(self, name)) for name in names}
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import diagnosis_document

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..._lib.formatting import p_value_text, short_name, three_digits
 from ...forecasts.labels import Label
 from .class_words import HELD_OUT
+from .line import CalibrationLine
 from .result import (
     COUNTS,
     Detectable,
@@ -144,7 +145,7 @@ _TERMS_OF: dict[ErrorName, str] = {
 
 def term(finding: Finding) -> str:
     """Name what to look up about a finding, in a word that `explain` knows."""
-    return _TERMS_OF.get(finding.error) or short(finding).split()[0]
+    return _TERMS_OF.get(finding.error) or short(finding).removeprefix("perhaps ").split()[0]
 
 
 def terms(d: Diagnosis) -> list[str]:
@@ -170,12 +171,15 @@ def worded(
     frequency: float,
     together: Sequence[str],
     separated: bool,
-    slope_alone: float,
+    line: CalibrationLine,
 ) -> Finding:
     """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map.
 
-    Whether it is over- or underconfidence goes by the calibration slope alone, less 1: beside a tail it may turn.
+    Confidence has the calibration slope of all rows, with its interval, and a bias alone the intercept, unless rows
+    predicted as certain, which the map leaves out, turn them round. Beside a tail the slope says which way it goes.
     """
+    of_line = _of_line(finding, together, line) if not separated else None
+    finding = finding if of_line is None else of_line
     x, (low, high) = finding.parameter, finding.interval
     few, digits, at = tells_sizes(together), _digits(x), ""
     if few and finding.error != "noise":
@@ -186,7 +190,9 @@ def worded(
     over = x < 0
     words = {
         "bias": _bias(x, label, mean, frequency),
-        "confidence": _confidence(x, low, high, separated) if few else _confident(slope_alone),
+        "confidence": _confidence(finding, together, separated, all_rows=of_line is not None)
+        if few
+        else _confident(line.slope.value - 1),
         "asymmetry": f"too {'bold' if over else 'timid'} above 50% and too {'timid' if over else 'bold'} below{at}",
         "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
         "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
@@ -199,9 +205,34 @@ def _confident(slope: float) -> str:
     return f"{'over' if slope < 0 else 'under'}confident"
 
 
-def _confidence(x: float, low: float, high: float, separated: bool) -> str:
+def _of_line(finding: Finding, together: Sequence[str], line: CalibrationLine) -> Finding | None:
+    """Return a finding with the size that the calibration line has; None where that is no size of this error."""
+    named = {*together}
+    if finding.error == "confidence" and named <= {*_PLAIN}:
+        best, found = 1, line.slope.metric()
+    elif named == {"bias"}:
+        best, found = 0, line.intercept.metric()
+    else:
+        return None
+    low, high = (end - best for end in found.interval)
+    same = (found.value - best) * finding.parameter > 0
+    return replace(finding, parameter=found.value - best, interval=(low, high)) if same else None
+
+
+def _confidence(finding: Finding, together: Sequence[str], separated: bool, *, all_rows: bool) -> str:
+    """Name over- or underconfidence with the calibration slope; beside other errors with what multiplies log-odds."""
+    x, (low, high) = finding.parameter, finding.interval
     name = "pointing away from the outcomes" if 1 + high < 0 and not separated else _confident(x)
-    return f"{name}{_slope(x, low, high, separated)}"
+    if separated:
+        return f"{name} (the calibration slope is not determined)"
+    digits = _digits(x)
+    slope, *ends = (f"{1 + each:z.{digits}f}".replace("-", "−") for each in (x, low, high))
+    between = "" if math.isnan(low) else f", 95% CI {ends[0]} to {ends[1]}"
+    if all_rows:
+        return f"{'perhaps ' if low <= 0 <= high else ''}{name} (calibration slope {slope}{between})"
+    if {*together} <= {*_PLAIN}:
+        return f"{name} (but for rows predicted as certain)"
+    return f"{name} (log-odds to be multiplied by {slope}{between})"
 
 
 def tells_sizes(together: Sequence[str]) -> bool:
@@ -259,14 +290,6 @@ def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
         return f"{verb} {name} (mean prediction {predicted}, observed frequency {observed})"
     near = f"log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'} near 50%"
     return f"biased at even odds ({near}; the other errors offset it: mean {predicted}, observed {observed})"
-
-
-def _slope(x: float, low: float, high: float, separated: bool) -> str:
-    if separated:
-        return " (the calibration slope is not determined)"
-    digits = _digits(x)
-    slope, *ends = (f"{1 + each:z.{digits}f}".replace("-", "−") for each in (x, low, high))
-    return f" (calibration slope {slope}, 95% CI {ends[0]} to {ends[1]})"
 
 
 def _signed(x: float, digits: int = 2) -> str:
