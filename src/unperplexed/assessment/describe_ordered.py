@@ -55,7 +55,7 @@ def _miscalibrated(o: OrderedAssessment) -> int:
 
 
 def _lead(o: OrderedAssessment) -> str:
-    level = confidence_interval(o.confidence)
+    level = confidence_interval(o.confidence, together=2)
     few = _miscalibrated(o)
     return (
         f"Mean of the PIT: {_moment(o.location, level)} (calibrated: 0.5). Spread of the PIT:"
@@ -122,7 +122,11 @@ def thresholds_table(o: OrderedAssessment) -> Table:
                 [number(each.excess) for each in found],
                 [between(*each.excess_interval) for each in found],
             ),
-            Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
+            Column(
+                "p-value",
+                [p_value_cell(each.adjusted_p_value) for each in found],
+                meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
+            ),
             Column(
                 "miscalibration",
                 [
@@ -136,7 +140,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
             ),
         ],
         sortable=True,
-        notes=confidence_interval(o.confidence),
+        notes=confidence_interval(o.confidence, len(found)),
     )
 
 

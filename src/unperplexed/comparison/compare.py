@@ -39,7 +39,7 @@ from .groups import group_differences
 from .mending import PairedForecasters, paired_blocks
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .samples import Sample, differences_in, differences_of, few_rows, row_differences
+from .samples import Sample, Tested, differences_of, few_rows, judged, row_differences
 from .verdict import comparison_verdict
 
 _MOST_ROWS = 10
@@ -140,13 +140,14 @@ def compare(
     cluster-robust; with clusters in two ways it is that of Cameron, Gelbach and Miller (2011), but no smaller than one
     way alone, with the fewer clusters minus 1 as degrees of freedom. With a lag it is the test of Diebold and Mariano
     (1995) with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). With W the
-    weights of rows, or their sums over groups, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a
-    lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus,
-    Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or group, there is no
-    interval and no p-value. Intervals end where the scores do. Adjusted p-values are those of Holm (1979) over the
-    pairs of a score, and within groups over groups and pairs. The ratio of geometric accuracies and its interval are
-    exp of minus those of the log loss. Forecasters are ranked by log loss. The verdict compares by log loss and by
-    Brier score, each with its adjusted p-values.
+    weights of rows, or their sums over groups, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where
+    a lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1
+    (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or group,
+    there is no interval and no p-value. Intervals end where the scores do. p-values are adjusted, and intervals
+    simultaneous, over the pairs of a score, and within groups over groups and pairs (Bonferroni): an interval
+    excludes 0 just where the adjusted p-value is below 1 minus the confidence level. The ratio of geometric
+    accuracies and its interval are exp of minus those of the log loss. Forecasters are ranked by log loss. The
+    verdict compares by log loss and by Brier score, each with its adjusted p-values.
 
     Examples
     --------
@@ -291,12 +292,13 @@ def _comparison(
         seed=settings.seed,
         parts=parts,
     )
-    differences = {rule.name: differences_of(pairs, rows, rule.name, sample) for rule in settings.rules}
-    by_group = group_differences(
-        rows_by_group(pairing.by, at),
-        sample.weights,
-        lambda of: differences_in(of, pairs, rows, settings.rules, sample),
-    )
+    [differences] = judged([differences_of(pairs, rows, settings.rules, sample)], settings.confidence)
+
+    def in_group(some: Ints) -> dict[str, dict[tuple[str, str], Tested]]:
+        few = {name: each.at(some) for name, each in rows.items()}
+        return differences_of(pairs, few, settings.rules, sample.at(some))
+
+    by_group = group_differences(rows_by_group(pairing.by, at), sample.weights, in_group, settings.confidence)
     return Comparison(
         forecasters=forecasters,
         pairs=tuple(
