@@ -27,7 +27,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from unperplexed import Recalibrator, diagnose
+from unperplexed import Recalibrator
+from unperplexed.calibration.diagnosis.binary_data import data_of_rows
+from unperplexed.calibration.diagnosis.class_rows import RowBlock
+from unperplexed.calibration.diagnosis.line import calibration_line
 from unperplexed.statistics.log_odds_maps import Counted, features, fit
 
 Floats = NDArray[np.float64]
@@ -148,8 +151,10 @@ def study(design: Design, runs: int, gains: int) -> list[dict[str, Any]]:
     for run in range(runs):
         y, p, cluster = draw(design, rng)
         events += int(y.sum())
-        found = diagnose(y, p, groups=cluster)
-        metrics = {"slope": found.calibration_slope, "intercept": found.calibration_intercept}
+        data = data_of_rows([RowBlock(np.stack([1 - p, p], axis=1), y, None, cluster)], (0, 1))
+        assert data is not None
+        line = calibration_line(data.rows, data.clusters)
+        metrics = {"slope": line.slope.metric(), "intercept": line.intercept.metric()}
         for (name, metric), true, error in zip(metrics.items(), truth, model_errors(y, p), strict=True):
             low, high = metric.interval
             held[name].append(low <= true <= high)

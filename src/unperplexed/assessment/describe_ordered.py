@@ -112,7 +112,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
     """Return each threshold with its mean prediction, observed frequency, and test."""
     found = o.thresholds
     return Table(
-        "Each threshold as an event. Excess: observed frequency − mean prediction.",
+        "Each threshold as an event. Excess: observed frequency − mean prediction. p-values: of any miscalibration.",
         [
             Column("outcome is", [short_name(each.name, 40) for each in found]),
             Column("mean prediction", [share(each.mean_prediction) for each in found]),
