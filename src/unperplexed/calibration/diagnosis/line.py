@@ -16,9 +16,10 @@ import numpy as np
 from ..._lib.elementary import expit
 from ..._lib.typing import Bools
 from ...statistics.intervals import Interval, Metric
-from ...statistics.log_odds_maps import Counted, features, fit
+from ...statistics.log_odds_maps import features, fit
 from ...statistics.means import effective_number, t_quantile
 from ...statistics.standard_errors import LEAST_WORTH
+from .binary_search import in_cells
 from .clusters import ClusterSums
 from .scored import Scored
 
@@ -95,21 +96,22 @@ _SINGULAR = 1e15
 
 
 def _coefficient(names: tuple[str, ...], rows: Scored, clusters: ClusterSums | None) -> Coefficient:
-    """Fit a line of some coefficients, and return the last."""
-    fitted = fit(names, Counted(rows.s, rows.total, rows.positive))
+    """Fit a line of some coefficients, where rows are many in cells and with a step over all rows; return the last."""
+    fitted = fit(names, in_cells(rows))
     if fitted.separated:
         return Coefficient()
-    value, x = fitted.parameter(names[-1]), features(names, rows.s)
+    x = features(names, rows.s)
     q = expit(rows.s + x @ fitted.coefficients)
     v = q * (1 - q)
     information = (x * (rows.total * v)[:, None]).T @ x
     if np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
-        return Coefficient(value)
+        return Coefficient(fitted.parameter(names[-1]))
     inverse = np.linalg.inv(information)
     direction = x @ inverse[-1]  # what a row's residual adds to the coefficient
+    value = fitted.parameter(names[-1]) + float(direction @ (rows.positive - rows.total * q))
     model = float((direction**2 * rows.squared) @ v)
     if clusters is None:
-        leverage = np.einsum("ij,jk,ik->i", x, inverse, x) * v * rows.squared / rows.total
+        leverage = ((x @ inverse) * x).sum(axis=1) * v * rows.squared / rows.total
         robust = float((direction**2 / np.maximum(1 - leverage, _LEAST_FREE)) @ rows.own_squares(q))
         return _judged(value, max(model, robust), float(rows.total.sum() ** 2 / rows.squared.sum()))
     off = clusters.scores(direction[None]) + clusters.totals((direction * (expit(rows.s) - q))[None])
