@@ -293,11 +293,13 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
     assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052 (80% power).")
     finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
     line = CalibrationLine(Coefficient(1.0042, 0.0021 / 1.96), Coefficient(0.0042, 0.0021 / 1.96))
-    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, line=line)
+    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, line=line, power=line.slope)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
-    assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
+    assert found.remedy.startswith("Divide the log-odds by 0.9958 ")
     finding = replace(finding, error="bias")
-    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, line=line).remedy.startswith("Add +0.0042 to")
+    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, line=line, power=line.slope).remedy.startswith(
+        "Add +0.0042 to"
+    )
 
 
 @pytest.mark.slow

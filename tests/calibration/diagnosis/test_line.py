@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
@@ -87,6 +88,22 @@ def test_rows_without_log_odds_stay_out(rng):
     assert more.slope[:2] == pytest.approx(line_of(y, p).slope[:2], rel=1e-9)
 
 
+def test_the_temperature_is_fitted_alone_to_all_rows(rng):
+    """The optimum of one parameter, with predictions of exactly 0 and 1 as a recalibrator has them."""
+    y, p = sample(rng, 500)
+    p[:3], y[:3] = [0.0, 1.0, 1.0], [0, 1, 0]
+    zero = 0.01 / (2 * 500)
+    s = logit(np.clip(p, zero, 1 - zero))
+    best = minimize_scalar(lambda t: np.logaddexp(0, np.where(y == 1, -s, s) / t).sum(), (1, 3), tol=1e-12).x
+    found = diagnose(y, p).temperature
+    assert found.value == pytest.approx(best, rel=1e-5)
+    assert found.interval.low < 1.6 < found.interval.high
+    b, q, inverse = fitted(s[:, None], y, 0, np.ones(500))
+    robust = ((s * inverse[0, 0] * (y - q)) ** 2 / (1 - s**2 * inverse[0, 0] * q * (1 - q))).sum()
+    assert 1 / b[0] == pytest.approx(best, rel=1e-6)
+    assert found.standard_error == pytest.approx(math.sqrt(max(robust, inverse[0, 0])) / b[0] ** 2, rel=1e-4)
+
+
 def study():
     spec = importlib.util.spec_from_file_location("coverage_line", ROOT / "benchmarks" / "coverage_line.py")
     module = importlib.util.module_from_spec(spec)
@@ -162,18 +179,32 @@ def test_rows_of_clusters_tell_the_line_of_the_top_class_and_their_tally_its_val
 def test_a_slope_whose_interval_holds_1_is_named_with_perhaps(error, named):
     line = CalibrationLine(Coefficient(0.9, error), Coefficient(0.0, 0.1))
     finding = worded(
-        Finding("confidence", "", -0.09, (-0.15, -0.03)), 1, 0.5, 0.5, ("confidence",), separated=False, line=line
+        Finding("confidence", "", -0.09, (-0.15, -0.03)),
+        1,
+        0.5,
+        0.5,
+        ("confidence",),
+        separated=False,
+        line=line,
+        power=Coefficient(0.9, 0.05),
     )
     assert finding.words.startswith(f"{named} (calibration slope 0.90, 95% CI ")
     assert short(finding) == named
     assert finding.explanation.term == "Overconfident"
-    assert finding.remedy.startswith("Multiply the log-odds by 0.90")
+    assert finding.remedy.startswith("Divide the log-odds by 1.11 (temperature scaling)")
 
 
 def test_a_slope_that_rows_predicted_as_certain_turn_round_is_not_printed():
     line = CalibrationLine(Coefficient(0.8, 0.05), Coefficient(0.0, 0.1))
     finding = worded(
-        Finding("confidence", "", 0.2, (0.1, 0.3)), 1, 0.5, 0.5, ("confidence",), separated=False, line=line
+        Finding("confidence", "", 0.2, (0.1, 0.3)),
+        1,
+        0.5,
+        0.5,
+        ("confidence",),
+        separated=False,
+        line=line,
+        power=Coefficient(0.9, 0.05),
     )
     assert finding.words == "underconfident (but for rows predicted as certain)"
 

@@ -27,7 +27,7 @@ from .binary_search import gains as gains_of
 from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
-from .line import CalibrationLine, calibration_line
+from .line import CalibrationLine, Coefficient, calibration_line, power_alone
 from .result import (
     NOTABLE_BIAS,
     Detectable,
@@ -94,10 +94,11 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
         every = np.ones(data.rows.s.size, dtype=bool)
         n_clusters = len(data.clusters(every).totals(np.ones((1, every.size))))
     line = calibration_line(data.rows, data.clusters)
-    return replace(_diagnosed(data, line), n_clusters=n_clusters, line=line)
+    power = power_alone(data.rows, data.n, data.clusters)
+    return replace(_diagnosed(data, line, power), n_clusters=n_clusters, line=line, power=power)
 
 
-def _diagnosed(data: BinaryData, line: CalibrationLine) -> Diagnosis:
+def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> Diagnosis:
     s, n = data.rows.s, data.n
     certain = np.abs(s) > math.log(n / CERTAIN)
     sure = _certainty(data, certain)
@@ -117,7 +118,7 @@ def _diagnosed(data: BinaryData, line: CalibrationLine) -> Diagnosis:
     if tested.p_value >= LEVEL:
         return in_words(data.labels, found, Facts(n=n, p_value=tested.p_value, statistic=tested.statistic,
                                              detectable=detectable, by=data.by))  # fmt: skip
-    named = _Naming(data, line, rows, kept, tested, clusters)
+    named = _Naming(data, line, power, rows, kept, tested, clusters)
     return in_words(data.labels, found + named.findings, Facts(
         n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
         alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
@@ -162,12 +163,13 @@ class _Naming:
         self,
         data: BinaryData,
         line: CalibrationLine,
+        power: Coefficient,
         rows: Scored,
         kept: np.ndarray,
         tested: Gate,
         clusters: ClusterSums | None,
     ) -> None:
-        self.data, self.line, self.rows, self.kept = data, line, rows, kept
+        self.data, self.line, self.power, self.rows, self.kept = data, line, power, rows, kept
         self.tested, self.clusters = tested, clusters
         self.findings: list[Finding] = []
         self.alternatives: tuple[tuple[str, ...], ...] = ()
@@ -223,7 +225,9 @@ class _Naming:
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
             finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
             means = self.data.mean, self.data.frequency
-            self.findings.append(worded(finding, self.data.labels[1], *means, order, whole.map.separated, self.line))
+            self.findings.append(
+                worded(finding, self.data.labels[1], *means, order, whole.map.separated, self.line, self.power)
+            )
         if not (tells_sizes(best) or whole.map.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
             mended = whole.map.probability(np.log(p) - np.log1p(-p))

@@ -1,8 +1,8 @@
-"""Calibration slope and intercept with their intervals: one computation, wherever they are shown.
+"""Calibration slope, intercept and temperature with their intervals: one computation, wherever they are shown.
 
 The slope is that of the logistic regression of the outcome on the predicted log-odds, with an intercept (Cox 1958); the
 intercept is that of the same regression at slope 1, calibration in the large. Rows predicted as exactly 0 or 1 have no
-log-odds and stay out.
+log-odds and stay out of both. The temperature is 1 over the slope without an intercept, of all rows.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ class Coefficient(NamedTuple):
         half = self.standard_error * float(t_quantile(confidence, self.degrees))
         return Metric(self.value, self.standard_error, Interval(self.value - half, self.value + half))
 
+    def inverse(self, confidence: float = 0.95) -> Metric:
+        """Return 1 over it, a temperature; its interval is NaN where that has no bounds."""
+        slope, error, (low, high) = self.metric(confidence)
+        limits = Interval(1 / high, 1 / low) if low > 0 else Interval(math.nan, math.nan)
+        return Metric(1 / slope, error / slope**2, limits) if slope > 0 else Metric()
+
 
 class CalibrationLine(NamedTuple):
     """Slope (1 is best) and intercept at slope 1 (0 is best); NaN where the data determine none."""
@@ -65,11 +71,12 @@ def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | No
 
     Notes
     -----
-    The variance is the larger of the model's, J^-1 for equal weights, and a sandwich J^-1 M J^-1. For independent rows
-    M sums the squared scores of rows, each divided by 1 less its leverage (HC2; MacKinnon and White 1985); for clusters
-    the squared sums over clusters, times G / (G - 1). The model alone holds the slope of a curve that is no line in 92% of
-    the samples, that of clusters in 75 to 83%, and the intercept in 88 to 91% where the slope is not 1; the sandwich
-    alone is too small where events are rare. The larger holds both in 94 to 97% (benchmarks/coverage_line.py).
+    The variance is the larger of the model's, J^-1 for equal weights, and a sandwich J^-1 M J^-1. For independent
+    rows M sums the squared scores of rows, each divided by 1 less its leverage (HC2; MacKinnon and White 1985); for
+    clusters the squared sums over clusters, times G / (G - 1). The model alone holds the slope of a curve that is
+    no line in 92% of the samples, that of clusters in 75 to 83%, and the intercept in 88 to 91% where the slope is
+    not 1; the sandwich alone is too small where events are rare. The larger holds both in 94 to 97%
+    (benchmarks/coverage_line.py).
 
     Examples
     --------
@@ -87,6 +94,23 @@ def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | No
     slope = _coefficient(("bias", "confidence"), some, sums) if np.ptp(some.s) >= _ONE_VALUE else Coefficient()
     return CalibrationLine(slope._replace(value=1 + slope.value), _coefficient(("bias",), some, sums))
 
+
+def power_alone(rows: Scored, n_rows: float, clusters: Callable[[Bools], ClusterSums] | None = None) -> Coefficient:
+    """Estimate the slope without an intercept, of which a temperature fitted alone is the inverse.
+
+    No rows stay out: where n of them are two classes, predictions of exactly 0 count as 0.01 / 2n, as for a
+    recalibrator. Otherwise as `calibration_line`.
+    """
+    farthest = math.log(2 * n_rows / _ZERO - 1)
+    some = rows._replace(s=np.where(np.isinf(rows.s), np.copysign(farthest, rows.s), rows.s))
+    if not some.s.any():
+        return Coefficient()
+    slope = _coefficient(("confidence",), some, None if clusters is None else clusters(np.isfinite(some.s)))
+    return slope._replace(value=1 + slope.value)
+
+
+_ZERO = 0.01
+"""What all probabilities of exactly 0 would count as together, were all probabilities such."""
 
 _ONE_VALUE = 1e-9
 """Log-odds that differ less are one, and have no slope."""

@@ -12,7 +12,7 @@ from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import JsonResult, Naming
 from ...statistics.intervals import Metric
-from .line import CalibrationLine
+from .line import CalibrationLine, Coefficient
 
 if TYPE_CHECKING:
     from ...report.explanations import Explanation
@@ -117,6 +117,17 @@ class Diagnosis(JsonResult):
     """Calibration slope and intercept of the rows that were read: of two classes, and of the most probable class where
     rows of more classes are in clusters. `calibration_slope` and `calibration_intercept` are of them."""
 
+    power: Coefficient | None = field(default=None, repr=False)
+    """Slope of all log-odds or log-probabilities, certain ones too, fitted alone: 1 / `temperature`."""
+
+    @property
+    def temperature(self) -> Metric | None:
+        """The number that all log-odds or log-probabilities are to be divided by, fitted alone; None where not known.
+
+        1 is best; above 1 forecasts are overconfident.
+        """
+        return None if self.power is None else self.power.inverse()
+
     @property
     def calibration_slope(self) -> Metric | None:
         """Slope of the logistic regression of the outcome on the predicted log-odds, with an intercept. 1 is best."""
@@ -150,8 +161,8 @@ class Diagnosis(JsonResult):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
         plain = super().to_dict()
-        del plain["line"]
-        names = ("calibration_slope", "calibration_intercept")
+        del plain["line"], plain["power"]
+        names = ("calibration_slope", "calibration_intercept", "temperature")
         return plain | {name: plain_values(getattr(self, name)) for name in names}
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..._lib.formatting import p_value_text, short_name, three_digits
 from ...forecasts.labels import Label
 from .class_words import HELD_OUT
-from .line import CalibrationLine
+from .line import CalibrationLine, Coefficient
 from .result import (
     COUNTS,
     Detectable,
@@ -172,6 +172,7 @@ def worded(
     together: Sequence[str],
     separated: bool,
     line: CalibrationLine,
+    power: Coefficient,
 ) -> Finding:
     """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map.
 
@@ -197,7 +198,7 @@ def worded(
         "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
         "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
     }[finding.error]
-    remedy = _remedy(finding, together, separated) if few else _together(together)
+    remedy = _remedy(finding, together, separated, power.inverse().value) if few else _together(together)
     return replace(finding, words=words, remedy=remedy, label=label if finding.error == "bias" else None)
 
 
@@ -240,7 +241,7 @@ def tells_sizes(together: Sequence[str]) -> bool:
     return not ({"confidence", "tail"} <= set(together) or len(together) >= 3)
 
 
-def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
+def _remedy(finding: Finding, together: Sequence[str], separated: bool, temperature: float) -> str:
     """Return what mends one error beside at most one other; a shift and a lapse come after that."""
     x, (low, high), digits = finding.parameter, finding.interval, _digits(finding.parameter)
     others = [name for name in together if name in _AFTER and name != finding.error]
@@ -255,14 +256,22 @@ def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
             )
     remedy = {
         "bias": f"Add {'a constant' if separated else _signed(x, digits)} to the log-odds{after}",
-        "confidence": f"Multiply the log-odds by {1 + x:.{digits}f} (temperature {1 / (1 + x):.{digits}f})"
-        if 1 + x > 0.02 and not separated
-        else "Multiply the log-odds by a constant (temperature scaling)",
+        "confidence": _scaling(x, together, separated, temperature),
         "asymmetry": "Fit one slope for each side of even odds (beta calibration)",
         "tail": "Fit the tails apart (logistic recalibration with a tail term)",
         "noise": f"Mix the predictions with a {x:.1%} share of even odds (a lapse){after}",
     }[finding.error]
     return f"{remedy}. {HELD_OUT}"
+
+
+def _scaling(x: float, together: Sequence[str], separated: bool, temperature: float) -> str:
+    """Say how to scale the log-odds: alone by the temperature, beside another error by the slope."""
+    digits = _digits(x)
+    if separated or not 1 + x > 0.02:
+        return "Multiply the log-odds by a constant (temperature scaling)"
+    if len(together) == 1 and (temperature - 1) * x < 0:
+        return f"Divide the log-odds by {temperature:.{digits}f} (temperature scaling)"
+    return f"Multiply the log-odds by {1 + x:.{digits}f}"
 
 
 _PLAIN = ("bias", "confidence")
