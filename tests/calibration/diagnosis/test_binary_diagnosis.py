@@ -10,7 +10,6 @@ from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
 from unperplexed.calibration.diagnosis import describe
-from unperplexed.calibration.diagnosis.line import CalibrationLine, Coefficient
 from unperplexed.calibration.diagnosis.result import Detectable, Finding
 from unperplexed.calibration.diagnosis.words import worded
 from unperplexed.statistics.log_odds_maps import Counted, fit
@@ -292,14 +291,12 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
     assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052 (80% power).")
     finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
-    line = CalibrationLine(Coefficient(1.0042, 0.0021 / 1.96), Coefficient(0.0042, 0.0021 / 1.96))
-    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, line=line, power=line.slope)
+    known = {"slope": 1.0042, "temperature": 1 / 1.0042, "all_rows": True}
+    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, **known)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
     assert found.remedy.startswith("Divide the log-odds by 0.9958 ")
     finding = replace(finding, error="bias")
-    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, line=line, power=line.slope).remedy.startswith(
-        "Add +0.0042 to"
-    )
+    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, **known).remedy.startswith("Add +0.0042 to")
 
 
 @pytest.mark.slow

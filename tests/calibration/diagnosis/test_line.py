@@ -177,36 +177,33 @@ def test_rows_of_clusters_tell_the_line_of_the_top_class_and_their_tally_its_val
 
 @pytest.mark.parametrize(("error", "named"), [(0.06, "perhaps overconfident"), (0.03, "overconfident")])
 def test_a_slope_whose_interval_holds_1_is_named_with_perhaps(error, named):
-    line = CalibrationLine(Coefficient(0.9, error), Coefficient(0.0, 0.1))
-    finding = worded(
-        Finding("confidence", "", -0.09, (-0.15, -0.03)),
-        1,
-        0.5,
-        0.5,
-        ("confidence",),
-        separated=False,
-        line=line,
-        power=Coefficient(0.9, 0.05),
-    )
-    assert finding.words.startswith(f"{named} (calibration slope 0.90, 95% CI ")
-    assert short(finding) == named
-    assert finding.explanation.term == "Overconfident"
-    assert finding.remedy.startswith("Divide the log-odds by 1.11 (temperature scaling)")
+    size = CalibrationLine(Coefficient(0.9, error), Coefficient(0.0, 0.1)).size_of("confidence", ["confidence"])
+    finding = Finding("confidence", "", size.value, tuple(size.interval))
+    known = {"separated": False, "slope": 0.9, "temperature": 1.12, "all_rows": True}
+    found = worded(finding, 1, 0.5, 0.5, ("confidence",), **known)
+    assert found.words.startswith(f"{named} (calibration slope 0.90, 95% CI ")
+    assert short(found) == named
+    assert found.explanation.term == "Overconfident"
+    assert found.remedy.startswith("Divide the log-odds by 1.12 (temperature scaling)")
 
 
 def test_a_slope_that_rows_predicted_as_certain_turn_round_is_not_printed():
-    line = CalibrationLine(Coefficient(0.8, 0.05), Coefficient(0.0, 0.1))
-    finding = worded(
-        Finding("confidence", "", 0.2, (0.1, 0.3)),
-        1,
-        0.5,
-        0.5,
-        ("confidence",),
-        separated=False,
-        line=line,
-        power=Coefficient(0.9, 0.05),
-    )
-    assert finding.words == "underconfident (but for rows predicted as certain)"
+    """Thirty wrong rows of 1e-9 beside underconfident ones, which the errors of the other rows are named of."""
+    rng = np.random.default_rng(3)
+    s = rng.normal(0, 2, 2000)
+    y, p = (rng.random(2000) < expit(1.5 * s)).astype(int), expit(s)
+    y, p = np.append(y, np.ones(30, int)), np.append(p, np.full(30, 1e-9))
+    found = diagnose(y, p)
+    assert found.calibration_slope.interval.high < 1
+    assert "underconfident (but for rows predicted as certain)" in found.verdict
+
+
+def test_only_plain_errors_have_the_size_of_the_line():
+    line = CalibrationLine(Coefficient(0.9, 0.1), Coefficient(0.2, 0.1))
+    assert line.size_of("confidence", ["bias", "confidence"]).value == pytest.approx(-0.1)
+    assert line.size_of("bias", ["bias"]).value == 0.2
+    assert line.size_of("bias", ["bias", "confidence"]) is None
+    assert line.size_of("confidence", ["confidence", "noise"]) is None
 
 
 def test_where_neither_rows_nor_clusters_are_independent_the_line_has_no_interval(rng):

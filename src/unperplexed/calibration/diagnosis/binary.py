@@ -223,10 +223,24 @@ class _Naming:
             half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
             if math.isnan(p_value):
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
-            finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
-            means = self.data.mean, self.data.frequency
+            # Rows predicted as certain, which the map leaves out, may turn the line round.
+            size, separated = self.line.size_of(name, order), whole.map.separated
+            all_rows = size is not None and not separated and size.value * value > 0
+            interval = (value - half, value + half)
+            if size is not None and all_rows:
+                value, interval = size.value, (size.interval.low, size.interval.high)
             self.findings.append(
-                worded(finding, self.data.labels[1], *means, order, whole.map.separated, self.line, self.power)
+                worded(
+                    Finding(name, "", value, interval, p_value, gain),  # type: ignore[arg-type]
+                    self.data.labels[1],
+                    self.data.mean,
+                    self.data.frequency,
+                    order,
+                    separated,
+                    slope=self.line.slope.value,
+                    temperature=self.power.inverse().value,
+                    all_rows=all_rows,
+                )
             )
         if not (tells_sizes(best) or whole.map.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])

@@ -8,7 +8,7 @@ log-odds and stay out of both. The temperature is 1 over the slope without an in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +49,15 @@ class CalibrationLine(NamedTuple):
 
     slope: Coefficient = Coefficient()
     intercept: Coefficient = Coefficient()
+
+    def size_of(self, error: str, together: Sequence[str]) -> Metric | None:
+        """Return the size that the line gives an error, as its distance from none; None beside errors of other kinds.
+
+        Confidence has the slope, beside a bias too, and a bias alone the intercept.
+        """
+        if error == "confidence" and {*together} <= {"bias", "confidence"}:
+            return self.slope._replace(value=self.slope.value - 1).metric()
+        return self.intercept.metric() if [*together] == ["bias"] else None
 
     def without_errors(self) -> CalibrationLine:
         """Return the values alone, where rows depend on one another in a way that is not known."""

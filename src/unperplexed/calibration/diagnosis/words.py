@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from ..._lib.formatting import p_value_text, short_name, three_digits
 from ...forecasts.labels import Label
 from .class_words import HELD_OUT
-from .line import CalibrationLine, Coefficient
 from .result import (
     COUNTS,
     Detectable,
@@ -171,16 +170,15 @@ def worded(
     frequency: float,
     together: Sequence[str],
     separated: bool,
-    line: CalibrationLine,
-    power: Coefficient,
+    slope: float,
+    temperature: float,
+    all_rows: bool,
 ) -> Finding:
     """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map.
 
-    Confidence has the calibration slope of all rows, with its interval, and a bias alone the intercept, unless rows
-    predicted as certain, which the map leaves out, turn them round. Beside a tail the slope says which way it goes.
+    Beside a tail the calibration slope says whether it is over- or underconfidence. ``temperature`` is that fitted
+    alone, and ``all_rows`` tells that the size of the error is that of the calibration line.
     """
-    of_line = _of_line(finding, together, line) if not separated else None
-    finding = finding if of_line is None else of_line
     x, (low, high) = finding.parameter, finding.interval
     few, digits, at = tells_sizes(together), _digits(x), ""
     if few and finding.error != "noise":
@@ -191,33 +189,17 @@ def worded(
     over = x < 0
     words = {
         "bias": _bias(x, label, mean, frequency),
-        "confidence": _confidence(finding, together, separated, all_rows=of_line is not None)
-        if few
-        else _confident(line.slope.value - 1),
+        "confidence": _confidence(finding, together, separated, all_rows=all_rows) if few else _confident(slope - 1),
         "asymmetry": f"too {'bold' if over else 'timid'} above 50% and too {'timid' if over else 'bold'} below{at}",
         "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
         "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
     }[finding.error]
-    remedy = _remedy(finding, together, separated, power.inverse().value) if few else _together(together)
+    remedy = _remedy(finding, together, separated, temperature) if few else _together(together)
     return replace(finding, words=words, remedy=remedy, label=label if finding.error == "bias" else None)
 
 
 def _confident(slope: float) -> str:
     return f"{'over' if slope < 0 else 'under'}confident"
-
-
-def _of_line(finding: Finding, together: Sequence[str], line: CalibrationLine) -> Finding | None:
-    """Return a finding with the size that the calibration line has; None where that is no size of this error."""
-    named = {*together}
-    if finding.error == "confidence" and named <= {*_PLAIN}:
-        best, found = 1, line.slope.metric()
-    elif named == {"bias"}:
-        best, found = 0, line.intercept.metric()
-    else:
-        return None
-    low, high = (end - best for end in found.interval)
-    same = (found.value - best) * finding.parameter > 0
-    return replace(finding, parameter=found.value - best, interval=(low, high)) if same else None
 
 
 def _confidence(finding: Finding, together: Sequence[str], separated: bool, *, all_rows: bool) -> str:
