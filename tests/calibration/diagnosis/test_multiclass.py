@@ -490,6 +490,8 @@ def test_words_of_alternatives(rng):
 def test_words_of_the_slope():
     words = class_words.confidence_words(0.49, 0.47, 0.5)
     assert words == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
+    words = class_words.confidence_words(0.96, 0.9, 1.02, alone=True)
+    assert words == "perhaps overconfident (temperature 1.04 alone, 95% CI 0.98 to 1.11)"
     words = class_words.confidence_words(0.02, -0.1, 0.1)
     assert words == "overconfident (slope of the log-probabilities 0.02, 95% CI −0.10 to 0.10)"
     words = class_words.confidence_words(11, 10, 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,23 +18,32 @@ from . import class_words as say
 from .class_maps import SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
+from .line import Coefficient
 from .result import Finding
 
 _CLOSE = 4.0
 """Sets of errors whose criterion is at most so much below the best are not told apart from it."""
 
 
-def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
-    """The best set of errors as findings; where none pays for itself, what the gate saw."""
+def named(
+    search: Search, opened: ClassGate, means: say.ClassMeans, rows: int, power: Callable[[float], Coefficient] | None
+) -> tuple[tuple[Finding, ...], Errors, Coefficient | None]:
+    """The best set of errors as findings, and the power of confidence; where none pays for itself, what the gate saw.
+
+    ``power``, given where to start, fits that of all rows alone, which the finding then has; None where rows are not
+    at hand.
+    """
     best = search.run() or _single(search, opened)
     if not best:
-        return (shape(opened),), ()
+        return (shape(opened),), (), None
     order, gains = _sequence(search, best, rows)
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
     shown = {name: simple if name == "confidence" else candidate for name in best}  # the slope beside a tail misleads
     spread = {id(each): _standard_errors(search, each) for each in shown.values()}
     found = []
+    slope = 1 + simple.fit.mapping.confidence if "confidence" in best else 0.0
+    alone = power(slope) if power is not None and slope > 0 else None
     for name, gain in zip(order, gains, strict=True):
         less = search.found.get(tuple(each for each in best if each != name))
         ratio = candidate.ratio - (less.ratio if less else 0.0)
@@ -41,9 +51,22 @@ def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -
         p_value = chi2_sf(max(parameters, 1.0), max(ratio, 0.0))
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
         finding = _finding(name, shown[name], spread[id(shown[name])], classes, means, p_value, gain)
+        if name == "confidence" and alone is not None:
+            finding = _alone(finding, alone)
         beside = name == "tail" and "confidence" in best
         found.append(replace(finding, words=finding.words + " after correcting the slope") if beside else finding)
-    return tuple(found), best
+    return tuple(found), best, alone
+
+
+def _alone(finding: Finding, power: Coefficient) -> Finding:
+    """Give over- or underconfidence the temperature of all rows, unless beside the other errors it is the opposite."""
+    low, high = power.metric().interval
+    value = power.value - 1
+    if not value * finding.parameter > 0:
+        words = f"{'over' if finding.parameter < 0 else 'under'}confident beside the other errors"
+        return replace(finding, words=words, remedy=say.TOGETHER)
+    words, remedy = say.confidence_words(power.value, low, high, alone=True), say.remedy("confidence", value)
+    return replace(finding, words=words, parameter=value, interval=(low - 1, high - 1), remedy=remedy)
 
 
 def _single(search: Search, opened: ClassGate) -> Errors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,6 +188,14 @@ class PreparedRows:
         for chunk in self._raw():
             certain, _ = _certain(chunk.p, chunk.truth, self.counts.limit)
             yield _prepared(chunk, ~certain)
+
+    def everything(self) -> Iterator[Chunk]:
+        """Yield all rows, those that were certain too; probabilities of exactly 0 count as `RowCounts.floor`."""
+        for chunk in self._raw():
+            with np.errstate(divide="ignore"):
+                log_p = np.log(chunk.p)
+            log_p[np.isneginf(log_p)] = np.log(chunk.floor)
+            yield replace(chunk, log_p=log_p)
 
     def _raw(self) -> Iterator[Chunk]:
         """All rows, divided by their sums; log-probabilities are not filled in."""

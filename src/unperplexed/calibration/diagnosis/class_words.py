@@ -20,6 +20,10 @@ HELD_OUT = "Fit it to these rows only if the forecaster was not trained on them,
 """Stands behind each remedy that is fitted."""
 
 
+TOGETHER = f"Fit a temperature together with what mends the other errors. {HELD_OUT}"
+"""What mends confidence whose direction shows beside other errors alone."""
+
+
 def remedy(error: str, value: float) -> str:
     """Say what mends an error, whose parameter has a value."""
     return {
@@ -107,18 +111,21 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def confidence_words(slope: float, low: float, high: float) -> str:
+def confidence_words(slope: float, low: float, high: float, *, alone: bool = False) -> str:
     """The temperature with its interval, or where that has no bounds the slope of the log-probabilities.
 
-    It is called no calibration slope, which is that of the top class in the metrics.
+    It is called no calibration slope, which is that of the top class in the metrics. ``alone`` tells that it is fitted
+    to all rows, with nothing beside it.
     """
-    name = "overconfident" if slope < 1 else "underconfident"
+    name = f"{'perhaps ' if low <= 1 <= high else ''}{'over' if slope < 1 else 'under'}confident"
     if slope <= 0:
         name = "pointing away from the outcomes"
     if slope > 10:
         return f"{name} (temperature below 0.1: the most probable class nearly always occurs)"
     if low > _LEAST_SLOPE:
-        return f"{name} (temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f})"
+        return (
+            f"{name} (temperature {1 / slope:.2f}{' alone' if alone else ''}, 95% CI {1 / high:.2f} to {1 / low:.2f})"
+        )
     numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
     return f"{name} (slope of the log-probabilities {numbers})"
 

@@ -146,19 +146,19 @@ def _coefficient(names: tuple[str, ...], rows: Scored, clusters: ClusterSums | N
     if clusters is None:
         leverage = ((x @ inverse) * x).sum(axis=1) * v * rows.squared / rows.total
         robust = float((direction**2 / np.maximum(1 - leverage, _LEAST_FREE)) @ rows.own_squares(q))
-        return _judged(value, max(model, robust), float(rows.total.sum() ** 2 / rows.squared.sum()))
+        return judged(value, max(model, robust), float(rows.total.sum() ** 2 / rows.squared.sum()))
     off = clusters.scores(direction[None]) + clusters.totals((direction * (expit(rows.s) - q))[None])
     weights, off = clusters.totals(np.ones((1, rows.s.size)))[:, 0], off[:, 0] - off.mean()  # 0 but in cells
     robust = float(off @ off) * off.size / max(off.size - 1, 1)
     independent = effective_number(weights)
-    return _judged(value, max(model, robust), independent, independent - 1)
+    return judged(value, max(model, robust), independent, independent - 1)
 
 
 _LEAST_FREE = 1e-6
 """Least part of a row's own residual that its leverage leaves it."""
 
 
-def _judged(value: float, variance: float, independent: float, degrees: float = math.inf) -> Coefficient:
+def judged(value: float, variance: float, independent: float, degrees: float = math.inf) -> Coefficient:
     """Leave out the standard error of fewer than two independent rows or clusters, and one that is 0 or overflows."""
     known = 0 < variance < math.inf and independent >= LEAST_WORTH
     return Coefficient(value, math.sqrt(variance), degrees) if known else Coefficient(value)

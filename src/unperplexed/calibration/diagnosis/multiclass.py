@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import sub
 
 import numpy as np
@@ -19,6 +19,7 @@ from . import class_words as say
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
 from .class_fit import Fitter
+from .class_power import power_of_rows
 from .class_rest import rest
 from .class_rows import (
     Certain,
@@ -97,7 +98,8 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
         return in_words(labels, (*findings, surprising), about)
     fitter = Fitter(prepared, statistics, opened.effect)
     search = Search(fitter, statistics, opened, alpha)
-    more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
+    means = _means(statistics, prepared.certain, labels)
+    more, best, power = named(search, opened, means, counts.rows, partial(power_of_rows, prepared))
     if best:
         mapping = search.found[best].fit.mapping
         left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
@@ -108,7 +110,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
             mostly_rest=left > search.found[best].ratio,
             gain=sum(finding.gain for finding in more),
         )
-    return in_words(labels, (*findings, *more), about)
+    return replace(in_words(labels, (*findings, *more), about), power=power)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -155,7 +157,7 @@ def diagnose_class_sums(
         if surprising:
             return in_words(labels, (*findings, surprising), about)
         search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
-        more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
+        more, best, _ = named(search, opened, _means(statistics, certain, labels), statistics.rows, None)
         if best:
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):
