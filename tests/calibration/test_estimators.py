@@ -331,7 +331,7 @@ def test_corners_answer_without_a_warning(name, corner, floor, exact_limit):
 def test_a_line_is_told_by_what_is_measured_between_0_and_1(reported, told):
     """And by two values whose log-odds differ."""
     found = logistic.measure(*pairs(*((p, 1, 1) for p in reported)))
-    assert set(found.settings) == ({"calibration_intercept", "calibration_slope"} if told else set())
+    assert set(found.settings) == ({"line_intercept", "line_slope"} if told else set())
     assert all(np.isfinite(value) for value in found.settings.values())
 
 
@@ -374,8 +374,8 @@ def test_logistic_gives_intercept_and_slope(level, steepness):
     p = np.linspace(0.05, 0.95, 19)
     truth, n = expit(level + steepness * logit(p)), np.full(19, 1e6)
     settings = logistic.measure(p, n * truth, n).settings
-    assert settings["calibration_intercept"] == pytest.approx(level, abs=1e-5)
-    assert settings["calibration_slope"] == pytest.approx(steepness, abs=1e-5)
+    assert settings["line_intercept"] == pytest.approx(level, abs=1e-5)
+    assert settings["line_slope"] == pytest.approx(steepness, abs=1e-5)
     assert logistic.measure(p[:1], truth[:1], n[:1]).settings == {}
     ends = np.r_[0, p, 1], np.r_[0, n * truth, 1e6], np.full(21, 1e6)
     assert logistic.measure(*ends).settings == pytest.approx(settings)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, compare, compare_sequentially
+from unperplexed._lib.formatting import p_value_cell
 from unperplexed.comparison.describe import comparison_document
 from unperplexed.comparison.describe_tables import contributions_table, differences_table
 from unperplexed.comparison.difference_charts import differences_chart, sequential_chart
@@ -59,7 +60,10 @@ def test_many_pairs_are_counted_and_their_p_values_adjusted(data):
     y, p = data
     found = compare(p, y, resamples=0)
     assert "... and 4 further pairs" in str(found)
-    assert "adjusted p-value" in [column.heading for column in differences_table(found, headline=True).columns]
+    table = differences_table(found, headline=True)
+    shown = next(column.values for column in table.columns if column.heading == "p-value")
+    assert shown[0] == p_value_cell(found.pairs[0].differences["log_loss"].adjusted_p_value)
+    assert "with simultaneous 95% CI" in table.caption
 
 
 def test_equal_and_untested_differences_are_called_so(data):
@@ -71,7 +75,7 @@ def test_equal_and_untested_differences_are_called_so(data):
         found = compare(forecasts, outcomes, labels=[0, 1], resamples=0)
         *_, conclusions = differences_table(found, headline=True).columns
         assert set(conclusions.values) == {words}
-        assert "adjusted p-value" not in [column.heading for column in differences_table(found, headline=True).columns]
+        assert "simultaneous" not in differences_table(found, headline=True).caption
 
 
 def test_rows_that_outweigh_a_difference_next_to_nothing_have_no_share_in_figures():

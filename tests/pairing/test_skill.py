@@ -68,11 +68,12 @@ def test_limits_of_a_ratio_are_those_that_the_paired_test_just_rejects(rng):
     w = rng.integers(1, 4, 30).astype(float)
     two_ways = Dependence(np.arange(30) // 2, crossed=np.arange(30) % 6)
     for dependence in (Dependence(), Dependence(np.arange(30) // 2), Dependence(lag=2), two_ways):
-        found = uncertain_ratio(x, b, w, dependence, 0.9)
-        p = [uncertain_mean(x - limit * b, w, dependence).p_value() for limit in found.interval]
+        found = uncertain_ratio(x, b, w, dependence)
+        limits = found.interval(0.9)
+        p = [uncertain_mean(x - limit * b, w, dependence).p_value() for limit in limits]
         assert p == pytest.approx([0.1, 0.1])
-        scaled = uncertain_ratio(3 * x, b, w, dependence, 0.9)
-        assert scaled.interval == pytest.approx([3 * limit for limit in found.interval])
+        scaled = uncertain_ratio(3 * x, b, w, dependence)
+        assert scaled.interval(0.9) == pytest.approx([3 * limit for limit in limits])
 
 
 # Dry days in Tampere in 2003, at most 0.2 mm: predicted probability a day ahead, in percent, number of days, and dry
@@ -104,8 +105,9 @@ def test_the_ranked_probability_score_is_that_of_wilks():
 
 
 def test_a_ratio_to_a_constant_has_limits_with_a_lag(rng):
-    found = uncertain_ratio(rng.exponential(size=30), np.ones(30), np.ones(30), Dependence(lag=2), 0.95)
-    assert found.interval.low < found.ratio < found.interval.high
+    found = uncertain_ratio(rng.exponential(size=30), np.ones(30), np.ones(30), Dependence(lag=2))
+    low, high = found.interval(0.95)
+    assert low < found.ratio < high
 
 
 def test_groups_are_the_rows_alone_in_natural_order(data):
@@ -117,7 +119,9 @@ def test_groups_are_the_rows_alone_in_natural_order(data):
     alone = skill({"p": p[some], "b": baseline[some]}, y[some], baseline="b", labels=[0, 1, 2])
     of_group, of_rows = found.groups[2].scores["p"]["log_loss"], alone.whole.scores["p"]["log_loss"]
     assert (of_group.skill, of_group.p_value) == pytest.approx((of_rows.skill, of_rows.p_value))
-    assert of_group.adjusted_p_value >= of_group.p_value
+    assert of_group.adjusted_p_value == pytest.approx(min(1, 4 * of_group.p_value))
+    for each in (group.scores["p"][rule] for group in found.groups for rule in group.scores["p"]):
+        assert (each.interval.low > 0 or each.interval.high < 0) == (each.adjusted_p_value < 0.05)
     assert sum(group.scores["p"]["log_loss"].share for group in found.groups) == pytest.approx(1)
     assert found.frame().height == 2 * 5
     assert "Skill score by log loss" in found.to_html()
@@ -234,9 +238,9 @@ def test_what_files_refuse(file, capsys, arguments, message):
 def test_a_ratio_whose_denominator_may_be_0_has_no_limits(rng):
     """Fieller's set is then no interval; and limits of means that move together may lie on one side alone."""
     x, b = rng.exponential(size=8), np.append(np.zeros(7), 0.01)
-    found = uncertain_ratio(x, b, np.ones(8), Dependence(), 0.95)
+    found = uncertain_ratio(x, b, np.ones(8), Dependence())
     assert found.ratio == pytest.approx(x.mean() / b.mean())
-    assert np.isnan([*found.interval]).all()
+    assert np.isnan(found.interval(0.95)).all()
     assert found.p_value == pytest.approx(uncertain_mean(x - b, np.ones(8), Dependence()).p_value())
 
 

@@ -92,6 +92,11 @@ def check_same(found, expected):
             other = named[finding.error]
             determined = not np.isnan(finding.interval[0])  # else outcomes are separated, and sizes run away
             assert finding.p_value == pytest.approx(other["p_value"], abs=1e-6)
+            line = {"confidence": found.line.slope.value - 1, "bias": found.line.intercept.value}.get(finding.error)
+            if finding.parameter == line:  # of all rows, with an intercept; see test_line
+                assert {*found.errors} <= {"bias", "confidence", "certainty"}
+                assert line * other["parameter"] > 0
+                continue
             if finding.error == "noise" or determined:
                 assert finding.parameter == pytest.approx(other["parameter"], abs=1e-5, rel=1e-5)
             if finding.error != "noise" and determined:

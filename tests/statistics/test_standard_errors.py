@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from unperplexed.statistics.standard_errors import Dependence, holm, uncertain_mean
+from unperplexed.statistics.standard_errors import Dependence, holm, simultaneous, uncertain_mean
 
 X = np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.8, 0.2, -0.1, 0.6, 0.05])
 W = np.array([1.0, 2, 1, 3, 1, 1, 2, 1, 1, 2])
@@ -220,6 +220,30 @@ def test_laws_of_adjusted_p_values(values):
     order = np.argsort(p, kind="stable")[: tests.size]
     assert (np.diff(adjusted[order]) >= 0).all()
     np.testing.assert_array_equal(holm(p[::-1])[::-1], adjusted)
+
+
+@given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=8), st.sampled_from([0.9, 0.95, 0.99]))
+def test_simultaneous_intervals_decide_as_adjusted_p_values_do(values, confidence):
+    p = np.array(values, dtype=np.float64)
+    adjusted, level = simultaneous(p, confidence)
+    tests = max(int((~np.isnan(p)).sum()), 1)
+    assert 1 - level == pytest.approx((1 - confidence) / tests)
+    assert (np.isnan(adjusted) == np.isnan(p)).all()
+    apart = np.abs(p - (1 - level)) > 1e-12
+    np.testing.assert_array_equal((adjusted < 1 - confidence)[apart], (p < 1 - level)[apart])
+
+
+def test_simultaneous_intervals_of_correlated_means_hold_together(rng):
+    """All six differences of four means: all intervals hold in 95% of the samples or a little more."""
+    held, alone = [], []
+    for _ in range(1500):
+        x = rng.normal(size=(40, 4))
+        found = [uncertain_mean(x[:, a] - x[:, b], np.ones(40), Dependence()) for a in range(4) for b in range(a)]
+        _, level = simultaneous(np.array([each.p_value() for each in found]), 0.95)
+        held.append(all(abs(each.mean) <= each.half_width(level) for each in found))
+        alone.append(all(abs(each.mean) <= each.half_width(0.95) for each in found))
+    assert 0.945 < np.mean(held) < 0.975
+    assert np.mean(alone) < 0.85
 
 
 def autocorrelated(rng, n, rho):

@@ -33,9 +33,9 @@ def three_digits(share: float) -> str:
     return f"{shown:.{digits}f}%" if digits <= 7 else f"{shown:.2e}%"
 
 
-def confidence_interval(confidence: float) -> str:
-    """Name an interval by its confidence level: "95% CI"."""
-    return f"{100 * confidence:.10g}% CI"
+def confidence_interval(confidence: float, together: int = 1) -> str:
+    """Name an interval by its confidence level: "95% CI", of several that hold together "simultaneous 95% CI"."""
+    return f"{'simultaneous ' if together > 1 else ''}{100 * confidence:.10g}% CI"
 
 
 def at_floor_text(floor: float) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.by_value import ByValue
-from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
+from ..calibration.diagnosis.line import calibration_line
+from ..calibration.diagnosis.scored import Scored
 from ..recalibration.cross_fitted import CrossFitted
 from ..statistics.averages import averages
 from ..statistics.means import Limit, apply_limit
@@ -68,12 +69,7 @@ def _accuracy(pairs: Pairs, *, two: bool) -> float:
 
 
 def _slope(pairs: Pairs) -> float:
-    between = (pairs.reported > 0) & (pairs.reported < 1)
-    p, happened, total = (x[between] for x in pairs)
-    if p.size < 2 or not 0 < happened.sum() < total.sum():
-        return math.nan
-    s = np.log(p) - np.log1p(-p)
-    if np.ptp(s) < 1e-9:
-        return math.nan
-    found = fitted_cells(Cells(Counts(s, total, happened), ("bias", "slope")), NO_PRIOR)
-    return math.nan if found.separated else 1 + float(found["slope"][0])
+    p, happened, total = pairs
+    with np.errstate(divide="ignore"):
+        s = np.log(p) - np.log1p(-p)
+    return calibration_line(Scored(s, total, happened, total, happened, total)).slope.value

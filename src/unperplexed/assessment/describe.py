@@ -153,7 +153,7 @@ class Described:
             yield short_findings_table(a.diagnosis)
             yield from map(Prose, filter(None, [unnamed_error(a.diagnosis)]))
         others = self.parts.others if a.diagnosis.findings else ()
-        yield from map(Prose, filter(None, [self._two_slopes(), self._rows_and_advice(), *others]))
+        yield from map(Prose, filter(None, [self._rows_and_advice(), *others]))
         yield short_averages_table(a)
         yield Prose(" ".join(filter(None, [f"{'; '.join(papers_metrics(a))}.", two_costs(a)])))
         if a.skill is not None:
@@ -284,16 +284,6 @@ class Described:
                 f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
                 "Next",
             )
-
-    def _two_slopes(self) -> str:
-        """Tell the slope of a verdict without a bias from that of the table."""
-        findings = self.a.diagnosis.findings
-        if not self.event.two or [each.error for each in findings] != ["confidence"]:
-            return ""
-        low, high = (1 + end for end in findings[0].interval)
-        if all(abs(a - b) < 0.005 for a, b in zip((low, high), self.familiar.calibration_slope.interval, strict=True)):
-            return ""
-        return "The slope of the verdict is fitted without an intercept, that of the table with one."
 
     def _alone(self) -> str:
         """Explain an interval that excludes the best value of a metric where the test finds no error."""

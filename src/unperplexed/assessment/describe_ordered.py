@@ -55,7 +55,7 @@ def _miscalibrated(o: OrderedAssessment) -> int:
 
 
 def _lead(o: OrderedAssessment) -> str:
-    level = confidence_interval(o.confidence)
+    level = confidence_interval(o.confidence, together=2)
     few = _miscalibrated(o)
     return (
         f"Mean of the PIT: {_moment(o.location, level)} (calibrated: 0.5). Spread of the PIT:"
@@ -112,7 +112,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
     """Return each threshold with its mean prediction, observed frequency, and test."""
     found = o.thresholds
     return Table(
-        "Each threshold as an event. Excess: observed frequency − mean prediction.",
+        "Each threshold as an event. Excess: observed frequency − mean prediction. p-values: of any miscalibration.",
         [
             Column("outcome is", [short_name(each.name, 40) for each in found]),
             Column("mean prediction", [share(each.mean_prediction) for each in found]),
@@ -122,7 +122,11 @@ def thresholds_table(o: OrderedAssessment) -> Table:
                 [number(each.excess) for each in found],
                 [between(*each.excess_interval) for each in found],
             ),
-            Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
+            Column(
+                "p-value",
+                [p_value_cell(each.adjusted_p_value) for each in found],
+                meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
+            ),
             Column(
                 "miscalibration",
                 [
@@ -136,7 +140,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
             ),
         ],
         sortable=True,
-        notes=confidence_interval(o.confidence),
+        notes=confidence_interval(o.confidence, len(found)),
     )
 
 

@@ -200,8 +200,8 @@ _SETTINGS = {
     "bandwidth": "bandwidth {:.3g}",
     "prior": "prior {:g}",
     "share_of_isotonic": "{:.0%} isotonic",
-    "calibration_intercept": "intercept {:.3g}",
-    "calibration_slope": "slope {:.3g}",
+    "line_intercept": "intercept {:.3g}",
+    "line_slope": "slope {:.3g}",
 }
 
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from .._lib.by_value import ByValue
-from .._lib.elementary import expit, xlogy
+from .._lib.elementary import xlogy
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..calibration.diagnosis.binary_data import line_of_tally
+from ..calibration.diagnosis.line import CalibrationLine
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
-from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
-from ..maps.directions import columns
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, Metric
 from ..statistics.means import t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
@@ -29,14 +28,6 @@ from .probability_groups import ProbabilityGroups, probability_groups
 
 ECE_GROUPS = 15
 """As Guo et al. 2017."""
-
-
-class Metric(NamedTuple):
-    """A metric with its standard error and confidence interval; NaN where there is none."""
-
-    value: float
-    standard_error: float
-    interval: Interval
 
 
 @dataclass(frozen=True)
@@ -75,12 +66,9 @@ class _Counts:
     squared_negative: Floats
     tally: Tally
 
-    def standard_error(self, of_positive: Floats, of_negative: Floats, mean: float = 0.0) -> float:
-        """Standard error of a sum over the rows, by the influence of a row of either outcome at each probability.
-
-        ``mean`` is how much of it to expect of independent rows of equal weight, where that is known in closed form.
-        """
-        alone = mean or float(self.squared_positive @ of_positive**2 + self.squared_negative @ of_negative**2)
+    def standard_error(self, of_positive: Floats, of_negative: Floats) -> float:
+        """Standard error of a sum over the rows, by the influence of a row of either outcome at each probability."""
+        alone = float(self.squared_positive @ of_positive**2 + self.squared_negative @ of_negative**2)
         if not self.tally.grouped:
             return math.sqrt(alone)
         by_shard = self.over_shards(of_positive, of_negative)
@@ -107,7 +95,7 @@ class _Counts:
         return np.asarray(math.sqrt(n / max(n - 1, 1)) * (by_shard - by_shard.mean()))
 
 
-def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
+def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLine | None = None) -> FamiliarMetrics:
     """Read the familiar metrics from a tally.
 
     With two classes they are those of the positive class; with more, calibration slope, intercept and ECE are those of
@@ -119,6 +107,8 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
         Counts of at least one row.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
+    line : CalibrationLine, optional
+        Slope and intercept of the rows, where these tell more than the tally: that of a diagnosis.
 
     Returns
     -------
@@ -133,9 +123,9 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
     -----
     AUC is the weighted share of pairs of an event and a non-event in which the event has the larger probability, ties
     counting one half; its variance is that of DeLong, DeLong and Clarke-Pearson (1988) from the counts. Slope and
-    intercept are maximum-likelihood estimates (Cox 1958); their standard errors are those of the Fisher information,
-    for weights a sandwich. For clusters all are inflated by the variance of their influence over shards; with more
-    than two classes there is none then. The ECE has the interval of `error_interval`, for clusters with the covariance
+    intercept are those of `unperplexed.calibration.diagnosis.line`. For clusters the variance of the AUC is inflated by
+    that of its influence over shards; with more than two classes slope and intercept have no interval then, unless the
+    rows are at hand. The ECE has the interval of `error_interval`, for clusters with the covariance
     of the groups' frequencies over shards. The ECE by chance is the sum over groups of their share times the mean
     absolute deviation of a binomial frequency (de Moivre), scaled to the variance of the group's predictions; for
     clusters that of a normal deviate.
@@ -153,15 +143,15 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
     counts = _counts(tally)
     two = _two(tally)
     groups = probability_groups(Pairs(counts.p, counts.positive, counts.positive + counts.negative), ECE_GROUPS)
-    slope, intercept = _slope_and_intercept(counts, confidence, two)
+    line = line_of_tally(tally) if line is None else line
     frequency = counts.positive.sum() / (counts.positive.sum() + counts.negative.sum())
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.grouped else independent_noise(groups, of_row)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
-        calibration_slope=slope,
-        calibration_intercept=intercept,
+        calibration_slope=line.slope.metric(confidence),
+        calibration_intercept=line.intercept.metric(confidence),
         ece=expected_error(groups),
         ece_interval=error_interval(groups, noise, confidence) if noise is not None else Interval(math.nan, math.nan),
         ece_by_chance=error_of_noise(groups, noise) if tally.grouped else expected_by_chance(groups, of_row),
@@ -192,20 +182,11 @@ def _counts(tally: Tally) -> _Counts:
     return _Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
 
 
-def _metric(value: float, error: float, tally: Tally, confidence: float, ends: tuple[float, float]) -> Metric:
-    """Give a value an interval that stays between the ends it can have."""
-    nan = Interval(math.nan, math.nan)
-    if not 0 < error < math.inf or tally.independent_rows < LEAST_WORTH:
-        return Metric(value, math.nan, nan)
-    half = error * float(t_quantile(confidence, tally.independent_rows - 1 if tally.grouped else math.inf))
-    return Metric(value, error, Interval(max(value - half, ends[0]), min(value + half, ends[1])))
-
-
 def _auc(counts: _Counts, confidence: float) -> Metric | None:
     """Area under the ROC curve; NaN where one of the outcomes is absent."""
     events, others = float(counts.positive.sum()), float(counts.negative.sum())
     if not events or not others:
-        return Metric(math.nan, math.nan, Interval(math.nan, math.nan))
+        return Metric()
     below = (np.cumsum(counts.negative) - counts.negative / 2) / others
     above = (events - np.cumsum(counts.positive) + counts.positive / 2) / events
     value = float(counts.positive @ below) / events
@@ -214,60 +195,14 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
         (events, counts.squared_positive), (others, counts.squared_negative)
     ))  # fmt: skip
     if n <= 1 + 1e-9 or m <= 1 + 1e-9:
-        return Metric(value, math.nan, Interval(math.nan, math.nan))
+        return Metric(value)
     of_event = (below - value) / events * math.sqrt(n / (n - 1))
     of_other = (above - value) / others * math.sqrt(m / (m - 1))
-    return _metric(value, counts.standard_error(of_event, of_other), counts.tally, confidence, (0.0, 1.0))
-
-
-def _slope_and_intercept(counts: _Counts, confidence: float, two: bool) -> tuple[Metric, Metric]:
-    """Slope with a free intercept, and intercept with the slope 1, of the rows not predicted as exactly 0 or 1."""
-    nan = Metric(math.nan, math.nan, Interval(math.nan, math.nan))
-    between = (counts.p > 0) & (counts.p < 1)
-    total = counts.positive + counts.negative
-    if not counts.positive[between].sum() or not counts.negative[between].sum():
-        return nan, nan
-    with np.errstate(divide="ignore"):
-        s = np.log(counts.p[between]) - np.log1p(-counts.p[between])
-    given = Counts(s, total[between], counts.positive[between])
-    found = []
-    for names, name, start in ((("bias", "slope"), "slope", 1.0), (("bias",), "bias", 0.0)):
-        if name == "slope" and np.ptp(s) < 1e-9:
-            found.append(nan)
-            continue
-        fitted = fitted_cells(Cells(given, names), NO_PRIOR)
-        if fitted.separated:
-            found.append(nan)
-            continue
-        error = _coefficient_error(counts, between, names, fitted.theta, names.index(name))
-        if counts.tally.grouped and not two:
-            error = math.nan
-        value = start + float(fitted[name][0])
-        found.append(_metric(value, error, counts.tally, confidence, (-math.inf, math.inf)))
-    return found[0], found[1]
-
-
-_SINGULAR = 1e15
-"""Condition of an information matrix beyond which doubles cannot invert it."""
-
-
-def _coefficient_error(
-    counts: _Counts, between: np.ndarray, names: tuple[str, ...], coefficients: Floats, at: int
-) -> float:
-    """Standard error of a coefficient: by the information, for weights and clusters by the rows' influences."""
-    s = np.log(counts.p[between]) - np.log1p(-counts.p[between])
-    x = columns(names, s)
-    q = expit(s + coefficients @ x)
-    total = (counts.positive + counts.negative)[between]
-    information = (x * (total * q * (1 - q))) @ x.T
-    if np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
-        return math.nan
-    inverse = np.linalg.inv(information)
-    direction = inverse[at] @ x
-    of_positive, of_negative = np.zeros((2, counts.p.size))
-    of_positive[between], of_negative[between] = direction * (1 - q), -direction * q
-    known = 0.0 if counts.tally.uneven else float(inverse[at, at]) * counts.tally.weight_squared / counts.tally.weight
-    return counts.standard_error(of_positive, of_negative, known)
+    error, independent = counts.standard_error(of_event, of_other), counts.tally.independent_rows
+    if not 0 < error < math.inf or independent < LEAST_WORTH:
+        return Metric(value)
+    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.grouped else math.inf))
+    return Metric(value, error, Interval(max(value - half, 0.0), min(value + half, 1.0)))
 
 
 def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:

@@ -14,7 +14,7 @@ from ..forecasts.reading import RowReading
 from ..pairing.skill import skill
 from ..report.frames import frames_as_input
 from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.standard_errors import Dependence, UncertainMean, holm, uncertain_mean
+from ..statistics.standard_errors import Dependence, UncertainMean, holm, simultaneous, uncertain_mean
 from .assess import assess
 from .ordered_result import OrderedAssessment, PitHistogram, PitMoment, Threshold
 
@@ -121,7 +121,7 @@ def _thresholds(
         found.append((k, event, q, of_event))
     adjusted = holm(np.array([_p_value(of_event.diagnosis) for *_, of_event in found]))
     weight = float(rows.weights.sum())
-    thresholds = []
+    thresholds, (_, level) = [], simultaneous(np.ones(len(found)), confidence)
     for (k, event, q, of_event), p_value in zip(found, adjusted.tolist(), strict=True):
         excess = uncertain_mean(event - q, rows.weights, sample)
         thresholds.append(
@@ -131,7 +131,7 @@ def _thresholds(
                 float(rows.weights @ q) / weight,
                 float(rows.weights[event].sum()) / weight,  # exactly 1 where all rows exceed it
                 excess.mean,
-                _interval(excess, confidence),
+                _interval(excess, level),
                 p_value,
                 of_event,
             )
@@ -169,8 +169,8 @@ def _moments(low: Floats, high: Floats, w: Floats, sample: Dependence, confidenc
     a, b = low - 0.5, high - 0.5
     moments = ((low + high) / 2, 0.5), (4 * (a * a + a * b + b * b), 1.0)
     found = [(uncertain_mean(x, w, sample), uncertain_mean(x - value, w, sample), value) for x, value in moments]
-    p = holm(np.array([apart.p_value() for _, apart, _ in found]))
+    p, level = simultaneous(np.array([apart.p_value() for _, apart, _ in found]), confidence)
     return [
-        PitMoment(each.mean, _interval(each, confidence), value, p_value)
+        PitMoment(each.mean, _interval(each, level), value, p_value)
         for (each, _, value), p_value in zip(found, p.tolist(), strict=True)
     ]

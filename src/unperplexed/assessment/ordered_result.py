@@ -38,6 +38,7 @@ class Threshold(ByValue):
     excess: float
     """Observed frequency minus mean prediction: above 0 the event is underpredicted."""
     excess_interval: Interval
+    """Simultaneous for all thresholds."""
     adjusted_p_value: float
     """p-value of the test of miscalibration of this event, adjusted for the number of thresholds (Holm)."""
     assessment: Assessment
@@ -62,10 +63,11 @@ class PitMoment(ByValue):
 
     value: float
     interval: Interval
+    """Simultaneous for the two moments that are tested."""
     calibrated: float
     """Its value for calibrated forecasts."""
     adjusted_p_value: float
-    """p-value against this value, adjusted for the two moments that are tested (Holm)."""
+    """p-value against this value, adjusted for the two moments (Bonferroni)."""
 
 
 @dataclass(frozen=True)

@@ -304,7 +304,9 @@ class Assessment(JsonResult):
         """Metrics under their usual names, with intervals: AUC, ECE, calibration slope, and reference scores."""
         from .familiar import familiar_metrics
 
-        return familiar_metrics(self.source.tally, self.source.sampling.confidence)
+        # Of two classes the line is that of the verdict, and of clusters that of the rows, where they are at hand.
+        line = self.diagnosis.line if self.n_classes == 2 or self.grouped else None
+        return familiar_metrics(self.source.tally, self.source.sampling.confidence, line)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""

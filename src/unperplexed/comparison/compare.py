@@ -19,6 +19,7 @@ from .._lib.typing import Floats, Ints
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
+from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
@@ -50,7 +51,7 @@ from .groups import group_differences
 from .mending import ChosenChunks, PairedForecasters
 from .next_step import PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .samples import Sample, differences_in, differences_of, few_rows, row_differences
+from .samples import Sample, Tested, differences_of, few_rows, judged, row_differences
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -150,13 +151,14 @@ def compare(
     cluster-robust; with clusters in two ways it is that of Cameron, Gelbach and Miller (2011), but no smaller than one
     way alone, with the fewer clusters minus 1 as degrees of freedom. With a lag it is the test of Diebold and Mariano
     (1995) with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). With W the
-    weights of rows, or their sums over groups, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a
-    lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus,
-    Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or group, there is no
-    interval and no p-value. Intervals end where the scores do. Adjusted p-values are those of Holm (1979) over the
-    pairs of a score, and within groups over groups and pairs. The ratio of geometric accuracies and its interval are
-    exp of minus those of the log loss. Forecasters are ranked by log loss. The verdict compares by log loss and by
-    Brier score, each with its adjusted p-values.
+    weights of rows, or their sums over groups, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where
+    a lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1
+    (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or group,
+    there is no interval and no p-value. Intervals end where the scores do. p-values are adjusted, and intervals
+    simultaneous, over the pairs of a score, and within groups over groups and pairs (Bonferroni): an interval
+    excludes 0 just where the adjusted p-value is below 1 minus the confidence level. The ratio of geometric
+    accuracies and its interval are exp of minus those of the log loss. Forecasters are ranked by log loss. The
+    verdict compares by log loss and by Brier score, each with its adjusted p-values.
 
     Examples
     --------
@@ -312,12 +314,13 @@ def _comparison(
         confidence=settings.confidence,
         chunks=chunks,
     )
-    differences = {rule.name: differences_of(pairs, rows, rule.name, sample) for rule in settings.rules}
-    by_group = group_differences(
-        rows_by_group(pairing.by, at),
-        sample.weights,
-        lambda of: differences_in(of, pairs, rows, settings.rules, sample),
-    )
+    [differences] = judged([differences_of(pairs, rows, settings.rules, sample)], settings.confidence)
+
+    def in_group(some: Ints) -> dict[str, dict[tuple[str, str], Tested]]:
+        few = {name: each.at(some) for name, each in rows.items()}
+        return differences_of(pairs, few, settings.rules, sample.at(some))
+
+    by_group = group_differences(rows_by_group(pairing.by, at), sample.weights, in_group, settings.confidence)
     return Comparison(
         forecasters=forecasters,
         pairs=tuple(
@@ -350,7 +353,8 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
     if dependence.lag or dependence.two_way:
         other = "a lag" if dependence.lag else "clusters in two ways"
         reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
-        return assessment.diagnosed_by(lambda: not_made(reason, assessment.n_rows, labels))
+        line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
+        return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
     if dependence.groups is None and len(labels) == 2:
         return assessment
 

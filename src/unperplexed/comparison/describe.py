@@ -168,10 +168,10 @@ class Described:
 
     def _short_settings(self) -> str:
         c = self.c
-        holm = f"; p-values in the verdict Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+        several = f"; p-values and intervals adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
         return (
             f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
-            f" {log_loss_text(c)}; slope of the averages and calibration curve {at_floor_text(c.floor)}{holm}"
+            f" {log_loss_text(c)}; slope of the averages and calibration curve {at_floor_text(c.floor)}{several}"
         )
 
     def _notes(self) -> list[str]:
@@ -202,7 +202,7 @@ class Described:
 
     def _significance(self) -> str:
         c = self.c
-        pairs = f", Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+        pairs = f", adjusted for {len(c.pairs):,} pairs (Bonferroni)" if len(c.pairs) > 1 else ""
         level = f"significant below {1 - c.confidence:.3g}"
         return f"The p-values are those of paired differences{pairs}, {dependence_text(c)}; {level}."
 
@@ -213,7 +213,7 @@ class Described:
             d = pair.differences.get(rule)
             if d is not None and math.isfinite(d.difference):
                 value, limits = estimate(d.difference, d.interval)
-                level = confidence_interval(self.c.confidence)
+                level = confidence_interval(self.c.confidence, len(self.c.pairs))
                 in_brackets = [f"{level} {limits}"] if limits else []
                 in_brackets += [p_value_text(d.adjusted_p_value)] if not math.isnan(d.adjusted_p_value) else []
                 about = f" ({', '.join(in_brackets)})" if in_brackets else ""

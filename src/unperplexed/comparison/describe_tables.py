@@ -12,7 +12,7 @@ from ..report.document import Column, Table
 from ..report.numbers import MINUS, between, count, estimate, number, share
 from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
-from .result import Comparison, Difference, Forecaster, PairedComparison
+from .result import Comparison, Forecaster, PairedComparison
 
 MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
@@ -48,12 +48,14 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
         Column("score", [rule_text(rule) for _, rule, _ in rows], words=True),
         *_estimates([(d.difference, d.interval) for *_, d in rows]),
         Column("standard error", [number(d.standard_error) for *_, d in rows]),
-        *_p_values(c, [d for *_, d in rows]),
+        Column("p-value", [p_value_cell(d.adjusted_p_value) for *_, d in rows]),
         Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
     ]
+    several = len(c.pairs) > 1
+    adjusted = " p-values and intervals are adjusted for all pairs of a score (Bonferroni)." if several else ""
     caption = (
-        f"Differences of mean scores on the same rows, left − right, with {confidence_interval(c.confidence)}. Log"
-        f" losses {at_floor_text(c.scored_floor)}. Adjusted p-values are those of Holm over all pairs. All are in"
+        f"Differences of mean scores on the same rows, left − right, with {_level(c)}. Log"
+        f" losses {at_floor_text(c.scored_floor)}.{adjusted} All are in"
         ' frame("differences") and --json.'
     )
     return Table(
@@ -66,12 +68,8 @@ def _estimates(values: Sequence[tuple[float, Interval]]) -> list[Column]:
     return [Column("difference", [value for value, _ in shown], [limits for _, limits in shown])]
 
 
-def _p_values(c: Comparison, found: Sequence[Difference]) -> list[Column]:
-    columns = [Column("p-value", [p_value_cell(d.p_value) for d in found])]
-    if len(c.pairs) > 1:
-        adjusted = [p_value_cell(d.adjusted_p_value) for d in found]
-        columns.append(Column("adjusted p-value", adjusted, meaning="Holm, over all pairs"))
-    return columns
+def _level(c: Comparison) -> str:
+    return confidence_interval(c.confidence, len(c.pairs))
 
 
 def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) -> Table:
@@ -82,15 +80,15 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         for rule, d in pair.differences.items()
         if is_printed(rule, asked_scores(c))
     ]
-    holm = ", Holm-adjusted p-values" if len(c.pairs) > 1 else ""
+    adjusted = ", adjusted p-values" if len(c.pairs) > 1 else ""
     return Table(
-        f"Paired differences (left − right){holm}",
+        f"Paired differences (left − right){adjusted}",
         [
             Column("", [name for name, _ in rows]),
             *_estimates([(d.difference, d.interval) for _, d in rows]),
             Column("p-value", [p_value_cell(d.adjusted_p_value) for _, d in rows]),
         ],
-        notes=confidence_interval(c.confidence),
+        notes=_level(c),
     )
 
 
@@ -102,16 +100,16 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     several = len(c.pairs) > 1
     what = f"{short_name(c.pairs[0].first)} − {short_name(c.pairs[0].second)}" if not several else "left − right"
     return Table(
-        f"Differences in {rule_text(rule)} by group ({what}), p-values Holm-adjusted for {len(found):,} tests.",
+        f"Differences in {rule_text(rule)} by group ({what}), adjusted for {len(found):,} tests.",
         [
             Column(", ".join(map(printable, c.by)), [short_name(key_text(group.key), 40) for group, _ in found]),
             *([pairs] if several else []),
             Column("rows", [count(group.n_rows) for group, _ in found]),
             *_estimates([(d.difference, d.interval) for d in differences]),
-            Column("adjusted p-value", [p_value_cell(d.adjusted_p_value) for d in differences]),
+            Column("p-value", [p_value_cell(d.adjusted_p_value) for d in differences]),
         ],
         sortable=True,
-        notes=confidence_interval(c.confidence),
+        notes=confidence_interval(c.confidence, len(found)),
     )
 
 

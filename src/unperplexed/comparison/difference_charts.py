@@ -57,8 +57,8 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
     more = f"; the first {len(pairs)} of {len(c.pairs):,} pairs" if len(pairs) < len(c.pairs) else ""
     return Chart(
         title=_found(c, score, larger),
-        subtitle=f"Points with {confidence_interval(c.confidence)}; {'above' if larger else 'below'} 0 the first"
-        f" forecaster is better{more}",
+        subtitle=f"Points with {confidence_interval(c.confidence, len(c.pairs))};"
+        f" {'above' if larger else 'below'} 0 the first forecaster is better{more}",
         label=f"Paired differences in {rule}{floor}. {'; '.join(texts)}",
         x=value_axis(float(finite.min()), float(finite.max()), f"Difference in {rule}{floor}"),
         y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
@@ -72,7 +72,7 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
 def _estimate(c: Comparison, d: Difference) -> str:
     """Give a difference with interval and p-value, as far as there are any."""
     limits = between(*d.interval)
-    about = [f"{confidence_interval(c.confidence)} {limits}"] if limits else []
+    about = [f"{confidence_interval(c.confidence, len(c.pairs))} {limits}"] if limits else []
     about += [] if math.isnan(d.adjusted_p_value) else [p_value_text(d.adjusted_p_value)]
     return number(d.difference) + (f" ({', '.join(about)})" if about else "")
 

@@ -1,28 +1,24 @@
-"""Paired differences group by group, corrected for how many groups and pairs are looked at."""
+"""Paired differences group by group, judged together for all groups and pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping
 
 from .._lib.typing import Floats, Ints
 from ..forecasts.group_keys import Key
-from ..statistics.standard_errors import holm
-from .result import Difference, GroupDifferences, PairDifferences
-
-Pair = tuple[str, str]
+from .result import GroupDifferences, PairDifferences
+from .samples import Pair, Tested, judged
 
 
 def group_differences(
     groups: Iterator[tuple[Key, Ints]],
     weights: Floats,
-    of_rows: Callable[[Ints], Mapping[str, Mapping[Pair, Difference]]],
+    of_rows: Callable[[Ints], Mapping[str, Mapping[Pair, Tested]]],
+    confidence: float,
 ) -> tuple[GroupDifferences, ...]:
-    """Compare within each group, by what gives the differences in some rows by rule and pair; adjust p-values."""
+    """Compare within each group, by what gives the differences in some rows by rule and pair."""
     keys, rows = zip(*found, strict=True) if (found := [*groups]) else ((), ())
-    differences = _adjusted([of_rows(each) for each in rows])
+    differences = judged([of_rows(each) for each in rows], confidence)
     return tuple(
         GroupDifferences(
             key,
@@ -35,16 +31,3 @@ def group_differences(
         )
         for key, each, by_rule in zip(keys, rows, differences, strict=True)
     )
-
-
-def _adjusted(
-    groups: Sequence[Mapping[str, Mapping[Pair, Difference]]],
-) -> list[dict[str, dict[Pair, Difference]]]:
-    """Adjust the p-values of a rule for all groups and pairs."""
-    adjusted: list[dict[str, dict[Pair, Difference]]] = [{} for _ in groups]
-    for rule in groups[0] if groups else ():
-        p = holm(np.array([each.p_value for group in groups for each in group[rule].values()]))
-        values = iter(p.tolist())
-        for of_group, group in zip(adjusted, groups, strict=True):
-            of_group[rule] = {pair: replace(each, adjusted_p_value=next(values)) for pair, each in group[rule].items()}
-    return adjusted

@@ -66,10 +66,12 @@ class Difference(ByValue):
     """The first minus the second; `Score` says which direction is better."""
     standard_error: float
     interval: Interval
+    """Simultaneous for all pairs that are compared by this score: it excludes 0 just where the adjusted p-value is
+    below 1 minus the confidence level."""
     p_value: float
     """Probability of a difference at least as far from 0 if the expected difference is 0 (two-sided)."""
     adjusted_p_value: float
-    """The same, adjusted for all pairs that are compared by this score (Holm)."""
+    """The same, adjusted for all pairs that are compared by this score (Bonferroni)."""
     carried_by: float
     """Effective number of rows, or groups, that determine the standard error. With fewer than 10, the interval and the
     p-value are approximate."""
@@ -146,7 +148,7 @@ class PairDifferences(ByValue):
     first: str
     second: str
     differences: dict[str, Difference]
-    """By the rule's name; adjusted p-values are those of Holm over all groups and pairs."""
+    """By the rule's name; p-values are adjusted, and intervals simultaneous, over all groups and pairs."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class Comparison(JsonResult):
     """Floor of the log loss, of the other surprisals and of the geometric accuracies that are compared: 0 where no
     forecaster assigned 0 to an observed outcome, else ``floor``."""
     confidence: float
-    """Confidence level of all intervals."""
+    """Confidence level of an interval of one forecaster, and of those of all pairs, or groups, together."""
     seed: int
     """Random seed of the forecasters' assessments; the verdict does not depend on it."""
     warnings: tuple[str, ...]

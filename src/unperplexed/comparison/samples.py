@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from ..pairing.rows import ScoredRows
 from ..scores.registry import BRIER_SCORE, LOG_LOSS
 from ..scores.rules import Score
 from ..statistics.intervals import Interval
-from ..statistics.standard_errors import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
+from ..statistics.standard_errors import LEAST_WORTH, Dependence, UncertainMean, simultaneous, uncertain_mean
 from .result import Difference
+
+Pair = tuple[str, str]
 
 _FEW, _FEW_CARRY = 30, 10
 """Fewer independent rows or groups, or rows or groups that carry a difference's variance, get a warning."""
@@ -50,20 +53,40 @@ class Sample:
 
     def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:
         """Mean of the rows' scores by a rule, and its interval."""
-        return self._within(x, self.reach[rule])
-
-    def difference(self, a: Floats, b: Floats, rule: str) -> tuple[UncertainMean, Interval, float]:
-        """Mean of the rows' differences by a rule, its interval, and its p-value."""
-        x, (low, high) = row_differences(a, b), self.reach[rule]
-        found, interval = self._within(x, Interval(low - high, high - low))
-        if x.any():
-            return found, interval, found.p_value()
-        return found, Interval(0.0, 0.0), 1.0  # equal in every row: that is no estimate
-
-    def _within(self, x: Floats, reach: Interval) -> tuple[UncertainMean, Interval]:
         found = uncertain_mean(x, self.weights, self.dependence)
-        half = found.half_width(self.confidence)
-        return found, Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
+        return found, _interval(found, self.reach[rule], self.confidence)
+
+    def difference(self, a: Floats, b: Floats, rule: str) -> Tested:
+        """Mean of the rows' differences by a rule, which is tested."""
+        x, (low, high) = row_differences(a, b), self.reach[rule]
+        return Tested(uncertain_mean(x, self.weights, self.dependence), Interval(low - high, high - low), not x.any())
+
+
+class Tested(NamedTuple):
+    """A mean difference that is tested, before it is known beside how many others."""
+
+    found: UncertainMean
+    reach: Interval
+    """The smallest and the largest that it could be."""
+    equal: bool
+    """Whether both score the same in every row: that is no estimate."""
+
+    @property
+    def p_value(self) -> float:
+        """Its own p-value."""
+        return 1.0 if self.equal else self.found.p_value()
+
+    def judged(self, adjusted: float, confidence: float) -> Difference:
+        """Return the difference with its adjusted p-value and its interval at a level."""
+        found = self.found
+        interval = Interval(0.0, 0.0) if self.equal else _interval(found, self.reach, confidence)
+        error, carried_by = found.standard_error, found.carried_by
+        return Difference(found.mean, error, interval, self.p_value, adjusted, carried_by, found.skewness)
+
+
+def _interval(found: UncertainMean, reach: Interval, confidence: float) -> Interval:
+    half = found.half_width(confidence)
+    return Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
 
 
 def row_differences(a: Floats, b: Floats) -> Floats:
@@ -75,30 +98,30 @@ def row_differences(a: Floats, b: Floats) -> Floats:
 
 
 def differences_of(
-    pairs: Sequence[tuple[str, str]], rows: Mapping[str, ScoredRows], rule: str, sample: Sample
-) -> dict[tuple[str, str], Difference]:
-    """Differences of a score, pair by pair."""
-    means = [sample.difference(rows[a].scores[rule], rows[b].scores[rule], rule) for a, b in pairs]
-    p = np.array([p_value for _, _, p_value in means])
+    pairs: Sequence[Pair], rows: Mapping[str, ScoredRows], rules: Sequence[Score], sample: Sample
+) -> dict[str, dict[Pair, Tested]]:
+    """Differences of scores by rule and pair, each for itself."""
     return {
-        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by, found.skewness)
-        for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
+        name: {(a, b): sample.difference(rows[a].scores[name], rows[b].scores[name], name) for a, b in pairs}
+        for name in (rule.name for rule in rules)
     }
 
 
-def differences_in(
-    some: Ints,
-    pairs: Sequence[tuple[str, str]],
-    rows: Mapping[str, ScoredRows],
-    rules: Sequence[Score],
-    sample: Sample,
-) -> dict[str, dict[tuple[str, str], Difference]]:
-    """Differences in some rows, by rule and pair."""
-    few, part = {name: each.at(some) for name, each in rows.items()}, sample.at(some)
-    return {rule.name: differences_of(pairs, few, rule.name, part) for rule in rules}
+def judged(
+    samples: Sequence[Mapping[str, Mapping[Pair, Tested]]], confidence: float
+) -> list[dict[str, dict[Pair, Difference]]]:
+    """Judge the differences of a rule together, over all pairs and samples: p-values and intervals are for all."""
+    found: list[dict[str, dict[Pair, Difference]]] = [{} for _ in samples]
+    for rule in samples[0] if samples else ():
+        p = np.array([each.p_value for sample in samples for each in sample[rule].values()])
+        adjusted, level = simultaneous(p, confidence)
+        values = iter(adjusted.tolist())
+        for of_sample, sample in zip(found, samples, strict=True):
+            of_sample[rule] = {pair: each.judged(next(values), level) for pair, each in sample[rule].items()}
+    return found
 
 
-def few_rows(sample: Sample, differences: Mapping[str, Mapping[tuple[str, str], Difference]]) -> Iterable[str]:
+def few_rows(sample: Sample, differences: Mapping[str, Mapping[Pair, Difference]]) -> Iterable[str]:
     """Warn where the rows, or those that decide, are too few for intervals and p-values."""
     dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
     units, effective = dependence.independent_units(rows), dependence.independent(sample.weights)

@@ -47,7 +47,7 @@ def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
         return f"the skill score of {called} against {s.baseline} is undefined by log loss", "", ""
     limits = between(*each.interval)
     size = f"log loss skill score {number(each.skill)}"
-    size += f", {confidence_interval(s.confidence)} {limits}" if limits else ", without an interval"
+    size += f", {_level(s)} {limits}" if limits else ", without an interval"
     size += f", {p_value_text(each.adjusted_p_value)}" if math.isfinite(each.adjusted_p_value) else ""
     if not s.significant(each):
         conclusion = f"no evidence that {called} differs from {s.baseline}"
@@ -61,6 +61,12 @@ def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
     return conclusion, size, where
 
 
+def _level(s: Skill, *, groups: bool = False) -> str:
+    """Name the intervals; those of several forecasters, and of several groups, hold together."""
+    level = confidence_interval(s.confidence, len(s.whole.scores))
+    return f"{level}, of groups simultaneous" if groups and len(s.groups) > 1 and len(s.whole.scores) == 1 else level
+
+
 def _lead(s: Skill) -> str:
     """Give the skill scores, and what one is."""
     several, parts = len(s.whole.scores) > 1, []
@@ -71,7 +77,7 @@ def _lead(s: Skill) -> str:
             parts.append(f"{short_name(name, 60)}: {text}." if several else f"{capital(text)}.")
     parts.append(
         "A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
-        " baseline. p-values are adjusted for the number of groups and forecasters, intervals are not."
+        " baseline. p-values and intervals are adjusted for the number of groups and forecasters."
     )
     return " ".join(parts)
 
@@ -141,7 +147,7 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
             Column("score", [rule_text(rule) for _, rule, _ in found]),
             *_estimates([each for *_, each in found]),
         ],
-        notes=confidence_interval(s.confidence),
+        notes=_level(s),
     )
 
 
@@ -153,7 +159,7 @@ def _estimates(found: list[SkillScore]) -> list[Column]:
             [between(*each.interval) for each in found],
             meaning="1 minus the ratio of the two scores. Larger is better.",
         ),
-        Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
+        Column("p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
         Column("mean score", [number(each.score) for each in found], detail=True),
         Column("baseline's score", [number(each.baseline_score) for each in found], detail=True),
     ]
@@ -171,7 +177,7 @@ def skill_table(s: Skill, rule: str) -> Table:
             Column("share of the total score", [share(each.share) for *_, each in lines]),
         ],
         sortable=True,
-        notes=confidence_interval(s.confidence),
+        notes=_level(s, groups=True),
     )
 
 
@@ -187,10 +193,10 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
     )
     ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
     at = np.arange(len(lines), 0, -1).astype(np.float64)
-    level = confidence_interval(s.confidence)
+    level = _level(s, groups=True)
     names = [_line_name(s, group, text) for text, group, _ in lines]
     texts = [
-        f"{text}: {number(e.skill)}" + (f" ({level} {limits})" if (limits := between(*e.interval)) else "")
+        f"{text}: {number(e.skill)}" + (f" (CI {limits})" if (limits := between(*e.interval)) else "")
         for text, e in zip(names, found, strict=True)
     ]
     roles = [_role(s, each, name) for (*_, name), each in zip(lines, found, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -21,8 +22,8 @@ from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
-from ..statistics.ratios import uncertain_ratio
-from ..statistics.standard_errors import Dependence, holm
+from ..statistics.ratios import UncertainRatio, uncertain_ratio
+from ..statistics.standard_errors import Dependence, simultaneous
 from .dependence import check_lag, dependent_rows
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
@@ -211,28 +212,36 @@ class _SkillRows:
     dependence: Dependence
     settings: SkillSettings
 
-    def group(self, key: Key, rows: Ints) -> GroupSkill:
-        """Give the skill in some of the rows; p-values are not adjusted yet."""
-        dependence = self.dependence.at(rows)
-        found = {
-            name: {rule: self._score(values, self.baseline[rule], rows, dependence) for rule, values in of.items()}
-            for name, of in self.scores.items()
-        }
-        return GroupSkill(key, rows.size, float(self.weights[rows].sum() / self.weights.sum()), found)
-
-    def _score(self, x: Floats, b: Floats, rows: Ints, dependence: Dependence) -> SkillScore:
-        w = self.weights[rows]
-        ratio, (low, high), p = uncertain_ratio(x[rows], b[rows], w, dependence, self.settings.confidence)
-        total, part = float(self.weights @ x), float(w @ x[rows])
-        return SkillScore(
-            skill=1 - ratio,
-            interval=Interval(1 - high, 1 - low),
-            p_value=p,
-            adjusted_p_value=p,
-            score=part / float(w.sum()),
-            baseline_score=float(w @ b[rows]) / float(w.sum()),
-            share=part / total if 0 < total < np.inf else np.nan,
+    def together(self, groups: Sequence[tuple[Key, Ints]]) -> tuple[GroupSkill, ...]:
+        """Give the skill in each of some groups of rows; those by one rule are judged together."""
+        found: list[dict[str, dict[str, SkillScore]]] = [{name: {} for name in self.scores} for _ in groups]
+        for rule in (each.name for each in self.settings.rules):
+            places = [(at, name) for at in range(len(groups)) for name in self.scores]
+            ratios = [self._ratio(name, rule, groups[at][1]) for at, name in places]
+            p, level = simultaneous(np.array([each.p_value for each in ratios]), self.settings.confidence)
+            for (at, name), ratio, adjusted in zip(places, ratios, p.tolist(), strict=True):
+                low, high = ratio.interval(level)
+                found[at][name][rule] = SkillScore(
+                    skill=1 - ratio.ratio,
+                    interval=Interval(1 - high, 1 - low),
+                    p_value=ratio.p_value,
+                    adjusted_p_value=adjusted,
+                    score=ratio.top.mean,
+                    baseline_score=ratio.bottom.mean,
+                    share=self._share(self.scores[name][rule], groups[at][1]),
+                )
+        return tuple(
+            GroupSkill(key, rows.size, float(self.weights[rows].sum() / self.weights.sum()), scores)
+            for (key, rows), scores in zip(groups, found, strict=True)
         )
+
+    def _ratio(self, name: str, rule: str, rows: Ints) -> UncertainRatio:
+        x, b = self.scores[name][rule][rows], self.baseline[rule][rows]
+        return uncertain_ratio(x, b, self.weights[rows], self.dependence.at(rows))
+
+    def _share(self, x: Floats, rows: Ints) -> float:
+        total = float(self.weights @ x)
+        return float(self.weights[rows] @ x[rows]) / total if 0 < total < np.inf else math.nan
 
 
 def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
@@ -264,13 +273,13 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     rules = {rule.name: rule for rule in settings.rules}
     own = {name: {rule: each.scores[rule] for rule in rules} for name, each in rows.items()}
     scored = _SkillRows(first.weights, own, against, dependence, settings)
-    whole = scored.group((), np.arange(at.size))
-    groups = [scored.group(key, of) for key, of in rows_by_group(pairing.by, at)]
+    [whole] = scored.together([((), np.arange(at.size))])
+    groups = scored.together([*rows_by_group(pairing.by, at)])
     return Skill(
         baseline=_baseline_text(settings, pairing),
-        whole=_adjusted([whole], settings.rules)[0],
+        whole=whole,
         by=() if pairing.by is None else pairing.by.names,
-        groups=_adjusted(groups, settings.rules),
+        groups=groups,
         n_rows=at.size,
         n_classes=len(first.labels),
         labels=first.labels,
@@ -307,25 +316,6 @@ def rows_by_group(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
     found = {key: rows for key, rows in replace(by, group=by.group[at]).groups() if rows.size}
     for key in in_order([*found]):
         yield key, found[key]
-
-
-def _adjusted(groups: Sequence[GroupSkill], rules: Sequence[Score]) -> tuple[GroupSkill, ...]:
-    """Adjust p-values for all groups and forecasters that a rule is asked about."""
-    adjusted: dict[tuple[int, str, str], float] = {}
-    for rule in rules:
-        places = [(at, name, rule.name) for at, group in enumerate(groups) for name in group.scores]
-        p = holm(np.array([groups[at].scores[name][of].p_value for at, name, of in places], dtype=np.float64))
-        adjusted |= dict(zip(places, p.tolist(), strict=True))
-    return tuple(
-        replace(
-            group,
-            scores={
-                name: {rule: replace(each, adjusted_p_value=adjusted[at, name, rule]) for rule, each in by_rule.items()}
-                for name, by_rule in group.scores.items()
-            },
-        )
-        for at, group in enumerate(groups)
-    )
 
 
 def _baseline_text(settings: SkillSettings, pairing: Pairing) -> str:

@@ -30,11 +30,12 @@ class SkillScore(ByValue):
     skill: float
     """1 minus the ratio of ``score`` to ``baseline_score``; NaN where the baseline's mean score is 0."""
     interval: Interval
-    """Fieller's, of paired rows: it excludes 0 where ``p_value`` is below 1 minus the confidence level."""
+    """Fieller's, of paired rows, and simultaneous for all groups and forecasters that are tested by this rule: it
+    excludes 0 just where ``adjusted_p_value`` is below 1 minus the confidence level."""
     p_value: float
     """Probability of a difference from the baseline at least as large if the expected difference is 0 (two-sided)."""
     adjusted_p_value: float
-    """The same, adjusted for all groups and forecasters that are tested by this rule (Holm)."""
+    """The same, adjusted for all groups and forecasters that are tested by this rule (Bonferroni)."""
     score: float
     """Mean score of the forecaster. Smaller is better."""
     baseline_score: float

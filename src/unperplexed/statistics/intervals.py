@@ -19,6 +19,14 @@ class Interval(NamedTuple):
     high: float
 
 
+class Metric(NamedTuple):
+    """A metric with its standard error and confidence interval; NaN where there is none."""
+
+    value: float = math.nan
+    standard_error: float = math.nan
+    interval: Interval = Interval(math.nan, math.nan)
+
+
 @dataclass(frozen=True)
 class Band(ReadOnlyArrays):
     """Limits of a curve of measured over reported probability, each point by itself."""

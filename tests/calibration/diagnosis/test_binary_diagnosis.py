@@ -294,12 +294,13 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
     assert "below 0.9948 or above 1.0052 (80% power).\n" in seen.to_text(columns=1000)
 
     def finding(error, frequency):
-        fitted = OfTwo(0.0042, (0.0021, 0.0063), [KINDS[error]], False, "'1'", 0.5, frequency, 0.0042)
+        kinds, known = [KINDS[error]], {"slope": 1.0042, "temperature": 1 / 1.0042, "all_rows": True}
+        fitted = OfTwo(0.0042, (0.0021, 0.0063), kinds, False, "'1'", 0.5, frequency, **known)
         return finding_of_two(error, fitted, 0.01, 0.01, 1)
 
     found = finding("confidence", 0.5)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
-    assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
+    assert found.remedy.startswith("Divide the log-odds by 0.9958 ")
     assert finding("bias", 0.51).remedy.startswith("Add +0.0042 to")
 
 

@@ -22,7 +22,17 @@ MEANS = ClassMeans(("cat", None, "cow"), np.array([0.5, 0.2, 0.3]), np.array([0.
 
 def of_two(kind, value, together=(), separated=False):
     means = (0.4, 0.3) if value < 0 else (0.3, 0.4)
-    return OfTwo(value, (value - 0.1, value + 0.1), [kind, *together], separated, "'rain'", *means, value)
+    return OfTwo(
+        value,
+        (value - 0.1, value + 0.1),
+        [kind, *together],
+        separated,
+        "'rain'",
+        *means,
+        1 + value,
+        1 / (1 + value),
+        True,
+    )
 
 
 def test_they_are_in_the_order_of_their_places():

@@ -30,6 +30,7 @@ from .gate import Gate, gate, orthonormal
 from .kind import OfTwo, quoted, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
+from .line import CalibrationLine, Coefficient, calibration_line, power_alone
 from .result import NOTABLE_BIAS, Detectable, Diagnosis, Finding, MendedProbability
 from .scored import Scored, information_time
 from .words import finding_of_two, in_words, not_made, too_few
@@ -82,10 +83,12 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     if data.clusters is not None:
         every = np.ones(data.rows.s.size, dtype=bool)
         n_clusters = len(data.clusters(every).totals(np.ones((1, every.size))))
-    return replace(_diagnosed(data), n_clusters=n_clusters)
+    line = calibration_line(data.rows, data.clusters)
+    power = power_alone(data.rows, data.n, data.clusters)
+    return replace(_diagnosed(data, line, power), n_clusters=n_clusters, line=line, power=power)
 
 
-def _diagnosed(data: BinaryData) -> Diagnosis:
+def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> Diagnosis:
     s, n = data.rows.s, data.n
     certain = np.abs(s) > math.log(n / CERTAIN)
     sure = _certainty(data, certain)
@@ -106,7 +109,7 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
     about = replace(about, p_value=tested.p_value, statistic=tested.statistic, detectable=seen)
     if tested.p_value >= LEVEL:
         return in_words(about, found)
-    named = _Naming(data, rows, kept, tested, clusters)
+    named = _Naming(data, line, power, rows, kept, tested, clusters)
     about = replace(
         about, gain=named.gain, alternatives=named.alternatives, rest_p_value=named.rest, mended=named.mended
     )
@@ -146,9 +149,17 @@ class _Naming:
     """Names what the gate has seen."""
 
     def __init__(
-        self, data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate, clusters: ClusterSums | None
+        self,
+        data: BinaryData,
+        line: CalibrationLine,
+        power: Coefficient,
+        rows: Scored,
+        kept: np.ndarray,
+        tested: Gate,
+        clusters: ClusterSums | None,
     ) -> None:
-        self.data, self.rows, self.kept, self.tested, self.clusters = data, rows, kept, tested, clusters
+        self.data, self.line, self.power, self.rows, self.kept = data, line, power, rows, kept
+        self.tested, self.clusters = tested, clusters
         self.findings: list[Finding] = []
         self.alternatives: tuple[tuple[str, ...], ...] = ()
         self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
@@ -194,8 +205,6 @@ class _Naming:
         order = costliest_first(search, best)
         gains = gains_of(search, order, self.tested.design_effect / (2 * self.data.n))
         self.gain = sum(gains)
-        plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
-        alone = 0.0 if plain is None else plain.map.value("slope")  # the calibration slope of Cox, less 1
         event = self.data.event or quoted(self.data.labels[1], "the positive class")
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
@@ -203,15 +212,23 @@ class _Naming:
             half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
             if math.isnan(p_value):
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
+            # Rows predicted as certain, which the map leaves out, may turn the line round.
+            size, separated = self.line.size_of(name, order), whole.fit.separated
+            all_rows = size is not None and not separated and size.value * value > 0
+            interval = (value - half, value + half)
+            if size is not None and all_rows:
+                value, interval = size.value, (size.interval.low, size.interval.high)
             error = OfTwo(
                 value,
-                (value - half, value + half),
+                interval,
                 [KINDS[each] for each in order],
-                whole.fit.separated,
+                separated,
                 event,
                 self.data.mean,
                 self.data.frequency,
-                alone,
+                slope=self.line.slope.value,
+                temperature=self.power.inverse().value,
+                all_rows=all_rows,
             )
             self.findings.append(finding_of_two(name, error, p_value, gain, self.data.labels[1]))
         if not (sizes_tell(best) or whole.fit.separated):

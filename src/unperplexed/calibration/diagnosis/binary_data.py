@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -11,48 +11,86 @@ from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...kernels.rows import COARSE, COARSE_CELLS
 from ...tally.tally import Tally
+from ..resampling import positive_pairs
 from .binary import BinaryData
 from .class_rows import CERTAIN, RowBlock
 from .clusters import ClusterSums
+from .line import CalibrationLine, calibration_line
 from .scored import Scored
 
 
 def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:
     """Count rows of the same log-odds together; None for no rows."""
-    read = [_columns_of(block) for block in blocks]
+    read = [_columns_of(block, *_of_second(block)) for block in blocks]
     if not read:
         return None
+    s, p, y, w, cluster, index = _joined(read)
+    values, entry = np.unique(s, return_inverse=True)
+
+    def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
+        return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
+
+    rows, clusters = _counted(s, y, w, cluster)
+    return BinaryData(
+        rows,
+        counts=np.bincount(entry, minlength=values.size).astype(np.float64),
+        counts_positive=np.bincount(entry, y, values.size).astype(np.float64),
+        n=float(s.size),
+        labels=labels,
+        mean=float((w * p).sum() / w.sum()),
+        frequency=float((w * y).sum() / w.sum()),
+        clusters=clusters,
+        rows_at=rows_at if (index >= 0).all() else None,
+    )
+
+
+def line_of_top_class(blocks: Iterable[RowBlock]) -> CalibrationLine:
+    """Estimate the calibration line of the most probable class of rows: whether it is the observed one."""
+    s, _, y, w, cluster, _ = _joined([_columns_of(block, *_of_top(block)) for block in blocks])
+    return calibration_line(*_counted(s, y, w, cluster))
+
+
+def _joined(read: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """Put the columns of all blocks together, with weights of mean 1."""
     s, p, y, w, cluster, index = (np.concatenate(column) for column in zip(*read, strict=True))
-    w *= s.size / w.sum()
+    return s, p, y, w * (s.size / w.sum()), cluster, index
+
+
+def _counted(
+    s: Floats, y: Floats, w: Floats, cluster: Ints
+) -> tuple[Scored, Callable[[np.ndarray], ClusterSums] | None]:
+    """Count rows of the same log-odds together, and tell how to sum over clusters, if there are any."""
     values, entry = np.unique(s, return_inverse=True)
 
     def summed(x: Floats) -> Floats:
         return np.bincount(entry, x, values.size).astype(np.float64)
 
-    def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
-        return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
-
+    rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
     clustered = bool((cluster >= 0).all())
-    return BinaryData(
-        Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3)),
-        counts=summed(np.ones(s.size)),
-        counts_positive=summed(y),
-        n=float(s.size),
-        labels=labels,
-        mean=float((w * p).sum() / w.sum()),
-        frequency=float((w * y).sum() / w.sum()),
-        clusters=_sums_over_clusters(entry, w, w * (y - expit(s)), cluster, values.size) if clustered else None,
-        rows_at=rows_at if (index >= 0).all() else None,
-    )
+    sums = _sums_over_clusters(entry, w, w * (y - expit(s)), cluster, values.size) if clustered else None
+    return rows, sums
 
 
-def _columns_of(block: RowBlock) -> tuple[np.ndarray, ...]:
-    """Return log-odds and probability of the second class, outcome, weight, cluster and number of each row."""
-    p, n = np.asarray(block.p, dtype=np.float64), len(block.truth)
+def _columns_of(block: RowBlock, s: Floats, p: Floats, y: Floats) -> tuple[np.ndarray, ...]:
+    """Return log-odds and probability of a class, outcome, weight, cluster and number of each row."""
+    n = len(block.truth)
     w = np.ones(n) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
     none = np.full(n, -1)
     cluster, index = (none if column is None else column for column in (block.cluster, block.number))
-    return block.log_odds(), p[:, 1], (block.truth == 1).astype(np.float64), w, cluster, index
+    return s, p, y, w, cluster, index
+
+
+def _of_second(block: RowBlock) -> tuple[Floats, Floats, Floats]:
+    return block.log_odds(), np.asarray(block.p[:, 1], dtype=np.float64), (block.truth == 1).astype(np.float64)
+
+
+def _of_top(block: RowBlock) -> tuple[Floats, Floats, Floats]:
+    """Of classes that tie at the top the observed one counts in part."""
+    p = np.asarray(block.p.max(axis=1), dtype=np.float64)
+    top = block.p == block.p.max(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        s = np.log(p) - np.log1p(-p)
+    return s, p, top[np.arange(p.size), block.truth] / top.sum(axis=1)
 
 
 _MOST_ROWS = 20
@@ -108,6 +146,25 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
         weighted_counts=tally.uneven,
         wrong_rows=_wrong_rows(tally) if tally.uneven else None,
     )
+
+
+def line_of_tally(tally: Tally) -> CalibrationLine:
+    """Estimate the calibration line of what a tally counted, of more than two classes that of the most probable one.
+
+    Clusters are those of its shards, of two classes alone: it does not keep the most probable class by shard.
+    """
+    data = data_of_tally(tally) if tally.n_classes == 2 else None
+    if data is not None:
+        return calibration_line(data.rows, data.clusters)
+    pairs = positive_pairs(tally, "each-class") or tally.pairs("top-label")
+    with np.errstate(divide="ignore"):
+        s = np.log(pairs.reported) - np.log1p(-pairs.reported)
+    scale, each = tally.n_weighing / tally.weight, tally.weight_squared / tally.weight
+    total, happened = pairs.total * scale, np.minimum(pairs.happened, pairs.total) * scale
+    # Weights of the rows of a top class are taken to be spread as those of all rows.
+    squared, squared_happened = (x * each * scale for x in (total, happened))
+    line = calibration_line(Scored(s, total, happened, squared, squared_happened, squared**2 / total))
+    return line.without_errors() if tally.grouped else line
 
 
 def _wrong_rows(tally: Tally) -> int | None:

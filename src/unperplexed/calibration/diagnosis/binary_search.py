@@ -6,16 +6,14 @@ import itertools
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Floats
-from ...maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
+from ...maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
 from ...maps.directions import columns
 from ...maps.fit import Fit, Prior
 from ...maps.two import BinaryMap
 from .gate import Gate, orthonormal
-from .scored import Scored
+from .scored import Scored, in_cells
 
 PARAMETERS = {"bias": "bias", "confidence": "slope", "asymmetry": "asymmetry", "tail": "tail", "noise": "lapse"}
 """The parameter of a map that mends each error."""
@@ -32,10 +30,6 @@ _SURCHARGE = 2.0
 
 _BOTH_SIDES = 0.05
 """Least share of the information on either side of even odds, for an asymmetry to be a candidate."""
-
-_IN_CELLS = 4096
-_CELLS = 128
-"""More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
 
 _ROUNDING = 1e-5
 """Rounding error of a likelihood ratio, found by iterations."""
@@ -93,17 +87,6 @@ def apart(names: list[str], s: Floats, v: Floats) -> bool:
     """Whether the directions of errors are different at these log-odds."""
     directions = columns([PARAMETERS[name] for name in names], s)
     return all(column is not None for column in orthonormal(list(directions), v))
-
-
-def in_cells(rows: Scored) -> Counts:
-    """Return what is fitted: the rows at their log-odds, or in narrow cells of these where they are many."""
-    if rows.s.size <= _IN_CELLS:
-        return Counts(rows.s, rows.total, rows.positive)
-    _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
-    total, positive, moment = (
-        np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
-    )
-    return Counts(moment / total, total, positive)
 
 
 def costliest_first(search: Search, best: tuple[str, ...]) -> tuple[str, ...]:

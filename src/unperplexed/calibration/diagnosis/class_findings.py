@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
 from .kind import ClassMeans, OfClasses
 from .kinds import shape as unnamed
+from .line import Coefficient
 from .result import Finding
 from .words import finding_of_classes
 
@@ -20,17 +23,25 @@ _CLOSE = 4.0
 """Sets of errors whose criterion is at most so much below the best are not told apart from it."""
 
 
-def named(search: Search, opened: ClassGate, means: ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
-    """The best set of errors as findings; where none pays for itself, what the gate saw."""
+def named(
+    search: Search, opened: ClassGate, means: ClassMeans, rows: int, power: Callable[[float], Coefficient] | None
+) -> tuple[tuple[Finding, ...], Errors, Coefficient | None]:
+    """The best set of errors as findings, and the power of confidence; where none pays for itself, what the gate saw.
+
+    ``power``, given where to start, fits that of all rows alone, which the finding then has; None where rows are not
+    at hand.
+    """
     best = search.run() or _single(search, opened)
     if not best:
-        return (shape(opened),), ()
+        return (shape(opened),), (), None
     order, gains = _sequence(search, best, rows)
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
     shown = {name: simple if name == "confidence" else candidate for name in best}  # the slope beside a tail misleads
     spread = {id(each): _standard_errors(search, each) for each in shown.values()}
     found = []
+    slope = 1 + simple.mapping.value("slope") if "confidence" in best else 0.0
+    alone = power(slope) if power is not None and slope > 0 else None
     for name, gain in zip(order, gains, strict=True):
         less = search.found.get(tuple(each for each in best if each != name))
         ratio = candidate.ratio - (less.ratio if less else 0.0)
@@ -38,8 +49,19 @@ def named(search: Search, opened: ClassGate, means: ClassMeans, rows: int) -> tu
         p_value = chi2_sf(max(parameters, 1.0), max(ratio, 0.0))
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
         value, interval = _estimate(name, shown[name], spread[id(shown[name])], classes)
-        found.append(finding_of_classes(name, OfClasses(value, interval, best, means, classes.tolist()), p_value, gain))
-    return tuple(found), best
+        error = OfClasses(value, interval, best, means, classes.tolist())
+        if name == "confidence" and alone is not None:
+            error = _alone(error, alone)
+        found.append(finding_of_classes(name, error, p_value, gain))
+    return tuple(found), best, alone
+
+
+def _alone(error: OfClasses, power: Coefficient) -> OfClasses:
+    """Give over- or underconfidence the size of all rows, unless beside the other errors it is the opposite."""
+    value, (low, high) = power.value - 1, power.metric().interval
+    if not value * error.value > 0:
+        return replace(error, fitted="opposed")
+    return replace(error, value=value, interval=(low - 1, high - 1), fitted="alone")
 
 
 def _single(search: Search, opened: ClassGate) -> Errors:

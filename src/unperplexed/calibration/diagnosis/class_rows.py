@@ -195,6 +195,12 @@ class PreparedRows:
             certain, _ = _certain(chunk.p, chunk.truth, self.counts.limit)
             yield _prepared(chunk, ~certain, self.counts.floor)
 
+    def everything(self) -> Iterator[Chunk]:
+        """Yield all rows, those that were certain too; probabilities of exactly 0 count as `RowCounts.floor`."""
+        for chunk in self._raw():
+            chunk.log_p[np.isneginf(chunk.log_p)] = np.log(self.counts.floor)
+            yield chunk
+
     def _raw(self) -> Iterator[Chunk]:
         """All rows, divided by their sums; the logarithms of exact zeros are infinite."""
         step = max(1, CHUNK_VALUES // max(self.counts.classes, 1))

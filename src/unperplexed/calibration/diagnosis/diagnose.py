@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Unpack
 
 from ..._lib.errors import InputError, refuse_unknown
@@ -15,7 +16,7 @@ from ...forecasts.reading import RowReading
 from ...tally.tally import Tally
 from ...tally.views import refuse_rows
 from .binary import diagnose_binary
-from .binary_data import data_of_rows, data_of_tally
+from .binary_data import data_of_rows, data_of_tally, line_of_top_class
 from .class_rows import CERTAIN, RowBlock, Rows
 from .result import Diagnosis
 from .words import not_made
@@ -105,7 +106,8 @@ def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis
     if len(labels) > 2:
         from .multiclass import diagnose_classes
 
-        return diagnose_classes(rows, labels)
+        found = diagnose_classes(rows, labels)
+        return found if found.n_clusters is None else replace(found, line=line_of_top_class(rows()))
     data = data_of_rows(rows(), labels)
     if data is None:
         raise InputError("y_true: no rows of positive weight to diagnose.")

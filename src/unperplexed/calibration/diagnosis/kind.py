@@ -82,8 +82,12 @@ class OfTwo:
     mean: float
     """Mean prediction of the positive class, and its observed frequency."""
     frequency: float
-    slope_alone: float
-    """Calibration slope without other errors but a bias, less 1: beside a tail the slope may turn."""
+    slope: float
+    """Calibration slope: beside a tail the slope of the map may turn."""
+    temperature: float
+    """Fitted alone, to all rows."""
+    all_rows: bool = False
+    """Whether value and interval are those of the calibration line, of all rows."""
 
     @property
     def sizes_tell(self) -> bool:
@@ -132,6 +136,8 @@ class OfClasses:
     means: ClassMeans
     biased: Sequence[int] = ()
     """Classes with a bias."""
+    fitted: Literal["beside", "alone", "opposed"] = "beside"
+    """Whether the value is fitted beside the other errors, or alone to all rows; "opposed" if alone it is the opposite."""
 
 
 @dataclass(frozen=True, eq=False)

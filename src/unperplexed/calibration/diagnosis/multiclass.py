@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import sub
 
 import numpy as np
@@ -18,6 +18,7 @@ from ...tally.row_sample import RowSample
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
 from .class_likelihoods import RowLikelihoods
+from .class_power import power_of_rows
 from .class_rest import rest
 from .class_rows import (
     Certain,
@@ -83,7 +84,8 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     if surprising:
         return in_words(about, (*findings, surprising))
     search = Search(RowLikelihoods(prepared, statistics), statistics, opened, alpha)
-    more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
+    means = _means(statistics, prepared.certain, labels)
+    more, best, power = named(search, opened, means, counts.rows, partial(power_of_rows, prepared))
     mostly_rest = False
     if best:
         mapping = search.found[best].mapping
@@ -95,7 +97,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
             gain=sum(finding.gain for finding in more),
         )
         mostly_rest = left > search.found[best].ratio
-    return in_words(about, (*findings, *more), mostly_rest)
+    return in_words(replace(about, power=power), (*findings, *more), mostly_rest)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -142,7 +144,7 @@ def diagnose_class_sums(
         if surprising:
             return in_words(about, (*findings, surprising))
         search = Search(SumLikelihoods(statistics, sample, observed), statistics, opened, alpha)
-        more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
+        more, best, _ = named(search, opened, _means(statistics, certain, labels), statistics.rows, None)
         if best:
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._lib.by_value import ByValue
 from ..._lib.formatting import capital
+from ..._lib.serialize import plain_values
 from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import JsonResult, Naming
+from ...statistics.intervals import Metric
+from .line import CalibrationLine, Coefficient
 
 if TYPE_CHECKING:
     from ...report.explanations import Explanation
@@ -180,6 +183,12 @@ class Diagnosis(JsonResult):
     """Whether a diagnosis could be made."""
     reason: str = ""
     """Why none could be made; "" where one was."""
+    line: CalibrationLine | None = field(default=None, repr=False)
+    """Calibration slope and intercept of the rows that were read: of two classes, and of the most probable class where
+    rows of more classes are in clusters. `calibration_slope` and `calibration_intercept` are of them."""
+
+    power: Coefficient | None = field(default=None, repr=False)
+    """Slope of all log-odds or log-probabilities, certain ones too, fitted alone: 1 / `temperature`."""
 
     def __post_init__(self) -> None:
         """Join the clauses."""
@@ -191,6 +200,24 @@ class Diagnosis(JsonResult):
     def in_brief(self) -> str:
         """The headline inside a sentence."""
         return ", ".join(dict.fromkeys(each.short for each in self.clauses if each.name))
+
+    @property
+    def temperature(self) -> Metric | None:
+        """The number that all log-odds or log-probabilities are to be divided by, fitted alone; None where not known.
+
+        1 is best; above 1 forecasts are overconfident.
+        """
+        return None if self.power is None else self.power.inverse()
+
+    @property
+    def calibration_slope(self) -> Metric | None:
+        """Slope of the logistic regression of the outcome on the predicted log-odds, with an intercept. 1 is best."""
+        return None if self.line is None else self.line.slope.metric()
+
+    @property
+    def calibration_intercept(self) -> Metric | None:
+        """Intercept of that regression at slope 1 (calibration in the large). 0 is best."""
+        return None if self.line is None else self.line.intercept.metric()
 
     @property
     def overall_p_value(self) -> float:
@@ -211,6 +238,13 @@ class Diagnosis(JsonResult):
     def errors(self) -> tuple[str, ...]:
         """Names of the findings' errors, costliest first."""
         return tuple(finding.error for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain = super().to_dict()
+        del plain["line"], plain["power"]
+        names = ("calibration_slope", "calibration_intercept", "temperature")
+        return plain | {name: plain_values(getattr(self, name)) for name in names}
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import diagnosis_document

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats
+from ...maps.cells import Counts
 
 
 class Scored(NamedTuple):
@@ -57,3 +58,19 @@ def information_time(s: Floats, v: Floats) -> Floats:
     share = np.empty_like(s)
     share[order] = (np.cumsum(v[order]) - v[order] / 2) / v.sum()
     return share
+
+
+_IN_CELLS = 4096
+_CELLS = 128
+"""More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
+
+
+def in_cells(rows: Scored) -> Counts:
+    """Return what is fitted: the rows at their log-odds, or in narrow cells of these where they are many."""
+    if rows.s.size <= _IN_CELLS:
+        return Counts(rows.s, rows.total, rows.positive)
+    _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
+    total, positive, moment = (
+        np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
+    )
+    return Counts(moment / total, total, positive)

@@ -38,7 +38,7 @@ def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
 def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
     """Measure by logistic recalibration: the log-odds of the measured are a line over those of the reported.
 
-    Cox (1958): two numbers, calibration intercept and slope, by maximum likelihood, which are in the ``settings`` of
+    Cox (1958): two numbers, the intercept and slope of a line, by maximum likelihood, which are in the ``settings`` of
     the result; the slope may be negative. Exact 0 and 1 are groups of their own. It is steady with few rows, and wrong
     where the truth is not a line, however many rows there are.
 
@@ -71,7 +71,7 @@ def _line(reported: Floats, measured: Floats) -> dict[str, float]:
     slope = float((y[-1] - y[0]) / (x[-1] - x[0]))
     middle = np.abs(x).argmin()  # where the line is known best
     intercept = round(float(y[middle] - slope * x[middle]), 9) + 0.0  # of symmetric pairs 0, but for rounding
-    return {"calibration_intercept": intercept, "calibration_slope": slope}
+    return {"line_intercept": intercept, "line_slope": slope}
 
 
 @estimator("shrunk-isotonic")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from ..kind import Kind, OfClasses, OfTwo, Said
 from ..result import Advice, Clause
 
@@ -13,26 +16,42 @@ _UNRELATED = Advice(
     "Look for better predictors: these predictions show no relation to the outcomes (a calibration slope of 0 is"
     " possible)."
 )
+_TOGETHER = Advice("Fit a temperature together with what mends the other errors.", fitted=True)
 _MIXED_UP = Advice("No temperature mends this. Look whether classes were mixed up; if not, predict the base rates.")
 
 
 def _two(e: OfTwo) -> Said:
-    """Give the calibration slope with its interval; whether it is above 1 goes by the slope alone beside a tail."""
+    """Give the calibration slope with its interval; beside other errors what multiplies the log-odds."""
     constant = Advice("Multiply the log-odds by a constant (temperature scaling).", fitted=True)
     if not e.sizes_tell:
-        return KIND.clause(e.slope_alone), constant
+        return KIND.clause(e.slope - 1), constant
     if e.separated:
         return KIND.clause(e.value, detail="the calibration slope is not determined"), constant
     slope, low, high = (1 + x for x in (e.value, *e.interval))
-    shown = [f"{x:z.{e.digits}f}".replace("-", "−") for x in (slope, low, high)]
-    detail = f"calibration slope {shown[0]}, 95% CI {shown[1]} to {shown[2]}"
-    clause = _away(detail) if high < 0 else KIND.clause(e.value, detail=detail)
+    clause = _away(_size(e)) if high < 0 else _perhaps(KIND.clause(e.value, detail=_size(e)), low, high)
     if e.plain and low <= 0:
         return clause, _SWAPPED if high < 0 else _UNRELATED
     if slope <= 0.02:
         return clause, constant
-    size = f"{slope:.{e.digits}f} (temperature {1 / slope:.{e.digits}f})"
-    return clause, Advice(f"Multiply the log-odds by {size}.", fitted=True)
+    if len(e.together) == 1 and (e.temperature - 1) * e.value < 0:
+        scaling = f"Divide the log-odds by {e.temperature:.{e.digits}f} (temperature scaling)."
+    else:
+        scaling = f"Multiply the log-odds by {slope:.{e.digits}f}."
+    return clause, Advice(scaling, fitted=True)
+
+
+def _size(e: OfTwo) -> str:
+    """Give the calibration slope where the size is that; else what the log-odds are to be multiplied by."""
+    if e.plain and not e.all_rows:
+        return "but for rows predicted as certain"
+    slope, low, high = (f"{1 + x:z.{e.digits}f}".replace("-", "−") for x in (e.value, *e.interval))
+    between = "" if math.isnan(e.interval[0]) else f", 95% CI {low} to {high}"
+    return f"{'calibration slope' if e.all_rows else 'log-odds to be multiplied by'} {slope}{between}"
+
+
+def _perhaps(clause: Clause, low: float, high: float) -> Clause:
+    """Say that the interval of a slope holds 1, where it does."""
+    return replace(clause, name=f"perhaps {clause.name}") if low <= 1 <= high else clause
 
 
 def _classes(e: OfClasses) -> Said:
@@ -41,14 +60,17 @@ def _classes(e: OfClasses) -> Said:
     It is called no calibration slope, which is that of the top class in the metrics.
     """
     slope, low, high = (1 + x for x in (e.value, *e.interval))
+    if e.fitted == "opposed":
+        return KIND.clause(e.value, more=" beside the other errors"), _TOGETHER
     if slope > 10:
         detail = "temperature below 0.1: the most probable class nearly always occurs"
     elif low > _LEAST_SLOPE:
-        detail = f"temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
+        alone = " alone" if e.fitted == "alone" else ""
+        detail = f"temperature {1 / slope:.2f}{alone}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
     else:
         numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
         detail = f"slope of the log-probabilities {numbers}"
-    clause = _away(detail) if slope <= 0 else KIND.clause(e.value, detail=detail)
+    clause = _away(detail) if slope <= 0 else _perhaps(KIND.clause(e.value, detail=detail), low, high)
     if slope <= 0.02:
         return clause, _MIXED_UP
     return clause, Advice(f"Divide the log-probabilities by {1 / slope:.2f} (temperature scaling).", fitted=True)
