@@ -149,6 +149,10 @@ class Assessment(JsonResult):
         assert self._source is not None
         return replace(self, _source=replace(self._source, diagnose=diagnose, chunks=chunks))
 
+    def with_rows(self, chunks: Chunks) -> Assessment:
+        """Return the same assessment with a way to its rows, which a remedy is fitted to."""
+        return replace(self, _source=replace(self.source, chunks=chunks))
+
     def advising(self, commands: Commands | PythonLine) -> Assessment:
         """Return the same assessment, whose remedy names these commands, or this line of Python."""
         assert self._source is not None

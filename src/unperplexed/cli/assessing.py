@@ -15,7 +15,6 @@ from ..sources.readers.formats import matching
 from ..tally.class_sums import MOST_CLASSES
 from ..tally.counter import jobs_of
 from ..tally.tallies import MOST_GROUPS, Tallies
-from ..tally.tally import Tally
 from .advice import remedy_command
 from .counting import (
     counted_by,
@@ -60,16 +59,14 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     found = found.advising(remedy_command(arguments))
-    if once or _counts_suffice(counted):
+    if once:
         return found
+    chunks = file_chunks(arguments, change)
+    if counted.n_classes == 2 and not counted.grouped:
+        return found.with_rows(chunks)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
-    return _diagnosed(found, file_chunks(arguments, change), numbered=len(counted.sources) <= 1)
-
-
-def _counts_suffice(counted: Tally) -> bool:
-    """Whether a tally tells the diagnosis and the remedy as the rows do."""
-    return counted.n_classes == 2 and not counted.grouped
+    return _diagnosed(found, chunks, numbered=len(counted.sources) <= 1)
 
 
 def _each_class(
@@ -103,7 +100,8 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
         raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
     names, tally = matching(arguments.files), whole.source.tally
-    if not _counts_suffice(tally) and "-" not in names and arguments.engine == "local":
+    suffices = tally.n_classes == 2 and not tally.grouped  # what was counted
+    if not suffices and "-" not in names and arguments.engine == "local":
         chunks = file_chunks(arguments, recalibration_of(arguments, names))
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
         found = replace(found, groups=tuple(_groups_with_rows(arguments, found)))

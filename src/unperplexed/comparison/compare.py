@@ -356,7 +356,7 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
     if dependence.groups is None and len(labels) == 2:
-        return assessment
+        return assessment.with_rows(lambda: (chunk.forecasts for chunk in chunks()))
 
     def rows() -> Iterator[RowBlock]:
         for chunk in chunks():

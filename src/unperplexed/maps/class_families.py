@@ -16,7 +16,7 @@ from .isotonic import IsotonicMap, fit_isotonic
 from .matrix import Matrix
 from .parameters import LAPSE, MANY_CLASSES
 from .rows import Rows, chunks_of
-from .two import SMALLEST
+from .two import zero_of
 
 MapOfClasses = ClassMap | IsotonicMap
 
@@ -109,20 +109,14 @@ def fitted_classes(
     return {name: fitting.fitted(name) for name in names}
 
 
-def log_zero(log_p: Floats, weight: float) -> float:
-    """Return what the logarithm of an exact zero counts as: that of .01 / (C n), or of any smaller probability."""
-    least = float(np.where(np.isfinite(log_p), log_p, 0.0).min(initial=0.0))
-    return max(min(least, math.log(0.01 / (log_p.shape[1] * max(weight, 1.0)))), math.log(SMALLEST))
-
-
 class _Fitting:
     """Maps fitted so far: what others start from is fitted once."""
 
     def __init__(self, log_p: Floats, truth: Ints, weights: Floats, known: Known) -> None:
         self.known, self.whole = known, float(weights.sum())
-        low = log_zero(log_p, self.whole)
-        self.zero, self.classes, self.n = math.exp(low), log_p.shape[1], truth.size
-        finite = np.where(np.isneginf(log_p), low, log_p)
+        self.n, self.classes = log_p.shape
+        self.zero = zero_of(log_p, self.classes, max(self.whole, 1.0))
+        finite = np.where(np.isneginf(log_p), math.log(self.zero), log_p)
         self.chunks = chunks_of(finite, truth, weights)
         self.largest = float(-finite.min(initial=0.0))
         self.found: dict[str, MapOfClasses] = {"identity": ClassMap("identity", zero=self.zero)}

@@ -28,6 +28,8 @@ ENOUGH = 1e-9
 
 _STEPS = 200
 _SHORTEST = 1e-6
+_FARTHEST = 1e6
+"""Length of a step in a coefficient: where the data say next to nothing of it, it would overflow."""
 _ROUNDING = 1e-9
 """Share of a log-likelihood by which it may fall in a step: sums of rows in single precision are known no better."""
 _FEW = 10
@@ -203,6 +205,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         pull = gradient - precision * x
         held = (pull != 0) & (within(x + pull) == x)
         step = _beside(held, pull, information, precision) if held.any() else _unbent(pull, seen, precision, factored)
+        step = np.clip(step, -_FARTHEST, _FARTHEST)
         expected, now, size = 0.5 * float(step @ pull), value - 0.5 * float(precision @ x**2), 1.0
         while size > _SHORTEST:
             new = within(x + size * step)

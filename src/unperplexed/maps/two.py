@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.typing import Floats
 from .directions import TWO
 from .parameters import LAPSE, TWO_CLASSES, shown
 
@@ -23,6 +24,15 @@ def probability_of(t: Any, lapse: Any = 0.0, xp: Any = np) -> Any:
     """Return the probability (1 - e) / (1 + exp(-t)) + e / 2 of log-odds t with a lapse e, strictly between 0 and 1."""
     likely = 1 / (1 + xp.exp(-xp.clip(t, -_FARTHEST, _FARTHEST)))
     return xp.clip((1 - lapse) * likely + lapse / 2, None, LARGEST)
+
+
+def zero_of(log_p: Floats, classes: int, n: float) -> float:
+    """Return what a probability of exactly 0 counts as, so that logarithms stay finite.
+
+    It is .01 / (C n) for n rows, or the smallest other probability if that is smaller, so that none is below a zero.
+    """
+    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
+    return max(min(0.01 / (classes * n), math.exp(smallest)), SMALLEST)
 
 
 def finite(s: Any, zero: float, xp: Any = np) -> Any:

@@ -16,7 +16,7 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..maps.cells import Counts
 from ..maps.families import MapOfTwo, fitted_two
-from ..maps.two import SMALLEST, finite
+from ..maps.two import finite, zero_of
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
@@ -152,15 +152,6 @@ class BinaryRows:
         _, number = np.unique(rows.cluster, return_inverse=True)
         sums = np.bincount(number.reshape(-1), rows.weight * away[rows.fold, rows.kind])
         return math.sqrt(float(sums @ sums) * sums.size / (sums.size - 1)) / whole
-
-
-def zero_of(log_p: Floats, classes: int, n_rows: int) -> float:
-    """Return what a probability of exactly 0 counts as, so that logarithms stay finite.
-
-    It is .01 / (C n), or the smallest other probability if that is smaller, so that none is below a zero.
-    """
-    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
-    return max(min(0.01 / (classes * n_rows), math.exp(smallest)), SMALLEST)
 
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:

@@ -14,7 +14,7 @@ from ..forecasts.gathered import LOG_PROBABILITIES, gathered
 from ..forecasts.reading import RowReading
 from ..maps.fit import Prior, fitted
 from ..maps.rows import Rows, chunks_of
-from .binary_rows import zero_of
+from ..maps.two import zero_of
 from .held_out import held_out
 
 LARGEST_POWER = 100.0

@@ -34,16 +34,9 @@ def power_of_rows(rows: PreparedRows, start: float) -> Coefficient:
         power above 0 fits best.
     """
     of = Rows(_Everything(rows), rows.counts.classes, ("slope",))
-    bounded = fitted(of, Prior({"slope": _BOUND}), np.array([start - 1]))
-    if bounded.separated:
-        return Coefficient()
-    found = fitted(of, Prior({"slope": math.inf}), bounded.theta, bounded.information)
+    found = fitted(of, Prior({"slope": math.inf}), np.array([start - 1]))
     power = 1 + float(found.theta[0])
-    return _judged(rows, power, float(found.information[0, 0])) if power > 0 else Coefficient()
-
-
-_BOUND = 5.0
-"""Standard deviation of the prior by which it shows whether the outcomes are separated."""
+    return Coefficient() if found.separated or power <= 0 else _judged(rows, power, float(found.information[0, 0]))
 
 
 @dataclass(frozen=True, eq=False)

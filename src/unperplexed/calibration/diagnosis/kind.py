@@ -137,7 +137,7 @@ class OfClasses:
     biased: Sequence[int] = ()
     """Classes with a bias."""
     fitted: Literal["beside", "alone", "opposed"] = "beside"
-    """Whether the value is fitted beside the other errors, or alone to all rows; "opposed" if alone it is the opposite."""
+    """How the value is fitted: beside other errors, or alone to all rows; "opposed" if alone it is the opposite."""
 
 
 @dataclass(frozen=True, eq=False)
