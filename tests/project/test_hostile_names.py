@@ -17,22 +17,15 @@ from unperplexed.monitoring import check, monitor
 from unperplexed.report.commands import command_lines
 
 NAMES = [
-    "xgb; tuned",
-    "rain (heavy)",
+    "xgb; tuned (heavy)",
     "a (mean prediction 1%), b",
     "Remedy (x): y",
-    'o\'clock "12"',
-    "one\ntwo",
+    'o\'clock "12"\nnext',
     "left\u202eright\u200f",
     "ends with a stop.",
-    "both beat all",
-    "no evidence",
-    "observed frequency",
-    "(p = 0.001)",
-    "unperplexed x",
-    "{count} <b>&",
-    "group: The end",
-    "day 1: 95% CI",
+    "both beat all (p = 0.001)",
+    "no evidence: observed frequency",
+    "unperplexed {count} <b>&",
 ]
 OTHER = "the other"
 

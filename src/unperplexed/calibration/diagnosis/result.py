@@ -92,8 +92,6 @@ class Finding(ByValue):
     """What mends it; for "certainty" and "rows" what to look at."""
     words: str = field(init=False, compare=False)
     """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
-    remedy: str = field(init=False, compare=False)
-    """The advice in words."""
     parameter: float = math.nan
     """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
     coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
@@ -106,6 +104,8 @@ class Finding(ByValue):
     """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
     label: Label | None = None
     """The class that the finding is about, where it is about one."""
+    remedy: str = field(init=False, compare=False)
+    """The advice in words."""
     rows: tuple[int, ...] = ()
     """Numbers of the rows that "certainty" and "rows" are about, counted from 0, as far as they are known."""
 
