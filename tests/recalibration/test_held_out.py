@@ -28,7 +28,8 @@ def grid(rng, n=400):
 
 
 def held_out_loss(made, y, p, w):
-    q = made.held_out.recalibrated(p, y)
+    q, truth = made.held_out.recalibrated(Forecasts(y, p, sample_weight=w).blocks())
+    np.testing.assert_array_equal(truth, y)
     np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-12)
     return -np.average(np.log(q[np.arange(y.size), y]), weights=w)
 
@@ -61,7 +62,7 @@ def test_a_row_is_recalibrated_by_maps_that_do_not_know_it(rng):
     made = Recalibrator("temperature", folds=4).fit(y, p)
     fold = made.held_out.dealt.folds_of(p, y)
     assert np.bincount(fold).tolist() == [100] * 4
-    q = made.held_out.recalibrated(p, y)
+    q, _ = made.held_out.recalibrated(Forecasts(y, p).blocks())
     for at in range(4):
         other = Recalibrator("temperature").fit(y[fold != at], p[fold != at])
         np.testing.assert_allclose(q[fold == at], other.transform(p[fold == at]), rtol=1e-6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.typing import AnyFloats, Floats, Ints
+from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
 from .averaging import IDENTITY, LEAST_WEIGHT, Average, Part
 from .binary_rows import log_odds
@@ -124,12 +125,15 @@ class HeldOut:
         """Keep the maps that have any weight."""
         return cls(tuple(State(facts, _candidates(each), each.maps, None) for each in without), dealt)
 
-    def recalibrated(self, p: AnyFloats, truth: Ints) -> Floats:
-        """Recalibrate the rows of the fit, in the order in which they came: (n, C) probabilities, and outcomes."""
+    def recalibrated(self, blocks: Iterable[Block]) -> tuple[Floats, Ints]:
+        """Recalibrate the rows of the fit, (n, C), in the order in which they came; with their outcomes."""
+        weighing = [block if block.weights is None else block[block.weights > 0] for block in blocks]
+        p = np.concatenate([block.probabilities.astype(np.float64) for block in weighing])
+        truth = np.concatenate([block.truth.astype(np.int64) for block in weighing])
         fold, q = self.dealt.folds_of(p, truth), np.empty(p.shape)
         for at, state in enumerate(self.states):
             q[fold == at] = state.probabilities(p[fold == at])
-        return q
+        return q, truth
 
 
 def _candidates(part: Part[Any]) -> tuple[Candidate, ...]:
