@@ -192,3 +192,20 @@ def test_clusters_of_an_undiagnosed_tally_are_not_counted(three):
     )
     bare = printed(assess(replace(tally, diagnosis=None), resamples=0))
     assert "120 forecasts of 3 classes (0, 1, 2), clusters, effective sample size at least 30" in bare
+
+
+def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
+    s = rng.normal(0, 2, 2000)
+    y = (rng.random(2000) < 1 / (1 + np.exp(-s))).astype(int)
+    found = assess(y, 1 / (1 + np.exp(-1.8 * s)), resamples=0)
+    cost, divergence = found.diagnosis.gain, found.divergence_probability
+    sentence = (
+        f"exp of minus the cost is {np.exp(-cost):.3f}. The divergence probability {divergence:.3f} is of the"
+        " calibration curve, at the floor 0.005, and holds what the named errors leave."
+    )
+    assert sentence in " ".join(str(found).split())
+    assert sentence in unescape(found.to_html())
+    calibrated = assess(y, 1 / (1 + np.exp(-s)), resamples=0)
+    assert "exp of minus the cost" not in str(calibrated) + calibrated.to_html()
+    y, p = softmax_forecasts(rng, 2000, 3, temperature=2.0)
+    assert "of the calibration curve, pooled over the classes, at the floor" in " ".join(str(assess(y, p)).split())

@@ -1013,3 +1013,18 @@ def test_equals_are_said_to_be_equal(data):
     assert brier.verdict == "a and b have the same log loss in every row; b is better by Brier score (p < 0.001)"
     assert str(brier).count("have the same log loss in every row") == 2
     assert "1.000" in str(comparison)
+
+
+@pytest.mark.parametrize("kind", ["groups", "clusters", "sample_weight"])
+def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
+    s = rng.normal(0, 1.5, 600)
+    y, p = rng.random(600) < expit(s), {"sharp": expit(1.6 * s), "dull": expit(0.6 * s)}
+    column = rng.choice([1.0, 2.0], 600) if kind == "sample_weight" else rng.integers(0, 70, 600)
+    found = compare(p, y, resamples=0, **{kind: column})
+    for name, each in found.forecasters.items():
+        alone = assess(y, p[name], resamples=0, **{"groups" if kind == "clusters" else kind: column})
+        assert each.scores["log_loss"].interval == pytest.approx(alone.intervals["log_loss"], rel=1e-12)
+        assert each.assessment.score_standard_errors == alone.score_standard_errors
+        assert each.assessment.metrics == alone.metrics
+        assert each.assessment.remedy.to_dict() == alone.remedy.to_dict()
+        assert each.assessment.diagnosis == alone.diagnosis

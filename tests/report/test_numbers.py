@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from unperplexed.report.numbers import count, figure, number, points, same_decimals, share, signed
+from unperplexed.report.numbers import count, expected, figure, number, points, same_decimals, share, signed
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,20 @@ def test_what_is_not_finite_is_a_dash_or_named():
     assert (points(math.nan), count(math.nan)) == ("–", "–")
     assert (figure(math.nan), figure(math.inf), figure(-math.inf)) == ("-", "inf", "-inf")
     assert (points(-0.0312), count(1234.5)) == ("−3.1", "1,234")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *[
+            (0.0, "0"),
+            (3e-9, "fewer than 0.01"),
+            (0.0099, "fewer than 0.01"),
+            (0.0101, "about 0.01"),
+            (0.1, "about 0.1"),
+        ],
+        *[(0.34, "about 0.3"), (0.96, "about 1"), (1.4, "about 1"), (2.6, "about 3"), (1476.2, "about 1,476")],
+    ],
+)
+def test_an_expected_number_of_events_is_never_shown_as_none(value, text):
+    assert expected(value) == text

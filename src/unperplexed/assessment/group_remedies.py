@@ -31,10 +31,13 @@ class GroupRemedy:
     """Values of the group in the columns that were grouped by."""
     remedy: Remedy = field(repr=False)
     """As ``Assessment.remedy`` of the group; the interval of its gain is not corrected."""
-    p_value: float
-    """p-value of the gain, cross-fitted (two-sided)."""
     adjusted_p_value: float
-    """Adjusted for all groups that were diagnosed (Holm)."""
+    """p-value of the gain, adjusted for all groups that were diagnosed (Holm)."""
+
+    @property
+    def p_value(self) -> float:
+        """p-value of the gain, cross-fitted (two-sided)."""
+        return self.remedy.gain.p_value
 
     @property
     def significant(self) -> bool:
@@ -64,7 +67,7 @@ def group_remedies(groups: Sequence[tuple[Key, Assessment]]) -> dict[Key, GroupR
     p = np.array([no if remedy is None else remedy.gain.p_value for no, remedy in zip(looked, remedies, strict=True)])
     adjusted = holm(p)
     return {
-        key: GroupRemedy(key, remedy, float(p[at]), float(adjusted[at]))
+        key: GroupRemedy(key, remedy, float(adjusted[at]))
         for at, ((key, _), remedy) in enumerate(zip(groups, remedies, strict=True))
         if remedy is not None
     }

@@ -69,11 +69,8 @@ def _weighing(chunks: Iterable[Forecasts], n_classes: int) -> Iterator[Forecasts
 
 
 def _recalibrated(parts: Iterable[Forecasts], how: Recalibrator) -> list[Forecasts]:
-    blocks = [block for part in parts for block in part.blocks()]
-    log_p = np.concatenate([block.log_probabilities for block in blocks])
-    truth = np.concatenate([block.truth.astype(np.int64) for block in blocks])
     assert how.held_out is not None  # the fit is to as many probabilities
-    q, done = how.held_out.recalibrated(log_p, truth), 0
+    (q, _), done = how.held_out.recalibrated(block for part in parts for block in part.blocks()), 0
 
     def next_of(block: Block) -> Floats:
         nonlocal done

@@ -75,12 +75,9 @@ def _enough(paired: PairedForecasters) -> bool:
 
 def _held_out(remedy: Remedy, name: str, paired: PairedForecasters) -> Floats:
     """Return the log loss of each row by the maps that were fitted to the rows of other folds."""
-    blocks = [block for chunk in paired.chunks[name]() for block in chunk.forecasts.blocks() if len(block)]
-    blocks = [block if block.weights is None else block[block.weights > 0] for block in blocks]
-    log_p = np.concatenate([block.log_probabilities for block in blocks])
-    truth = np.concatenate([block.truth.astype(np.int64) for block in blocks])
     assert remedy.recalibrator.held_out is not None  # a fit of more rows than it keeps takes long
-    q = remedy.recalibrator.held_out.recalibrated(log_p, truth)
+    blocks = (block for chunk in paired.chunks[name]() for block in chunk.forecasts.blocks())
+    q, truth = remedy.recalibrator.held_out.recalibrated(blocks)
     losses = np.empty(truth.size)
     losses[np.argsort(paired.rows[name].position)] = -np.log(q[np.arange(truth.size), truth])
     return losses

@@ -15,7 +15,7 @@ from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
 from ..calibration.diagnosis.words import terms
-from ..kernels.logarithms import log_probabilities
+from ..forecasts.forecasts import Forecasts
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
 from ..report.numbers import share
@@ -273,9 +273,10 @@ class _Model:
             return
         losses, areas = {}, {}
         for name, p in kinds.items():
-            fitted = Recalibrator("logistic", seed=self.seed).fit(y, p[some], groups=cluster, labels=[0, 1]).held_out
-            assert fitted is not None
-            q = fitted.recalibrated(log_probabilities(p[some, None], "probabilities"), y.astype(np.int64))
+            read: dict[str, Any] = {"groups": cluster, "labels": [0, 1]}
+            held_out = Recalibrator("logistic", seed=self.seed).fit(y, p[some], **read).held_out
+            assert held_out is not None  # of all rows
+            q, _ = held_out.recalibrated(Forecasts(y, p[some], **read).blocks())
             losses[name] = -np.log(np.where(y == 1, q[:, 1], q[:, 0]))
             areas[name] = Ranked.of(1.0 - y, p[some]).area_influence()
         names, w, by = [*kinds], np.ones(y.size), Dependence(cluster)

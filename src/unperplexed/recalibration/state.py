@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -129,12 +129,15 @@ class HeldOut:
         """Keep the maps that have any weight."""
         return cls(tuple(State(facts, _candidates(each), each.maps, None) for each in without), dealt)
 
-    def recalibrated(self, log_p: Floats, truth: Ints) -> Floats:
-        """Recalibrate the rows of the fit, in the order in which they came: (n, C) log-probabilities, and outcomes."""
+    def recalibrated(self, blocks: Iterable[Block]) -> tuple[Floats, Ints]:
+        """Recalibrate the rows of the fit, (n, C), in the order in which they came; with their outcomes."""
+        weighing = [block if block.weights is None else block[block.weights > 0] for block in blocks]
+        log_p = np.concatenate([block.log_probabilities for block in weighing])
+        truth = np.concatenate([block.truth.astype(np.int64) for block in weighing])
         fold, q = self.dealt.folds_of(log_p, truth), np.empty(log_p.shape)
         for at, state in enumerate(self.states):
             q[fold == at] = state.of_log_probabilities(log_p[fold == at])
-        return q
+        return q, truth
 
 
 def _candidates(part: Part[Any]) -> tuple[Candidate, ...]:

@@ -133,6 +133,6 @@ def evidence_text(log_evidence: float) -> str:
 
 def expected(count: float) -> str:
     """Give an expected number of events, as after which "expected" stands: "about 3", "fewer than 0.01"."""
-    if count < 0.005:
+    if count < 0.01:
         return "fewer than 0.01" if count > 0 else "0"
     return f"about {count:,.0f}" if count >= 0.95 else f"about {count:.1g}"

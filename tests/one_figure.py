@@ -1,0 +1,227 @@
+"""Runs every command that prints a gain, log loss, cost, slope or number of clusters; a label has one figure."""
+
+import json
+import math
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed.cli.parser import main
+
+N = r"([−\d][\d.,e−]*)"
+"""A number as it is printed."""
+
+
+def agrees(printed, value):
+    """Whether a printed number is this value, rounded to so many decimals, or to so many digits with an exponent."""
+    text = printed.replace("−", "-").replace(",", "")
+    if math.isnan(value):
+        return False
+    decimals = len(text.partition(".")[2]) if "e" not in text else None
+    if decimals is None:
+        return float(text) == pytest.approx(value, rel=0.05)
+    return abs(float(text) - value) <= 0.5 * 10.0**-decimals * (1 + 1e-6)
+
+
+REQUIRED = ("--require", "calibration_slope > -9", "--confidence", 0.95, "--point")
+"""A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
+
+
+class Figures:
+    """Numbers by label, and which command gave each."""
+
+    def __init__(self):
+        self.known = {}
+
+    def add(self, command, **figures):
+        """Take a command's numbers; the same label has the same number in all commands."""
+        for label, value in figures.items():
+            values = np.array(value, dtype=float)
+            first, known = self.known.setdefault(label, (command, values))
+            np.testing.assert_allclose(
+                values, known, rtol=1e-6, atol=1e-12, err_msg=f"{label}: {command} against {first}"
+            )
+
+    def printed(self, command, text, pattern, *labels):
+        """Find a sentence in a command's text; its numbers are those of the labels, to the printed digit."""
+        found = re.search(pattern, text)
+        assert found, f"{command}: no {pattern!r} in\n{text}"
+        values = np.concatenate([np.atleast_1d(self.known[label][1]) for label in labels])
+        for shown, value in zip(found.groups(), values, strict=True):
+            assert agrees(shown, value), f"{command} prints {shown} for {value} of {labels}: {found[0]}"
+
+
+def number(value):
+    """A number of JSON, where infinity and NaN are texts."""
+    return float(value)
+
+
+def gain_figures(gain, label):
+    return {
+        f"before {label}": gain["log_loss"],
+        f"after {label}": gain["recalibrated"],
+        f"gain {label}": gain["gain"],
+        f"gain interval {label}": gain["interval"],
+    }
+
+
+class Commands:
+    """Runs commands on files of rows: outcomes y, forecasts p or p0, p1, ..., others q, and what rows have beside."""
+
+    def __init__(self, columns, folder, capsys):
+        self.capsys, self.folder, self.columns = capsys, folder, columns
+        frame = pl.DataFrame(self.columns)
+        frame.write_csv(folder / "rows.csv")
+        self.prob = [column for column in frame.columns if column.startswith("p")]
+        other = {column: column.replace("q", "p") for column in frame.columns if column.startswith("q")}
+        frame.select(pl.exclude(*other)).write_csv(folder / "p.csv")
+        frame.select(pl.exclude(*self.prob)).rename(other).write_csv(folder / "q.csv")
+        self.options = ["--truth", "y", "--prob", *self.prob]
+        self.options += ["--groups", "match"] if "match" in frame.columns else []
+        self.options += ["--weight", "heft"] if "heft" in frame.columns else []
+
+    def text(self, command, *more, files=("rows.csv",)):
+        words = [command, *(str(self.folder / file) for file in files), *self.options, *map(str, more)]
+        assert main(words) == 0, self.capsys.readouterr()
+        return " ".join(self.capsys.readouterr().out.split())
+
+    def json(self, command, *more, files=("rows.csv",)):
+        out = self.text(command, *more, "--json", "-", "-q", files=files)
+        return json.loads(out)
+
+    def recalibrated(self, *more):
+        return self.json("recalibrate", "-o", self.folder / "map.json", *more)
+
+
+def add_assessment(figures, command, a, of=""):
+    """Take the figures of an assessment's JSON."""
+    d, slope = a["diagnosis"], a["metrics"]["calibration_slope"]
+    figures.add(
+        command,
+        **{
+            f"log loss{of}": number(a["scores"]["log_loss"]),
+            f"cost{of}": d["gain"],
+            f"clusters{of}": d["n_clusters"] or 0,
+            f"slope{of}": number(slope[0]),
+            f"slope interval{of}": [number(end) for end in slope[2]],
+            f"errors{of}": [[number(f["parameter"]), *map(number, f["interval"])] for f in d["findings"]],
+            f"costs of errors{of}": [number(f["gain"]) for f in d["findings"]],
+        },
+    )
+    if a["remedy"] is not None:
+        add_remedy(figures, command, a["remedy"], of)
+
+
+def add_remedy(figures, command, remedy, of=""):
+    label = f"by {remedy['method']}{of}"
+    figures.add(command, **gain_figures(remedy, label))
+    if "after" in remedy:
+        figures.add(
+            command, **{f"after {label}": remedy["after"]["log_loss"], f"base rate {label}": remedy["base_rate"]}
+        )
+
+
+def add_groups(figures, run, by):
+    """Take the figures of each group, which are those of its rows chosen by a condition."""
+    for half, remedies in ((0, by["remedies"]), (1, by["remedies"])):
+        of = f" in half {half}"
+        alone = run.json("assess", "--where", f"half = {half}")
+        add_assessment(figures, "assess --where", alone, of)
+        [group] = [group for group in by["groups"] if group["key"] == {"half": half}]
+        figures.add("assess --by", **{f"log loss{of}": number(group["log_loss"]), f"cost{of}": group["cost"]})
+        assert group["verdict"] == alone["verdict"]
+        for remedy in remedies:
+            if remedy["key"] == {"half": half}:
+                add_remedy(figures, "assess --by", remedy, of)
+
+
+def add_recalibrations(figures, run, alone):
+    """Take the gain of the average of maps, and of the map that the assessment tried."""
+    for method in {"auto"} | ({alone["remedy"]["method"]} if alone["remedy"] else set()):
+        made = run.recalibrated("--method", method)
+        label = f"by {method}"
+        figures.add("recalibrate", **gain_figures(made["gain"], label), clusters=made["gain"]["clusters"] or 0)
+        figures.add("recalibrate", **{f"base rate {label}": made["baseline"]["log_loss"]})
+
+
+def add_comparison(figures, compared, alone):
+    forecaster, step = compared["forecasters"]["p"], compared["next_step"]
+    add_assessment(figures, "compare", forecaster["assessment"])
+    figures.add("compare", clusters=compared["n_groups"] or 0)
+    at = " at the floor" if compared["scored_floor"] else ""
+    score = forecaster["scores"]["log_loss"]
+    figures.add("compare", **{f"log loss{at}": score["mean"], f"log loss interval{at}": score["interval"]})
+    assert ("p" in step["mended"]) == (alone["remedy"] is not None and alone["remedy"]["advised"])
+    if "p" in step["mended"]:
+        add_remedy(figures, "compare", step["mended"]["p"])
+        figures.add("compare", **{f"after by {alone['remedy']['method']}": step["log_losses"]["p"]})
+    return at
+
+
+def figures_of(run):
+    """Run every command that gives such a figure, and take them from JSON."""
+    figures = Figures()
+    alone, by = run.json("assess"), run.json("assess", "--by", "half")
+    add_assessment(figures, "assess", alone)
+    limits = [number(end) for end in alone["uncertainty"]["intervals"]["log_loss"]]
+    figures.add("assess", **{"log loss interval": limits})
+    add_assessment(figures, "assess --by", by["whole"])
+    add_groups(figures, run, by)
+    add_recalibrations(figures, run, alone)
+    at = add_comparison(figures, run.json("compare", "--in-order", files=("p.csv", "q.csv")), alone)
+    skill = run.json("skill")
+    [score] = [of["log_loss"]["score"] for of in skill["whole"]["scores"].values()]
+    figures.add("skill", **{f"log loss{at}": score, "clusters": skill["n_clusters"] or 0})
+    checked = run.json("check", *REQUIRED)
+    if not at:
+        limits = [checked["log_loss.lower"], checked["log_loss.upper"]]
+        figures.add("check", **{"log loss": checked["log_loss"], "log loss interval": limits})
+    figures.add("check", slope=checked["calibration_slope"])
+    return figures, alone
+
+
+def hold_together(columns, folder, capsys):
+    """Run every command on these rows, and compare what is in JSON, and in text, label by label; return the figures."""
+    run = Commands(columns, folder, capsys)
+    figures, alone = figures_of(run)
+    advised = alone["remedy"] is not None and alone["remedy"]["advised"]
+    by = f"by {alone['remedy']['method']}" if alone["remedy"] else ""
+    texts = {
+        "assess": run.text("assess"),
+        "assess --by": run.text("assess", "--by", "half"),
+        "compare": run.text("compare", "--in-order", files=("p.csv", "q.csv")),
+        "recalibrate": run.text("recalibrate", "-o", folder / "map.json"),
+        "skill": run.text("skill"),
+        "check": run.text("check", *REQUIRED),
+    }
+    finite = math.isfinite(number(alone["scores"]["log_loss"]))
+    for command, text in texts.items():
+        if "match" in run.columns and command != "check":
+            figures.printed(command, text, rf"{N} clusters", "clusters")
+        if command.startswith("assess") and finite:
+            figures.printed(command, text, rf"of the log loss: {N} of {N} nats", "cost", "log loss")
+    gain = rf"from {N} to {N} \(cross-fitted, 95% CI of the gain {N} to {N}\)"
+    if advised:
+        labels = f"before {by}", f"after {by}", f"gain interval {by}"
+        figures.printed("assess", texts["assess"], f"reduces the log loss {gain}", *labels)
+        figures.printed("assess --by", texts["assess --by"], f"reduces the log loss {gain}", *labels)
+        figures.printed("compare", texts["compare"], f"would reduce the log loss of p {gain}", *labels)
+    elif alone["remedy"]:
+        labels = f"gain {by}", f"gain interval {by}"
+        figures.printed("assess", texts["assess"], rf"gain {N} nats \(cross-fitted, 95% CI {N} to {N}\)", *labels)
+    labels = "before by auto", "after by auto", "gain by auto", "gain interval by auto"
+    figures.printed(
+        "recalibrate", texts["recalibrate"], rf"Log loss {N} to {N} \(gain {N}, 95% CI {N} to {N},", *labels
+    )
+    figures.printed("compare", texts["compare"], rf" p: [^.]*?, about {N} nats a row", "cost")
+    figures.printed("check", texts["check"], rf"calibration_slope > -9 {N} ", "slope")
+    if finite:
+        labels = "log loss", "log loss interval", *([f"after {by}"] if advised else [])
+        figures.printed("assess", texts["assess"], rf"Log loss {N} {N} to {N}" + f" {N}" * advised, *labels)
+        figures.printed("compare", texts["compare"], rf" p {N} \d\.\d+ [\d.]+%", "log loss")
+    if np.isfinite(figures.known["slope interval"][1]).all():
+        slope = rf"Calibration slope(?:, top class)? {N} {N} to {N}"
+        figures.printed("assess", texts["assess"], slope, "slope", "slope interval")
+    return run, figures
