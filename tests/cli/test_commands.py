@@ -763,6 +763,7 @@ No evidence of miscalibration (n = 9, p = 0.500).
 Biased                0.4"""
     for verdict, colour in (
         ("Overconfident", 33),
+        ("Perhaps overconfident", 33),
         ("Underconfident", 33),
         ("Overpredicts", 35),
         ("Biased", 35),
