@@ -10,7 +10,7 @@ from typing import TextIO
 from .._lib.formatting import printable
 
 _STYLES = {
-    r"\A(?:Overconfident|Underconfident|Perhaps)\b": "33",
+    r"\A(?:Perhaps )?(?:[Oo]ver|[Uu]nder)confident\b": "33",
     r"\A(?:Overpredicts|Underpredicts|Biased|Too|Extreme|Certain|Miscalibrated|\d+ surprising)\b": "35",
     r"\ANo evidence of miscalibration(?= \()": "36",
 }
