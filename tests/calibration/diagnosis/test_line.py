@@ -126,6 +126,16 @@ def test_intervals_hold_the_truth_where_those_of_the_model_do_not(name):
     assert (np.mean(held, axis=0) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)).all()
 
 
+def test_the_study_of_coverage_is_whole_and_holds():
+    made, table = study(), pl.read_csv(ROOT / "benchmarks" / "results" / "coverage_line.csv")
+    shown = table.unique(["design", "n"], maintain_order=True).select("design", "n").rows()
+    assert shown == [(each.name, each.n) for each in made.DESIGNS]
+    assert table.filter(pl.col("figure") != "gain")["runs"].min() >= 1000
+    assert table.filter(pl.col("figure") == "gain")["runs"].min() >= 500
+    assert (table["covered"] + 3 * table["standard_error"]).min() >= 0.95
+    assert table.filter(pl.col("figure") == "slope")["covered"].min() >= 0.93
+
+
 def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, capsys):
     y, p = sample(rng, 1500)
     cluster = np.arange(1500) % 60
