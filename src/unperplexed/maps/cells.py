@@ -101,7 +101,8 @@ class Cells:
         """Return the log-likelihood and its gradient."""
         at, total, positive = self._at(theta), self.counts.total, self.counts.positive
         if not at.lapse:
-            value = float(positive @ at.t - total @ (np.maximum(at.t, 0) + np.log1p(at.small)))
+            against = positive @ np.minimum(at.t, 0) - self._negative @ np.maximum(at.t, 0)
+            value = float(against - total @ np.log1p(at.small))
             gradient = self._x @ (positive - total * at.high)
             return value, np.append(gradient, 0.0) if self._lapses else gradient
         e, if_true, if_false = at.lapse, at.if_true, at.if_false

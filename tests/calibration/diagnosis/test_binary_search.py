@@ -127,7 +127,7 @@ def test_many_log_odds_are_fitted_in_narrow_cells():
 def test_sets_that_differ_by_rounding_alone_are_worth_the_same(search, more, best):
     other = copy(search)
     alone = search.fits["bias",]
-    other.fits = {("bias",): alone, ("confidence",): alone._replace(worth=alone.worth + more)}
+    other.fits = {("bias",): alone, ("confidence",): alone._replace(ratio=alone.ratio + more)}
     assert other.best(range(1, 2)) == best
 
 
@@ -141,3 +141,21 @@ def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
         assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)
         assert fitted.ratio == pytest.approx(2 * (fitted.fit.value - base), rel=1e-9, abs=1e-9)
     assert min(each.ratio for each in found.fits.values()) < 0.9
+
+
+def test_without_events_the_bias_is_named_and_sizes_are_bounded():
+    """Every error but noise would explain that none was seen, by any large size."""
+    s = np.sort(np.random.default_rng(6).normal(-4, 1, 300))
+    found = Search(rows_of(s, np.zeros(300)), Gate(9.0, 0.01, 1.0, 8.0), 3)
+    assert found.best(range(1, 4)) == ("bias",)
+    assert all(each.fit.separated for names, each in found.fits.items() if names != ("noise",))
+    assert all(abs(value) < 20 for each in found.fits.values() for value in each.map.coefficients.values())
+
+
+def test_three_errors_that_single_out_one_event_are_not_named():
+    """A curve through the only event explains it perfectly, with sizes beyond all bounds."""
+    s = np.sort(np.random.default_rng(7).normal(-6, 1.5, 1000))
+    y = (np.arange(1000) == 600).astype(float)
+    found = Search(rows_of(s, y), Gate(9.0, 0.01, 1.0, 8.0), 3)
+    assert len(found.best(range(1, 4))) == 1
+    assert all(abs(value) < 20 for each in found.fits.values() for value in each.map.coefficients.values())

@@ -22,9 +22,9 @@ PARAMETERS = {"bias": "bias", "confidence": "slope", "asymmetry": "asymmetry", "
 
 NOISE = "noise"
 
-_BESIDE_A_LAPSE = {"bias": 5.0, "slope": 5.0, "asymmetry": 5.0, "tail": 5.0, "lapse": 15.0}
-"""Standard deviations of priors. Without them few rows leave a line beside a lapse with no maximum worth the name: of
-100 rows one in five has its own at infinity. Lines alone are fitted by maximum likelihood."""
+_BOUNDS = {"bias": 5.0, "slope": 5.0, "asymmetry": 5.0, "tail": 5.0, "lapse": 15.0}
+"""Standard deviations of the priors of what rows may not determine: a line beside a lapse, of which one in five has its
+maximum at infinity for 100 rows, and errors that separate the outcomes. All others are fitted by maximum likelihood."""
 
 _PLAIN = ("bias", "confidence")
 _SURCHARGE = 2.0
@@ -47,9 +47,17 @@ class Fitted(NamedTuple):
     map: BinaryMap
     fit: Fit
     ratio: float
-    """Likelihood ratio against the predictions as they are, divided by the design effect."""
-    worth: float
-    """That less what the errors cost."""
+    """Likelihood ratio against the predictions as they are, divided by the design effect. Where the errors separate the
+    outcomes it is that of the limit, in which they explain all."""
+    cost: float
+    """What the errors cost."""
+    held: float
+    """By how much priors hold the ratio back where the outcomes are separated."""
+
+    @property
+    def worth(self) -> float:
+        """The ratio that is reached, less what the errors cost."""
+        return self.ratio - self.held - self.cost
 
 
 class Search:
@@ -61,7 +69,7 @@ class Search:
         c = self.counted
         v = c.total * expit(c.s) * expit(-c.s)
         base = float(c.positive @ log_expit(c.s) + (c.total - c.positive) @ log_expit(-c.s))
-        beside = Prior(_BESIDE_A_LAPSE, tested.design_effect)
+        bounds = Prior(_BOUNDS, tested.design_effect)
         cost = math.log(max(4 * rows.information / tested.design_effect, math.exp(3.84)))
         sides = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum()))
         names = [x for x in PARAMETERS if x != "asymmetry" or sides >= _BOTH_SIDES * v.sum()]
@@ -72,17 +80,21 @@ class Search:
                 if {NOISE, "tail"} <= set(names_here) or not apart(plain, c.s, v):
                     continue
                 of = Cells(c, [PARAMETERS[x] for x in names_here])
-                found = fitted_cells(of, beside if NOISE in names_here else NO_PRIOR)
+                found = fitted_cells(of, bounds if NOISE in names_here else NO_PRIOR)
+                if NOISE not in names_here and found.separated:
+                    found = fitted_cells(of, bounds)
                 ratio = max(0.0, 2 * (found.value - base) / tested.design_effect)
                 costs = sum(cost + (0 if x in _PLAIN else _SURCHARGE) for x in names_here)
-                self.fits[names_here] = Fitted(map_of(found), found, ratio, ratio - costs)
+                held = -2 * found.value / tested.design_effect if found.separated else 0.0
+                self.fits[names_here] = Fitted(map_of(found), found, ratio + held, costs, held)
 
     def best(self, sizes: range) -> tuple[str, ...]:
         """Return the set worth most, of so many errors; of equal ones the plainest."""
         some = [names for names in self.fits if len(names) in sizes]
         most = max(self.fits[names].worth for names in some)
-        # Errors that mean the same here, such as all of a constant forecast, differ by rounding: the plainest is named.
-        return next(names for names in some if self.fits[names].worth >= most - _ROUNDING)
+        # Errors that mean the same here, such as all of a constant forecast or where there are no events, differ by
+        # rounding and by their priors: the plainest is named.
+        return next(names for names in some if self.fits[names].ratio - self.fits[names].cost >= most - _ROUNDING)
 
     def ratio(self, names: tuple[str, ...]) -> float:
         """Return the likelihood ratio of a set of errors; 0 for none."""
