@@ -45,6 +45,7 @@ _FIRST, _LEAST = 0.25, 1e-6
 _STILL = 1e-8
 """Estimated variances stay where the evidence, in nats, is to gain less by their change."""
 _FASTEST = 16.0
+"""So many times at most its change is taken at once, and no more than twice as many as the last time."""
 _SEPARATED = 0.1
 """Share of the log loss that a step without the prior is to gain where outcomes are separated: then about a half."""
 _WIDEST = 20.0
@@ -296,8 +297,8 @@ class _Precisions:
         sensible, pace = moved * less > 0, np.where(change * self._last[1] > 0, _FASTEST, 1.0)
         pace[sensible] = moved[sensible] / less[sensible]
         self._pace = np.clip(pace, 1 / _FASTEST, np.minimum(2 * self._pace, _FASTEST))
-        self._last, pace = (log, change), self._pace
-        self._set(np.maximum(log + pace * change, math.log(_LEAST)))
+        self._last = log, change
+        self._set(np.maximum(log + self._pace * change, math.log(_LEAST)))
         return bool((0.5 * determined * change**2 < _STILL).all())
 
 
