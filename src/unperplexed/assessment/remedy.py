@@ -329,7 +329,7 @@ def _can_be_mended(diagnosis: Diagnosis) -> bool:
 def _tells_log_odds(tally: Tally) -> bool:
     """Whether a tally of two classes tells the log-odds of all rows: counted by value, no probability being 0 or 1."""
     columns = tally.positive
-    return tally.exact and columns is not None and bool(0 < columns.p[0] and columns.p[-1] < 1)
+    return tally.exact and columns is not None and bool(columns.p[0] > 0 and columns.p[-1] < 1)
 
 
 def _takes_long(tally: Tally) -> bool:
