@@ -299,7 +299,7 @@ def remedy_of(
     method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
-        if chunks is None or (counted and _tells_log_odds(tally)):
+        if chunks is None or (counted and not next(iter(chunks())).logarithmic):
             made.fit(tally)
         else:
             made.fit_chunks(chunks)
@@ -327,12 +327,6 @@ def untried_remedy(
 
 def _can_be_mended(diagnosis: Diagnosis) -> bool:
     return diagnosis.made and diagnosis.n_rows >= FEWEST_ROWS and mendable(diagnosis.findings)
-
-
-def _tells_log_odds(tally: Tally) -> bool:
-    """Whether a tally of two classes tells the log-odds of all rows: counted by value, no probability being 0 or 1."""
-    columns = tally.positive
-    return tally.exact and columns is not None and bool(columns.p[0] > 0 and columns.p[-1] < 1)
 
 
 def _takes_long(diagnosis: Diagnosis, tally: Tally) -> bool:

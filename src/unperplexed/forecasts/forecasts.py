@@ -347,6 +347,11 @@ class Forecasts:
         changed = self._percent or self._from_logits or self._from_log_probs or self._renormalize
         return self._binary and self._weights is None and not changed
 
+    @property
+    def logarithmic(self) -> bool:
+        """Whether logits or log-probabilities are given: where these are large, their probabilities are 0 or 1."""
+        return self._from_logits or self._from_log_probs
+
     def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8 | np.int64], int]]:
         """Yield so many rows at a time of one column, unchecked: values, outcomes, and their place.
 

@@ -72,6 +72,8 @@ def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     grouped = first is not None and first.grouped
     if first is not None and first.n_classes > 2:
         return _state_of_classes(chunks, settings, grouped)
+    if not grouped and (first is None or not first.logarithmic):  # the same fit as to a tally of these forecasts
+        return state_of_tally(Tally.count(chunks(), parts=[], diagnosed=0), settings)
     parts = _Labelled(chunks)
     rows = (rows_in_clusters if grouped else rows_of_parts)(parts, settings.folds, settings.seed)
     return _state_of_binary(parts.labels, rows, settings)
