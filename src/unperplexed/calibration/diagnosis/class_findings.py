@@ -63,7 +63,7 @@ def _alone(finding: Finding, power: Coefficient) -> Finding:
     low, high = power.metric().interval
     value = power.value - 1
     if not value * finding.parameter > 0:
-        words = f"{'over' if finding.parameter < 0 else 'under'}confident beside the other errors"
+        words = f"{'over' if finding.parameter < 0 else 'under'}confident (beside the other errors)"
         return replace(finding, words=words, remedy=say.TOGETHER)
     words, remedy = say.confidence_words(power.value, low, high, alone=True), say.remedy("confidence", value)
     return replace(finding, words=words, parameter=value, interval=(low - 1, high - 1), remedy=remedy)
