@@ -464,7 +464,7 @@ def test_words_of_the_slope():
     assert said("confidence", -0.51, -0.53, -0.5) == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
     words = said("confidence", -0.04, -0.1, 0.02, fitted="alone")
     assert words == "perhaps overconfident (temperature 1.04 alone, 95% CI 0.98 to 1.11)"
-    assert said("confidence", 0.04, fitted="opposed") == "underconfident beside the other errors"
+    assert said("confidence", 0.04, fitted="opposed") == "underconfident (beside the other errors)"
     words = said("confidence", -0.98, -1.1, -0.9)
     assert words == "overconfident (slope of the log-probabilities 0.02, 95% CI −0.10 to 0.10)"
     words = said("confidence", -1.2, -1.3, -1.1)

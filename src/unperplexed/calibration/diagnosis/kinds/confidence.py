@@ -61,7 +61,7 @@ def _classes(e: OfClasses) -> Said:
     """
     slope, low, high = (1 + x for x in (e.value, *e.interval))
     if e.fitted == "opposed":
-        return KIND.clause(e.value, more=" beside the other errors"), _TOGETHER
+        return KIND.clause(e.value, detail="beside the other errors"), _TOGETHER
     if slope > 10:
         detail = "temperature below 0.1: the most probable class nearly always occurs"
     elif low > _LEAST_SLOPE:
