@@ -28,9 +28,10 @@ from scipy.stats import norm
 
 from unperplexed.calibration.diagnosis.binary import diagnose_binary
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
+from unperplexed.calibration.diagnosis.binary_search import NOISE, PARAMETERS
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.result import Diagnosis
-from unperplexed.statistics.log_odds_maps import FEATURES, NOISE
+from unperplexed.maps.two import BinaryMap
 
 Values = NDArray[np.float64]
 CERTAIN = math.log(1e-12)
@@ -112,9 +113,8 @@ class Case(NamedTuple):
 
 def mended(s: Values, parameters: dict[str, float]) -> Values:
     """Return calibrated probabilities, given the parameters of errors."""
-    t = s + sum((x * FEATURES[name](s) for name, x in parameters.items() if name != NOISE), np.zeros_like(s))
-    lapse = parameters.get(NOISE, 0.0)
-    return (1 - lapse) * expit(t) + lapse / 2
+    coefficients = {PARAMETERS[name]: x for name, x in parameters.items() if name != NOISE}
+    return np.asarray(BinaryMap("", coefficients, parameters.get(NOISE, 0.0)).probabilities(s))
 
 
 def draw(rng: np.random.Generator, case: Case) -> RowBlock:

@@ -29,10 +29,11 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
 from unperplexed import Recalibrator, Tally
+from unperplexed.maps.families import MapOfTwo
+from unperplexed.maps.two import BinaryMap
 from unperplexed.recalibration.averaging import Average, average
-from unperplexed.recalibration.binary_maps import BINARY_METHODS, BinaryMap
 from unperplexed.recalibration.binary_rows import BinaryRows, rows_of_tally
-from unperplexed.statistics.log_odds_maps import FEATURES, NOISE
+from unperplexed.recalibration.fitting import BINARY_METHODS
 
 Values = NDArray[np.float64]
 
@@ -47,12 +48,12 @@ DESIGNS: dict[str, Callable[[np.random.Generator, int], Values]] = {
 ERRORS: dict[str, dict[str, float]] = {
     "none": {},
     "bias": {"bias": 0.5},
-    "overconfident": {"confidence": math.exp(-0.4) - 1},
-    "underconfident": {"confidence": math.exp(0.4) - 1},
-    "biased and overconfident": {"bias": -0.4, "confidence": math.exp(-0.4) - 1},
-    "noise": {NOISE: 0.1},
+    "overconfident": {"slope": math.exp(-0.4) - 1},
+    "underconfident": {"slope": math.exp(0.4) - 1},
+    "biased and overconfident": {"bias": -0.4, "slope": math.exp(-0.4) - 1},
+    "noise": {"lapse": 0.1},
 }
-"""What separates calibrated from predicted log-odds."""
+"""Parameters of the map from predicted to true probabilities."""
 
 
 class Case(NamedTuple):
@@ -67,11 +68,9 @@ class Case(NamedTuple):
 
 def truth(s: Values, error: str) -> Values:
     """Return true probabilities."""
-    t, lapse = s.copy(), ERRORS[error].get(NOISE, 0.0)
-    for name, size in ERRORS[error].items():
-        if name != NOISE:
-            t += size * FEATURES[name](s)
-    return np.asarray((1 - lapse) * expit(t) + lapse / 2)
+    coefficients = dict(ERRORS[error])
+    lapse = coefficients.pop("lapse", 0.0)
+    return np.asarray(BinaryMap("", coefficients, lapse).probabilities(s))
 
 
 def loss(q: Values, true: Values) -> float:
@@ -141,7 +140,7 @@ def of_scikit_learn(way: str, y: NDArray[np.bool_], s: Values, fresh: Values) ->
     return np.clip(curve.predict(fresh), 0.005 / len(y), 1 - 0.005 / len(y))
 
 
-def one_standard_error(rows: BinaryRows, found: Average[BinaryMap]) -> str:
+def one_standard_error(rows: BinaryRows, found: Average[MapOfTwo]) -> str:
     """Name the map with the fewest parameters whose held-out log loss is within a standard error of the least.
 
     The standard error is that of the difference between the two maps on the same rows.

@@ -31,7 +31,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 from unperplexed import Recalibrator
-from unperplexed.recalibration.class_maps import CLASS_METHODS, fit_class_maps
+from unperplexed.maps.class_families import fitted_classes
+from unperplexed.maps.parameters import MANY_CLASSES
 
 NETWORKS = {
     "wideresnet-16-4-cifar-10": ("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth"),
@@ -147,7 +148,7 @@ def losses(split: Split) -> Iterator[tuple[str, float, float]]:
     with np.errstate(divide="ignore"):
         log_p, log_new = np.log(split.p), np.log(split.p_new)
     started = time.process_time()
-    maps = fit_class_maps(CLASS_METHODS, log_p, split.truth)
+    maps = fitted_classes(MANY_CLASSES, log_p, split.truth)
     seconds = time.process_time() - started
     for name, fitted in maps.items():
         yield name, log_loss(fitted.probabilities(log_new), split.truth_new), seconds / len(maps)

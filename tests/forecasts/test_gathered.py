@@ -11,7 +11,7 @@ def test_rows_left_out_for_one_forecaster_are_left_out_for_all():
     a, b = [0.1, np.nan, 0.3, 0.4, 0.5], [0.2, 0.4, 0.6, np.nan, 1.0]
     rows = gathered("pool", {"a": a, "b": b}, y, {"drop_invalid": True, "sample_weight": [1, 1, 2, 1, 0]})
     assert rows.index.tolist() == [0, 2]
-    assert rows.probabilities["b"][:, 1].tolist() == [0.2, 0.6]
+    assert rows.values["b"][:, 1].tolist() == [0.2, 0.6]
     assert rows.weights.tolist() == [1, 2]
     assert rows.notes["a"].dropped == {"NaN": 1}
 

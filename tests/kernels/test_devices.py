@@ -114,6 +114,8 @@ def test_forms(make, rng, form):
     # Whether they are the same to the last digit is up to the libraries' exponentials.
     a, b = (Forecasts(y, x, **{form: True}).correct_class_probabilities()[0] for x in (given, make(given)))
     np.testing.assert_allclose(a, b, rtol=1e-14)
+    host, there = (next(Forecasts(y, x, **{form: True}).blocks())[y > 0] for x in (given, make(given)))
+    np.testing.assert_allclose(host.log_probabilities, there.log_probabilities, rtol=1e-14, atol=1e-15)
     figures = (assess(y, x, resamples=0, **{form: True}).reported.geometric_accuracy for x in (given, make(given)))
     assert next(figures) == pytest.approx(next(figures), rel=1e-13)
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
-from unperplexed.recalibration.class_maps import CLASS_METHODS
+from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.recalibration.class_rows import Kept, canonical_order, rows_of_chunks
 from unperplexed.scores import log_loss
 
@@ -128,8 +128,10 @@ def test_the_same_after_reading(tmp_path):
         ("biases", [0.0, 0.0]),
         ("biases", [0.0, 0.0, 1e999]),
         ("biases", ["0", "0", "0"]),
-        ("slope", "1"),
+        ("shared", {"slope": "1"}),
+        ("shared", [1.0]),
         ("name", "beta"),
+        ("name", []),
         ("lapse", 2.0),
         ("matrix", [[1.0]]),
         ("code", "import os"),
@@ -146,8 +148,9 @@ def test_hostile_maps_are_refused(key, value):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("slope", -1.0, "which falls"),
-        ("log_floor", 5.0, "log_floor"),
+        ("shared", {"slope": -2.0}, "which falls|those of another map"),
+        ("shared", {"rests": 0.1}, "those of another map"),
+        ("zero", 5.0, "zero"),
         ("lapse", 1.0, "lapse"),
     ],
 )
@@ -173,7 +176,7 @@ def test_parameters_that_no_fit_has_are_refused(method, key, value, message):
 def test_isotonic_curves_that_fall_are_refused(change):
     data = json.loads(json.dumps(class_fit("isotonic").to_dict()))
     change(data["maps"][0]["knots"][0])
-    with pytest.raises(InputError, match="curves fall"):
+    with pytest.raises(InputError, match="curves fall|from 0 to 1"):
         Recalibrator.from_dict(data)
 
 
@@ -194,7 +197,7 @@ def test_slopes_and_curves_of_classes_are_tried_where_rows_suffice():
         p = rng.dirichlet(np.ones(40), n)
         truth = (np.log(p) + rng.gumbel(size=p.shape)).argmax(axis=1)
         fitted = Recalibrator(folds=2).fit(truth, p, labels=range(40))
-        assert set(CLASS_METHODS) - set(fitted.weights_) == untried
+        assert set(MANY_CLASSES) - set(fitted.weights_) == untried
         assert f"Not tried with {n:,} rows of 40 classes: " in fitted.to_text().replace("\n", " ")
 
 

@@ -10,7 +10,7 @@ from unperplexed.recalibration.averaging import BINARY_PENALTY, CLASS_PENALTY, a
 from unperplexed.recalibration.binary_rows import rows_in_clusters
 from unperplexed.scores import log_loss
 
-GRID = np.concatenate([[0, 1e-300, 1e-12], np.linspace(1e-6, 1 - 1e-6, 2001), [1 - 1e-12, 1]])
+GRID = np.concatenate([[1e-300, 1e-12], np.linspace(1e-6, 1 - 1e-6, 2001), [1 - 1e-12]])
 
 
 def sigmoid(t):
@@ -30,7 +30,7 @@ FITTED = Recalibrator().fit(Y, P)
 def test_temperature_and_bias_are_found():
     found = Recalibrator("logistic").fit(*forecasts(50_000, slope=0.6, bias=0.4)).parameters_
     assert found["slope"] == pytest.approx(0.6, abs=0.02)
-    assert found["intercept"] == pytest.approx(0.4, abs=0.03)
+    assert found["bias"] == pytest.approx(0.4, abs=0.03)
 
 
 def test_recalibration_improves_fresh_forecasts_and_leaves_calibrated_ones():
@@ -56,7 +56,17 @@ def test_never_falls_and_never_reaches_0_or_1(method, n):
     np.testing.assert_allclose(both.sum(axis=1), 1, atol=1e-12)
     assert (both > 0).all()
     assert (both < 1).all()
-    np.testing.assert_array_equal(both[:, 1], q)
+    np.testing.assert_allclose(both[:, 1], q, atol=1e-12)
+
+
+def test_exact_zeros_alone_count_as_something_else():
+    y, p = Y, np.clip(P, 0.01, 0.99)
+    fitted = Recalibrator("temperature").fit(y, p)
+    expected = fitted.transform([0.005 / Y.size, 1 - 0.005 / Y.size])
+    np.testing.assert_allclose(fitted.transform([0, 1]), expected, rtol=1e-12)
+    assert fitted.transform([1e-300])[0] < 1e-100 < expected[0]
+    smaller = Recalibrator("temperature").fit(np.append(y, False), np.append(p, 1e-30))
+    np.testing.assert_allclose(smaller.transform([0]), smaller.transform([1e-30]), rtol=1e-9)
 
 
 def test_reversed_forecasts_are_made_constant_not_turned_round():
@@ -88,8 +98,11 @@ def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
 def test_many_distinct_values_are_the_same_in_any_order():
     y, p = forecasts(80_000, slope=0.8)  # more than a tally counts by value
     order = np.random.default_rng(1).permutation(y.size)
-    one, other = Recalibrator("logistic").fit(y, p), Recalibrator("logistic").fit(Tally.of(y[order], p[order]))
-    np.testing.assert_allclose(one.transform(GRID), other.transform(GRID), atol=1e-12)
+    one, other = (Recalibrator("logistic").fit(y[at], p[at]) for at in (order, slice(None)))
+    np.testing.assert_array_equal(one.transform(GRID), other.transform(GRID))
+    assert one.gain_ == other.gain_
+    of_tally = Recalibrator("logistic").fit(Tally.of(y, p))  # whose cells are others
+    np.testing.assert_allclose(of_tally.transform(GRID), one.transform(GRID), atol=1e-5)
 
 
 def test_equal_weights_mean_nothing_and_rows_of_weight_0_are_no_rows():
@@ -108,7 +121,7 @@ def test_weights_count():
     # Positives that weigh three times as much shift the log-odds by ln 3.
     w = np.where(y, 3.0, 1.0)
     found = Recalibrator("bias").fit(y, p, sample_weight=w * 10)
-    assert found.parameters_["intercept"] == pytest.approx(np.log(3), abs=0.1)
+    assert found.parameters_["bias"] == pytest.approx(np.log(3), abs=0.1)
     uneven = rng.exponential(size=y.size)
     assert Recalibrator("logistic").fit(y, p, sample_weight=uneven).parameters_["slope"] == pytest.approx(1, abs=0.1)
 
@@ -283,3 +296,13 @@ def test_a_map_that_is_not_shown_to_gain_says_so():
     found = Recalibrator("temperature").fit(*forecasts(300, seed=2))
     assert not found.gain_.significant
     assert str(found).startswith("There is no evidence that recalibration reduces the log loss")
+
+
+def test_a_tally_says_that_it_does_not_know_large_logits():
+    s = np.linspace(-60, 60, 400)
+    y = np.random.default_rng(0).random(400) < sigmoid(s / 10)
+    of_tally = Recalibrator("temperature").fit(Tally.of(y, s, from_logits=True))
+    text = " ".join(str(of_tally).split())
+    assert f"In {(s > 36.8).sum()} of 400 rows the tally has a probability of exactly 0 or 1" in text
+    assert "Log-odds beyond ±36" in text
+    assert "exactly 0 or 1" not in str(Recalibrator("temperature").fit(y, s, from_logits=True))

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,6 +43,26 @@ def test_maps_that_were_saved_without_a_baseline_are_read(tmp_path):
     assert not list(remaining_lines(loaded.gain_, loaded.baseline))
 
 
+VERSION_1 = json.loads((Path(__file__).parent / "saved_version_1.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", VERSION_1)
+def test_maps_that_version_1_saved_are_read(name):
+    """They were fitted, saved and applied by the code of version 1."""
+    data, at, transformed = VERSION_1[name].values()
+    loaded = Recalibrator.from_dict(data)
+    np.testing.assert_allclose(loaded.transform(at), transformed, rtol=1e-9)
+    assert Recalibrator.from_dict(loaded.to_dict()).to_dict() == loaded.to_dict()
+
+
+@pytest.mark.parametrize("change", [{"curves": [0.1]}, {"slope": "1"}, {"log_floor": 3}, {"name": []}, {"code": 1}])
+def test_hostile_maps_of_version_1_are_refused(change):
+    data = copy.deepcopy(VERSION_1["three classes, tail"]["saved"])
+    data["maps"][0] |= change
+    with pytest.raises(InputError, match="damaged"):
+        Recalibrator.from_dict(data)
+
+
 def four_classes(reversed_class=None, n=2000):
     rng = np.random.default_rng(1)
     scores = rng.normal(0, 1.5, (n, 4))
@@ -56,7 +77,7 @@ def test_vector_maps_with_a_falling_class_are_refused(slope):
     data = Recalibrator("vector").fit(*four_classes(), from_logits=True).to_dict()
     assert Recalibrator.from_dict(data).to_dict() == data
     changed = data["maps"][0]
-    changed["slopes"][2] = changed["slope"] * slope
+    changed["slopes"][2] = (1 + changed["shared"]["slope"]) * slope
     with pytest.raises(InputError, match="map vector, which falls"):
         Recalibrator.from_dict(data)
 
@@ -65,7 +86,7 @@ def test_vector_maps_with_a_falling_class_are_refused(slope):
 def test_no_vector_map_that_is_fitted_falls():
     fitted = Recalibrator("vector").fit(*four_classes(reversed_class=2), from_logits=True)
     data = fitted.to_dict()["maps"][0]
-    assert data["slope"] + min(data["slopes"]) > 0
+    assert 1 + data["shared"]["slope"] + min(data["slopes"]) > 0
     assert Recalibrator.from_dict(fitted.to_dict()).to_dict() == fitted.to_dict()
     logits = np.zeros((9, 4))
     logits[:, 2] = np.linspace(-4, 4, 9)
@@ -90,7 +111,7 @@ def setting(*path, value):
 
 HOSTILE = {
     "another format": (setting("format", value="pickle"), "not a recalibration map"),
-    "another version": (setting("version", value=2), "version 2"),
+    "another version": (setting("version", value=3), "version 3"),
     "a missing key": (without("maps"), "missing or unknown keys: maps"),
     "an unknown key": (setting("more", value=1), "missing or unknown keys: more"),
     "no labels": (setting("labels", value=[]), "labels"),

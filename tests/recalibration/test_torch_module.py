@@ -6,8 +6,8 @@ import torch
 from scipy.special import expit, log_softmax, softmax
 
 from unperplexed import InputError, Recalibrator
-from unperplexed.recalibration.binary_maps import BINARY_METHODS
-from unperplexed.recalibration.class_maps import CLASS_METHODS
+from unperplexed.maps.parameters import MANY_CLASSES
+from unperplexed.recalibration.fitting import BINARY_METHODS
 
 
 def binary(n=600):
@@ -36,7 +36,7 @@ def test_two_classes(method):
     np.testing.assert_allclose(module(torch.tensor(both)).numpy(), fitted.transform(both), atol=1e-12)
 
 
-@pytest.mark.parametrize("method", [*CLASS_METHODS, "auto"])
+@pytest.mark.parametrize("method", [*MANY_CLASSES, "auto"])
 def test_more_classes(method):
     y, p = classes()
     fitted = Recalibrator(method).fit(y, p)

@@ -14,6 +14,7 @@ from helpers import softmax_forecasts
 from pages import text_of
 from unperplexed import SCORES, InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Block, Notes
+from unperplexed.forecasts.given import Given
 from unperplexed.kernels.rows import row_primitives
 from unperplexed.scores import (
     brier_score,
@@ -244,7 +245,7 @@ class TestRows:
 
     def test_travels(self, rng, name):
         y, p = softmax_forecasts(rng, 5, 3)
-        block = Block(p, y, None, row_primitives(p, y), np.arange(len(y)), Notes())
+        block = Block(p, y, None, row_primitives(p, y), np.arange(len(y)), Given(p, "probabilities"), Notes())
         score = pickle.loads(pickle.dumps(score_named(name)))
         assert (score.rows(block) == row_scores(y, p, name)).all()
         assert score.name == score_named(score.name).name
@@ -307,7 +308,10 @@ class TestRows:
 class TestInTallies:
     def test_needs_the_primitives_only(self, rng, name):
         y, p = softmax_forecasts(rng, 20, 3)
-        blind = Block(np.empty((20, 0)), np.empty(0, dtype=int), None, row_primitives(p, y), np.arange(len(y)), Notes())
+        rows, none = row_primitives(p, y), np.empty((20, 0))
+        blind = Block(
+            none, np.empty(0, dtype=int), None, rows, np.arange(len(y)), Given(none, "probabilities"), Notes()
+        )
         assert (SCORES[name].rows(blind) == row_scores(y, p, name)).all()
 
     def test_a_tally_has_it(self, rng, name):
@@ -330,7 +334,7 @@ class TestInTallies:
 def test_selected_rows_of_a_block(rng):
     y, p = softmax_forecasts(rng, 20, 3)
     w = rng.exponential(size=20)
-    block = Block(p, y, w, row_primitives(p, y), np.arange(len(y)), Notes(ignored=2))
+    block = Block(p, y, w, row_primitives(p, y), np.arange(len(y)), Given(p, "probabilities"), Notes(ignored=2))
     keep = w > 0.5
     part = block[keep]
     assert (part.probabilities == p[keep]).all()
@@ -338,7 +342,8 @@ def test_selected_rows_of_a_block(rng):
     assert (part.weights == w[keep]).all()
     assert (part.rows.correct == block.rows.correct[keep]).all()
     assert part.notes == block.notes
-    assert Block(p, y, None, block.rows, block.index, Notes())[:3].weights is None
+    np.testing.assert_array_equal(part[2:5].log_probabilities, np.log(p[keep][2:5]))
+    assert Block(p, y, None, block.rows, block.index, block.given, Notes())[:3].weights is None
 
 
 def reference(name, p, c):

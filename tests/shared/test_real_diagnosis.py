@@ -90,10 +90,13 @@ def check_same(found, expected):
     for finding in found.findings:
         if finding.error in named and not expected.get("rows") and "not determined" not in found.verdict:
             other = named[finding.error]
-            assert finding.parameter == pytest.approx(other["parameter"], abs=1e-5, rel=1e-5)
+            determined = not np.isnan(finding.interval[0])  # else outcomes are separated, and sizes run away
             assert finding.p_value == pytest.approx(other["p_value"], abs=1e-6)
-            if finding.error != "noise" and not np.isnan(finding.interval[0]):
-                assert finding.interval == pytest.approx(other["interval"], abs=1e-5, rel=1e-5)
+            if finding.error == "noise" or determined:
+                assert finding.parameter == pytest.approx(other["parameter"], abs=1e-5, rel=1e-5)
+            if finding.error != "noise" and determined:
+                # The other takes standard errors where its last step began.
+                assert finding.interval == pytest.approx(other["interval"], abs=2e-5, rel=2e-5)
 
 
 @pytest.mark.parametrize("start", range(0, int(os.environ.get("UNPERPLEXED_SAMPLES", "200")), 25))

@@ -39,7 +39,7 @@ def test_wide_network_is_overconfident_and_biased():
     assert found.errors == ("confidence", "bias", "certainty")  # 8 rows cost at least 8 ln(100 n)/n = .011 nats
     confidence, bias, certain = found.findings
     assert certain.parameter == 8
-    assert confidence.words.startswith("overconfident (temperature 1.88, 95% CI 1.")
+    assert confidence.words.startswith("overconfident (temperature 1.89, 95% CI 1.")
     assert confidence.gain == pytest.approx(0.096, abs=0.002)  # five folds: 0.103, with the certain rows
     assert bias.gain == pytest.approx(0.033, abs=0.002)
     assert bias.words.startswith("underpredicts '5' (mean prediction 8.05%, observed frequency 10.0%)")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.by_value import ByValue
+from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
 from ..recalibration.cross_fitted import CrossFitted
 from ..statistics.averages import averages
-from ..statistics.log_odds_maps import Counted, fit
 from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs
 from .familiar import ECE_GROUPS
@@ -73,5 +73,7 @@ def _slope(pairs: Pairs) -> float:
     if p.size < 2 or not 0 < happened.sum() < total.sum():
         return math.nan
     s = np.log(p) - np.log1p(-p)
-    fitted = fit(("bias", "confidence"), Counted(s, total, happened)) if np.ptp(s) >= 1e-9 else None
-    return math.nan if fitted is None or fitted.separated else 1 + fitted.parameter("confidence")
+    if np.ptp(s) < 1e-9:
+        return math.nan
+    found = fitted_cells(Cells(Counts(s, total, happened), ("bias", "slope")), NO_PRIOR)
+    return math.nan if found.separated else 1 + float(found["slope"][0])

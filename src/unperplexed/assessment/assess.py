@@ -203,7 +203,7 @@ def assess(
         skill=skill_against(y_true, y_prob, baseline, climatology, settings, scores, reading),
     )
     if tally.n_classes == 2 and not tally.grouped:
-        return result
+        return result.with_rows(lambda: [forecasts])
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.view != "each-class":
         result = result.with_classes(partial(_each_class, forecasts, tally, replace(settings, view="each-class")))

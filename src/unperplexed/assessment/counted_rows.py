@@ -137,7 +137,7 @@ class CountedRows:
 
 def rows_one_by_one(rows: GatheredRows, name: str) -> CountedRows:
     """Take the gathered rows of a forecaster as they are."""
-    p = rows.probabilities[name][:, 1]
+    p = rows.values[name][:, 1]
     return CountedRows(
         p=_in_precision(p, _single(p)),
         positive=rows.truth,

@@ -174,7 +174,7 @@ def decision_curve(
         refuse_names(forecasters)
         found = gathered("decision_curve", forecasters, y_true, reading)
         refuse_classes(found)
-        columns = {name: rows_one_by_one(found, name) for name in found.probabilities}
+        columns = {name: rows_one_by_one(found, name) for name in found.values}
         read = same_rows(y_true, found, reading)
     beside, warnings = recalibrated_beside(recalibrated, columns, read)
     return curve_of(columns, beside, at, confidence, warnings, single=not isinstance(y_prob, Mapping))

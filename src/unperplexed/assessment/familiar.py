@@ -17,8 +17,9 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
+from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
+from ..maps.directions import columns
 from ..statistics.intervals import Interval
-from ..statistics.log_odds_maps import Counted, features, fit
 from ..statistics.means import t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
@@ -228,20 +229,20 @@ def _slope_and_intercept(counts: _Counts, confidence: float, two: bool) -> tuple
         return nan, nan
     with np.errstate(divide="ignore"):
         s = np.log(counts.p[between]) - np.log1p(-counts.p[between])
-    counted = Counted(s, total[between], counts.positive[between])
+    given = Counts(s, total[between], counts.positive[between])
     found = []
-    for names, name, start in ((("bias", "confidence"), "confidence", 1.0), (("bias",), "bias", 0.0)):
-        if name == "confidence" and np.ptp(s) < 1e-9:
+    for names, name, start in ((("bias", "slope"), "slope", 1.0), (("bias",), "bias", 0.0)):
+        if name == "slope" and np.ptp(s) < 1e-9:
             found.append(nan)
             continue
-        fitted = fit(names, counted)
+        fitted = fitted_cells(Cells(given, names), NO_PRIOR)
         if fitted.separated:
             found.append(nan)
             continue
-        error = _coefficient_error(counts, between, fitted.names, fitted.coefficients, names.index(name))
+        error = _coefficient_error(counts, between, names, fitted.theta, names.index(name))
         if counts.tally.grouped and not two:
             error = math.nan
-        value = start + fitted.parameter(name)
+        value = start + float(fitted[name][0])
         found.append(_metric(value, error, counts.tally, confidence, (-math.inf, math.inf)))
     return found[0], found[1]
 
@@ -255,14 +256,14 @@ def _coefficient_error(
 ) -> float:
     """Standard error of a coefficient: by the information, for weights and clusters by the rows' influences."""
     s = np.log(counts.p[between]) - np.log1p(-counts.p[between])
-    x = features(names, s)
-    q = expit(s + x @ coefficients)
+    x = columns(names, s)
+    q = expit(s + coefficients @ x)
     total = (counts.positive + counts.negative)[between]
-    information = (x * (total * q * (1 - q))[:, None]).T @ x
+    information = (x * (total * q * (1 - q))) @ x.T
     if np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
         return math.nan
     inverse = np.linalg.inv(information)
-    direction = x @ inverse[at]
+    direction = inverse[at] @ x
     of_positive, of_negative = np.zeros((2, counts.p.size))
     of_positive[between], of_negative[between] = direction * (1 - q), -direction * q
     known = 0.0 if counts.tally.uneven else float(inverse[at, at]) * counts.tally.weight_squared / counts.tally.weight

@@ -77,7 +77,7 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
         raise InputError(
             f"ordered classes are at least three, here {rows.n_classes}; two are one event, which assess assesses."
         )
-    [p] = (np.asarray(each, dtype=np.float64) for each in rows.probabilities.values())
+    [p] = (np.asarray(each, dtype=np.float64) for each in rows.values.values())
     p = p / p.sum(axis=1, keepdims=True)
     sample = Dependence(rows.groups)
     below = np.hstack([np.zeros((p.shape[0], 1)), np.cumsum(p, axis=1)])

@@ -95,7 +95,7 @@ def same_rows(y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Re
                 f"recalibrated: no valid probability in {rows_text(rows.index[~same])}, where y_prob has one. Repair"
                 " these rows, or leave them out of all arrays."
             )
-        return np.asarray(found.probabilities[RECALIBRATED][at, 1], dtype=np.float64)
+        return np.asarray(found.values[RECALIBRATED][at, 1], dtype=np.float64)
 
     return read
 
@@ -135,7 +135,8 @@ def _fitted(rows: CountedRows, kept: Bools, seed: int, p: Floats) -> Floats:
     if sum(table.key.size for table in tables) > EXACT_LIMIT:  # as a tally does, so that fits take no longer
         counts = counts.in_cells(grid)
     state = state_of_columns(BinaryColumns(counts, grid), some.n_rows, FitSettings("auto", False, 5, seed))
-    return state.probabilities(np.stack([1 - p, p], axis=1))[:, 1]
+    with np.errstate(divide="ignore"):
+        return state.of_log_probabilities(np.log(np.stack([1 - p, p], axis=1)))[:, 1]
 
 
 def _table(rows: CountedRows, outcome: int) -> PairTable:

@@ -296,7 +296,7 @@ def remedy_of(
     method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
-        if two and not tally.grouped:
+        if two and not tally.grouped and (chunks is None or _tells_log_odds(tally)):
             made.fit(tally)
         elif chunks is None:
             return None
@@ -326,6 +326,12 @@ def untried_remedy(
 
 def _can_be_mended(diagnosis: Diagnosis) -> bool:
     return diagnosis.made and diagnosis.n_rows >= _FEWEST_ROWS and mendable(diagnosis.findings)
+
+
+def _tells_log_odds(tally: Tally) -> bool:
+    """Whether a tally of two classes tells the log-odds of all rows: counted by value, no probability being 0 or 1."""
+    columns = tally.positive
+    return tally.exact and columns is not None and bool(columns.p[0] > 0 and columns.p[-1] < 1)
 
 
 def _takes_long(tally: Tally) -> bool:

@@ -60,9 +60,11 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     found = found.advising(remedy_command(arguments))
-    if once or (counted.n_classes == 2 and not counted.grouped):
+    if once:
         return found
     chunks = file_chunks(arguments, change)
+    if counted.n_classes == 2 and not counted.grouped:
+        return found.with_rows(chunks)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
     return found.diagnosed_by(partial(_diagnosed, chunks, counted), chunks)

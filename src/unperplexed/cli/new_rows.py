@@ -40,7 +40,7 @@ class NewRows:
         self._order: list[int] | None = None
 
     def checked(self, p: AnyFloats, first_row: int, places: Ints | None = None) -> Floats:
-        """Give probabilities of every class; NaN for rows at other places, and where --drop-invalid leaves rows out."""
+        """Give log-probabilities of every class; NaN for rows elsewhere, and where --drop-invalid leaves rows out."""
         if self._order is None:
             self._order, said = order_of_classes(self._labels, p.shape[1], self._plan, self._reading, self._what)
             if said:
@@ -57,7 +57,7 @@ class NewRows:
         )
         found = np.full((len(p), len(self._labels)), np.nan)
         for block in (forecasts if places is None else forecasts.chosen(places)).blocks():
-            found[block.index - first_row] = block.probabilities
+            found[block.index - first_row] = block.log_probabilities
         return found
 
     def refuse_text(self, batch: Batch) -> None:
@@ -68,19 +68,20 @@ class NewRows:
 
     def as_read(self, q: Floats, n_columns: int) -> Floats:
         """Give probabilities of every class in the columns and in the form in which they were read."""
-        columns = q[:, 1:] if n_columns == 1 else q[:, np.argsort(self._order or range(n_columns))]
-        return in_form(columns, self._reading.options)
+        ordered = q if n_columns == 1 else q[:, np.argsort(self._order or range(n_columns))]
+        return in_form(ordered, n_columns, self._reading.options)
 
 
-def in_form(rows: Floats, form: Mapping[str, bool]) -> Floats:
-    """Give probabilities as the file had them: percentages, log-probabilities, or logits.
+def in_form(q: Floats, n_columns: int, form: Mapping[str, bool]) -> Floats:
+    """Give probabilities of every class as the file had them: percentages, log-probabilities, or logits.
 
     The logits of one column are log-odds; those of several are log-probabilities, whose softmax they are.
     """
+    rows = q[:, 1:] if n_columns == 1 else q
     if form.get("percent"):
         return 100 * rows
-    if form.get("from_logits") and rows.shape[1] == 1:
-        return np.log(rows) - np.log1p(-rows)
+    if form.get("from_logits") and n_columns == 1:
+        return np.log(rows) - np.log(q[:, :1])
     if form.get("from_logits") or form.get("from_log_probs"):
         return np.log(rows)
     return rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.errors import InputError, listed
 from .._lib.typing import AnyFloats, Floats
-from ..recalibration.pool_result import Pool, log_probabilities, pooled
+from ..recalibration.pool_result import Pool, at_floor, pooled
 from ..sources.columns import Plan, probability_columns
 from ..sources.file_reading import FileReading, named
 from ..sources.readers import Batch, Wanted
@@ -49,18 +49,16 @@ class PooledRows:
         next(iter(self._rows.values())).refuse_text(batch)
         read = self._by_forecaster(batch)
         checked = {name: self._rows[name].checked(each, batch.first_row) for name, each in read.items()}
-        p = [checked[name] for name in self._pool.weights]
-        valid = ~np.isnan(np.stack([each[:, 0] for each in p])).any(axis=0)
+        log_p = [checked[name] for name in self._pool.weights]
+        valid = ~np.isnan(np.stack([each[:, 0] for each in log_p])).any(axis=0)
         self.invalid += int(np.count_nonzero(~valid))
         new = np.full((batch.n_rows, len(self._pool.labels)), np.nan)
         at = np.flatnonzero(valid)
         if at.size:
-            log_p = log_probabilities([each[at] for each in p], self._pool.floor)
-            new[at] = pooled(self._pool.model, log_p, at + batch.first_row)
-        if next(iter(read.values())).shape[1] == 1:
-            new = new[:, 1:]
-        self.n_columns = new.shape[1]
-        return in_form(new, self.file.reading.options)
+            of_members = at_floor([each[at] for each in log_p], self._pool.floor)
+            new[at] = pooled(self._pool.model, of_members, at + batch.first_row)
+        self.n_columns = 1 if next(iter(read.values())).shape[1] == 1 else new.shape[1]
+        return in_form(new, self.n_columns, self.file.reading.options)
 
     def _by_forecaster(self, batch: Batch) -> dict[str, AnyFloats]:
         """Give each forecaster's columns; of a column of lists, or a matrix, there are as many as classes."""

@@ -152,10 +152,10 @@ def _apply(arguments: argparse.Namespace) -> None:
     for sentence in file.messages:
         say(sentence)
 
-    def recalibrated(p: Floats, batch: Batch, places: Ints) -> Floats:
+    def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
         if isinstance(recalibrator, GroupRecalibrator):
-            return recalibrator.transform(p, by=group_columns(batch, keys, {}, places))
-        return recalibrator.transform(p)
+            return recalibrator.transform(log_p, by=group_columns(batch, keys, {}, places), from_log_probs=True)
+        return recalibrator.transform(log_p, from_log_probs=True)
 
     change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, say)
 
@@ -198,6 +198,6 @@ def recalibrated_by(path: Path) -> Callable[[Forecasts], Forecasts]:
 
     def change(forecasts: Forecasts) -> Forecasts:
         refuse_other_classes(recalibrator.labels_, forecasts.labels)
-        return forecasts.with_probabilities(recalibrator.transform)
+        return forecasts.with_probabilities(recalibrator.of_block)
 
     return change

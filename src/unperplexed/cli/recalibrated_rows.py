@@ -14,7 +14,7 @@ from ..sources.row_filter import RowFilter
 from .new_rows import NewRows
 
 Map = Callable[[Floats, Batch, Ints], Floats]
-"""Recalibrates probabilities of every class, (n, C), which stand at some places of a batch."""
+"""Makes calibrated probabilities of log-probabilities of every class, (n, C), at some places of a batch."""
 
 
 class RecalibratedRows:

@@ -341,7 +341,7 @@ def _diagnosed(
     def rows() -> Iterator[RowBlock]:
         for _, some, numbers, place in paired_blocks(parts, {name: paired}):
             cluster = None if groups is None else groups[place]
-            yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers)
+            yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers, some.given)
 
     return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.typing import AnyFloats
+from .._lib.typing import AnyFloats, Floats
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows
 from ..pairing.rows import Chunks, Pair, ScoredRows, check_same, paired
@@ -16,7 +16,7 @@ from ..tally.tally import Tally
 
 
 def paired_rows(parts: Chunks, pair: Pair) -> GatheredRows:
-    """Read every forecaster's rows once, with all probabilities, and pair them.
+    """Read every forecaster's rows once, with all log-probabilities, and pair them.
 
     Rows of weight 0, and rows that are not valid for every forecaster, are left out.
     """
@@ -34,11 +34,11 @@ def paired_rows(parts: Chunks, pair: Pair) -> GatheredRows:
     if not some.any():
         raise InputError("no rows of positive weight that are valid for every forecaster.")
     labels = rows[first].labels
-    probabilities: dict[str, AnyFloats] = {}
+    log_p: dict[str, AnyFloats] = {}
     for name, each in rows.items():
         order = [each.labels.index(label) for label in labels]
         place = np.searchsorted(found[name].position, each.position[some])
-        probabilities[name] = read[name].probabilities()[place][:, order]
+        log_p[name] = read[name].log_probabilities()[place][:, order]
     groups = None if pairing.groups is None else np.unique(pairing.groups[at][some], return_inverse=True)[1]
     left_out = {name: found[name].position.size - at.size for name in rows}
     return GatheredRows(
@@ -48,7 +48,7 @@ def paired_rows(parts: Chunks, pair: Pair) -> GatheredRows:
         weights=rows[first].weights[some],
         weighted=any(reader.weighted for reader in read.values()),
         groups=None if groups is None else groups.reshape(-1),
-        probabilities=probabilities,
+        values=log_p,
         one_column=read[first].one_column,
         notes={
             name: reader.notes + Notes(dropped={"no valid counterpart": left_out[name]} if left_out[name] else {})
@@ -70,7 +70,7 @@ class _Reader:
         for block in part.forecasts.blocks():
             self.notes, self.weighted = self.notes + block.notes, self.weighted or block.weights is not None
             w = np.ones(len(block)) if block.weights is None else block.weights
-            self._columns.append((part.positions(block), block.truth, w, block.rows.correct, block.probabilities))
+            self._columns.append((part.positions(block), block.truth, w, block.rows.correct, block.log_probabilities))
 
     def rows(self, name: str) -> ScoredRows:
         """Give the rows without their probabilities."""
@@ -79,6 +79,6 @@ class _Reader:
         position, truth, w, correct, _ = (np.concatenate(column) for column in zip(*self._columns, strict=True))
         return ScoredRows(self._labels, position, truth, w, correct, {}, {}, Tally())
 
-    def probabilities(self) -> AnyFloats:
-        """Give the probabilities of these rows, (n, C)."""
+    def log_probabilities(self) -> Floats:
+        """Give the log-probabilities of these rows, (n, C)."""
         return np.concatenate([columns[-1] for columns in self._columns])

@@ -38,6 +38,7 @@ from ..kernels.rows import (
 )
 from ..kernels.softmax import LogitRows, logit_rows
 from ..statistics.means import checked_weights
+from .given import Given
 from .labels import Label
 from .outcomes import (
     IGNORED,
@@ -88,6 +89,8 @@ class Block:
     rows: Rows
     index: Ints
     """Numbers of the rows among all of their source, from 0."""
+    given: Given
+    """Rows as they came."""
     notes: Notes
     """Notes of the whole block, also where rows of it were selected."""
     counted: bool = False
@@ -98,6 +101,16 @@ class Block:
         """The same as NumPy has them."""
         return np.asarray(self.reported)
 
+    @property
+    def log_probabilities(self) -> Floats:
+        """(rows, classes) in nats, of logits and log-probabilities as they came; -inf for an exact zero."""
+        return self.given.log_probabilities
+
+    @property
+    def log_odds(self) -> Floats:
+        """Log-odds of the second of two classes, likewise; -inf and inf for exact zeros."""
+        return self.given.log_odds
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.truth)
@@ -105,7 +118,7 @@ class Block:
     def __getitem__(self, keep: slice | Ints | Bools) -> Block:
         """Select rows."""
         weights = None if self.weights is None else self.weights[keep]
-        rows = self.reported[keep], self.truth[keep], weights, self.rows[keep], self.index[keep]
+        rows = self.reported[keep], self.truth[keep], weights, self.rows[keep], self.index[keep], self.given[keep]
         return Block(*rows, self.notes, self.counted)
 
     def if_true(self, code: int) -> Block:
@@ -268,15 +281,15 @@ class Forecasts:
         part._whole = None
         return part
 
-    def with_probabilities(self, change: Callable[[AnyFloats], Floats]) -> Forecasts:
-        """Return the same outcomes with other probabilities, which a function makes of checked rows, (n, classes).
+    def with_probabilities(self, change: Callable[[Block], Floats]) -> Forecasts:
+        """Return the same outcomes with other probabilities, (n, classes), which a function makes of checked rows.
 
         Rows that are left out as invalid stay invalid.
         """
         new = np.full((self._columns.n_rows, self.n_classes), np.nan)
         for block in self.blocks():
             if len(block):
-                new[block.index - self._first_row] = change(block.probabilities)
+                new[block.index - self._first_row] = change(block)
         part = copy(self)
         names = None if self._binary else self._columns.names
         part._columns, part._binary = Columns((new,), names, self._unreadable), False
@@ -383,18 +396,21 @@ class Forecasts:
     def _block(self, places: slice | Ints, into: CellTotals | None = None) -> tuple[Block, dict[str, Bools]]:
         codes = self._codes_at(places)
         weights = None if self._weights is None else self._weights[places]
-        p = self._probabilities(places)
+        given = self._given(places)
+        p = self._probabilities(given.values)
         ignored = missing = 0
         index = self._first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
         keep: slice | Bools = slice(None)
         if codes.min(initial=0) < 0:
             ignored, missing = (int(np.count_nonzero(codes == mark)) for mark in (IGNORED, MISSING))
             keep = codes >= 0
-            p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
+            p, given, codes, index = p[keep], given[keep], codes[keep], index[keep]
+            weights = None if weights is None else weights[keep]
         rescaled, deviation = 0, 0.0
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
             if self._renormalize:
-                p, rescaled, deviation = renormalized(p, primitives(p, codes))
+                p, rescaled, deviation, sums = renormalized(p, primitives(p, codes))
+                given = replace(given, sums=sums)
             rows = primitives(p, codes, weights, into)
         problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
         if "NaN" in problems and self._unreadable is not None:
@@ -404,7 +420,7 @@ class Forecasts:
         dropped = {"no label": missing} if missing else {}
         dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
         notes = Notes(ignored, dropped, rescaled, deviation)
-        block = Block(p, codes, weights, rows, index, notes, into is not None)
+        block = Block(p, codes, weights, rows, index, given, notes, into is not None)
         return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
 
     @property
@@ -419,11 +435,15 @@ class Forecasts:
             return "logits"
         return "log-probabilities" if self._from_log_probs else "percent" if self._percent else "probabilities"
 
-    def _probabilities(self, places: slice | Ints) -> AnyFloats | DeviceRows | LogitRows:
+    def _given(self, places: slice | Ints) -> Given:
+        """Rows as they are in the source."""
+        there = self._there
+        return Given(self._columns.rows(places) if there is None else there.block(places, self._scale), self._scale)
+
+    def _probabilities(self, x: AnyFloats | DeviceRows) -> AnyFloats | DeviceRows | LogitRows:
         """Rows as a matrix of probabilities, one column a class."""
-        if (there := self._there) is not None:
-            return there.block(places, self._scale)
-        x = self._columns.rows(places)
+        if isinstance(x, DeviceRows):
+            return x
         if self._binary:
             x = x.reshape(-1)
             if self._from_logits:
@@ -454,7 +474,8 @@ class Forecasts:
             codes = self._codes_at(places)
             numbers = self.numbers_of(np.arange(at, at + codes.size))
             problems.see_missing(numbers[codes == MISSING])
-            x, p, unreadable = self._columns.rows(places), self._probabilities(places), self._unreadable
+            x, unreadable = self._columns.rows(places), self._unreadable
+            p = self._probabilities(x)
             kept = codes >= 0
             for reason, mask in self._block(places)[1].items():
                 wrong = np.flatnonzero(kept)[mask]

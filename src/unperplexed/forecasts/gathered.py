@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.typing import AnyFloats, Floats, Ints
-from .forecasts import Forecasts, Notes
+from .forecasts import Block, Forecasts, Notes
 from .labels import Label
 from .reading import RowReading
+
+Values = Callable[[Block], AnyFloats]
+"""What is gathered of a block: (n, C)."""
+
+PROBABILITIES: Values = attrgetter("probabilities")
+LOG_PROBABILITIES: Values = attrgetter("log_probabilities")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +37,8 @@ class GatheredRows:
     """Whether the rows have weights of their own."""
     groups: Ints | None
     """Number of each row's cluster, from 0; None for independent rows."""
-    probabilities: dict[str, AnyFloats]
-    """(n, C), by forecaster, in the precision of the source."""
+    values: dict[str, AnyFloats]
+    """(n, C), by forecaster: probabilities in the precision of the source, or what was asked for of each block."""
     one_column: bool
     """Whether the first forecaster gave the probability of the positive class alone."""
     notes: dict[str, Notes]
@@ -49,11 +56,16 @@ class GatheredRows:
 
 
 def gathered(
-    function: str, forecasters: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any], name: str = "y_prob"
+    function: str,
+    forecasters: Mapping[str, Any],
+    y_true: Any,
+    reading: Mapping[str, Any],
+    name: str = "y_prob",
+    of: Values = PROBABILITIES,
 ) -> GatheredRows:
     """Read the rows of several forecasters of the same outcomes; rows that are left out for one are so for all.
 
-    ``function`` is what errors about options call the caller, ``name`` what errors call a single forecaster.
+    Errors about options call the caller ``function``, and a single forecaster ``name``. ``of`` says what is gathered.
     """
     refuse_unknown(function, reading, RowReading.__annotations__)
     if not forecasters:
@@ -70,14 +82,14 @@ def gathered(
                 f"{shown}: its classes are {list(each.labels)!r}, those of {names[0]} {list(first.labels)!r}."
                 " Give all forecasters the same classes in the same order, or say labels=."
             )
-    found = dict(zip(forecasters, (_rows([each]) for each in read), strict=True))
+    found = dict(zip(forecasters, (_rows([each], of) for each in read), strict=True))
     common = reduce(np.intersect1d, (columns.index for columns, _ in found.values()))
     kept = {each: columns.only(common) for each, (columns, _) in found.items()}
     rows = next(iter(kept.values()))
     if not rows.index.size:
         raise InputError("y_true: no rows of positive weight are left.")
-    p = {each: columns.p for each, columns in kept.items()}
-    return _gathered(first, rows, p, {each: notes for each, (_, notes) in found.items()})
+    values = {each: columns.values for each, columns in kept.items()}
+    return _gathered(first, rows, values, {each: notes for each, (_, notes) in found.items()})
 
 
 def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
@@ -85,13 +97,13 @@ def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
     parts = [part for part in chunks if part.n_rows]
     if not parts:
         raise InputError("no rows to read.")
-    rows, notes = _rows(parts)
+    rows, notes = _rows(parts, PROBABILITIES)
     if not rows.index.size:
         raise InputError("no rows of positive weight are left.")
-    return _gathered(parts[0], rows, {name: rows.p}, {name: notes})
+    return _gathered(parts[0], rows, {name: rows.values}, {name: notes})
 
 
-def _gathered(first: Forecasts, rows: _Columns, p: dict[str, AnyFloats], notes: dict[str, Notes]) -> GatheredRows:
+def _gathered(first: Forecasts, rows: _Columns, values: dict[str, AnyFloats], notes: dict[str, Notes]) -> GatheredRows:
     groups = None if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
     return GatheredRows(
         first.labels,
@@ -100,7 +112,7 @@ def _gathered(first: Forecasts, rows: _Columns, p: dict[str, AnyFloats], notes: 
         rows.weights,
         rows.weighted,
         groups,
-        p,
+        values,
         first.one_column,
         notes,
     )
@@ -110,7 +122,7 @@ def _gathered(first: Forecasts, rows: _Columns, p: dict[str, AnyFloats], notes: 
 class _Columns:
     """Rows of one forecaster."""
 
-    p: AnyFloats
+    values: AnyFloats
     truth: Ints
     weights: Floats
     index: Ints
@@ -123,26 +135,26 @@ class _Columns:
             return self
         at = np.searchsorted(self.index, index)
         clusters = None if self.clusters is None else self.clusters[at]
-        return _Columns(self.p[at], self.truth[at], self.weights[at], self.index[at], clusters, self.weighted)
+        return _Columns(self.values[at], self.truth[at], self.weights[at], self.index[at], clusters, self.weighted)
 
 
-def _rows(parts: Sequence[Forecasts]) -> tuple[_Columns, Notes]:
+def _rows(parts: Sequence[Forecasts], of: Values) -> tuple[_Columns, Notes]:
     """Rows of positive weight of one forecaster, and what was done to the others."""
-    p: list[AnyFloats] = []
+    values: list[AnyFloats] = []
     truth, weights, index, clusters = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0, np.int64)], []
     notes, weighted = Notes(), False
     for part in parts:
         for block in part.blocks():
             notes, weighted = notes + block.notes, weighted or block.weights is not None
             some = block if block.weights is None else block[block.weights > 0]
-            p.append(some.probabilities)
+            values.append(of(some))
             truth.append(some.truth.astype(np.int64))
             weights.append(np.ones(len(some)) if some.weights is None else some.weights)
             index.append(some.index)
             clusters.append(part.clusters(some.index))
     known = [each for each in clusters if each is not None]
     return _Columns(
-        np.concatenate(p or [np.empty((0, parts[0].n_classes))]),
+        np.concatenate(values or [np.empty((0, parts[0].n_classes))]),
         np.concatenate(truth),
         np.concatenate(weights),
         np.concatenate(index),

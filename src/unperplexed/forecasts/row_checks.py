@@ -59,12 +59,12 @@ def problems_of_rows(rows: Rows, negative: Bools) -> dict[str, Bools]:
 
 def renormalized(
     p: AnyFloats | DeviceRows | LogitRows, rows: Rows
-) -> tuple[AnyFloats | DeviceRows | LogitRows, int, float]:
-    """Divide the rows that can be by their sum; say how many were off and by how much."""
+) -> tuple[AnyFloats | DeviceRows | LogitRows, int, float, Floats | None]:
+    """Divide the rows that can be by their sum; say how many were off and by how much, and what each was divided by."""
     able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
     deviation = np.where(able, np.abs(rows.total - 1), 0.0)
     if not (deviation > 0).any():
-        return p, 0, 0.0
+        return p, 0, 0.0, None
     by = np.where(able, rows.total, 1.0)
     if isinstance(p, DeviceRows):
         p = p.divided(by, able)
@@ -73,7 +73,7 @@ def renormalized(
         p = p / by.astype(p.dtype)[:, None]
         np.minimum(p, 1, out=p, where=able[:, None])
     off = deviation > ROUNDING
-    return p, int(off.sum()), float(deviation[off].max(initial=0.0))
+    return p, int(off.sum()), float(deviation[off].max(initial=0.0)), by
 
 
 def is_rounding(lowest: float, highest: float) -> bool:

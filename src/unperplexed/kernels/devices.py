@@ -141,6 +141,12 @@ class DeviceRows:
         with self._library.scope(p):
             return self._library.to_host(p)
 
+    @property
+    def given(self) -> AnyFloats:
+        """On the host, what probabilities are made of."""
+        with self._library.scope(self._given):
+            return self._library.to_host(_floats(self._given, self._library))
+
     @cached_property
     def _probabilities(self) -> Any:
         with self._library.scope(self._given):

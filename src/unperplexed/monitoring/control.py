@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import chdtrc
 
 from .._lib.by_value import ByValue
+from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
+from ..maps.fit import Fit
 from ..statistics.intervals import Interval
-from ..statistics.log_odds_maps import Counted, FittedMap, fit
 from .event_counts import EventCounts
 from .hypotheses import scores
 
@@ -77,8 +78,7 @@ def point_of(names: Sequence[str], series: Sequence[EventCounts], *, limits: boo
 
 
 def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool) -> ControlPoint:
-    counted = Counted(counts.log_odds, counts.total, counts.positive)
-    bias, slope = fit(["bias"], counted), fit(["bias", "confidence"], counted)
+    bias, slope = _fitted(counts, "bias"), _fitted(counts, "bias", "slope")
     loss = counts.log_loss
     reference = -(counts.frequency * math.log(base) + (1 - counts.frequency) * math.log1p(-base)) if 0 < base < 1 else 0
     return ControlPoint(
@@ -88,17 +88,23 @@ def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool
         counts.mean,
         counts.frequency,
         *_estimate(bias, "bias", 0.0, limits),
-        *_estimate(slope, "confidence", 1.0, limits),
+        *_estimate(slope, "slope", 1.0, limits),
         loss,
         1 - loss / reference if reference else math.nan,
     )
 
 
-def _estimate(found: FittedMap, name: str, identity: float, limits: bool) -> tuple[float, Interval]:
-    half = NORMAL * found.standard_error(name)
+def _fitted(counts: EventCounts, *parameters: str) -> Fit:
+    """Fit by maximum likelihood."""
+    return fitted_cells(Cells(Counts(counts.log_odds, counts.total, counts.positive), parameters), NO_PRIOR)
+
+
+def _estimate(found: Fit, name: str, identity: float, limits: bool) -> tuple[float, Interval]:
+    at = found.places[name].start
+    half = math.nan if found.separated else NORMAL * math.sqrt(found.covariance[at, at])
     if not half <= _WIDEST:
         return math.nan, _NOWHERE
-    value = identity + found.parameter(name)
+    value = identity + float(found.theta[at])
     return value, Interval(value - half, value + half) if limits else _NOWHERE
 
 
@@ -127,5 +133,5 @@ def dispersion(series: Sequence[EventCounts], breaks: Iterable[int]) -> tuple[fl
 def mended(series: Sequence[EventCounts]) -> list[EventCounts]:
     """Recalibrate some periods by their common bias and slope, so that they differ by what only some of them share."""
     counts = EventCounts.together(series)
-    found = fit(["bias", "confidence"], Counted(counts.log_odds, counts.total, counts.positive))
-    return [each._replace(p=np.clip(found.probability(each.log_odds), 1e-12, 1 - 1e-12)) for each in series]
+    found = map_of(_fitted(counts, "bias", "slope"))
+    return [each._replace(p=np.clip(found.probabilities(each.log_odds), 1e-12, 1 - 1e-12)) for each in series]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
-from ..statistics.log_odds_maps import FEATURES, features
+from ..maps.directions import columns
 from .event_counts import EventCounts
 
 _BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -38,7 +38,7 @@ _MAPS = np.array(
         *_shared(0.05, [(0, 0, 0, 0, e) for e in _LAPSES]),
     ]
 )
-"""Weight, coefficients in the order of `FEATURES`, and lapse of each map from predicted to calibrated log-odds."""
+"""Weight, bias, slope less 1, asymmetry, tail and lapse of each map from predicted to calibrated log-odds."""
 
 ROW_WEIGHTS: Floats = _MAPS[:, 0] / _MAPS[:, 0].sum()
 """Shares of the bet on the maps."""
@@ -52,7 +52,7 @@ def row_factors(counts: EventCounts) -> Floats:
     if not counts.total.size:
         return np.zeros(len(_MAPS))
     s, lapse = counts.log_odds, _MAPS[:, 5:]
-    t = s + _MAPS[:, 1:5] @ features(tuple(FEATURES), s).T
+    t = s + _MAPS[:, 1:5] @ columns(("bias", "slope", "asymmetry", "tail"), s)
     negative = counts.total - counts.positive
     gained = np.zeros(len(_MAPS))
     for side, observed in ((1, counts.positive), (-1, negative)):
@@ -65,9 +65,9 @@ def row_factors(counts: EventCounts) -> Floats:
 _DIRECTIONS = np.array(
     [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [1, -1, 0, 0]], dtype=np.float64
 )
-"""In the errors named below."""
+"""In the parameters named below."""
 
-_ERRORS = ("bias", "confidence", "tail", "asymmetry")
+_PARAMETERS = ("bias", "slope", "tail", "asymmetry")
 
 _SIZES = _signed([2.0**-k for k in range(7)])
 _OF_DIRECTIONS = (0.35, 0.35, 0.10, 0.05, 0.075, 0.075)
@@ -82,7 +82,7 @@ _FIRST = 20
 def scores(counts: EventCounts) -> tuple[Floats, Floats]:
     """Give the score of one period in four directions, and its covariance if rows are independent and calibrated."""
     s = counts.log_odds
-    x = features(_ERRORS, s).T
+    x = columns(_PARAMETERS, s)
     return x @ (counts.positive - counts.total * counts.p), (x * (counts.total * counts.p * (1 - counts.p))) @ x.T
 
 

@@ -1,23 +1,26 @@
-"""Rows of two classes in folds, as weights at distinct log-odds: from a tally, or from rows in clusters."""
+"""Rows of two classes in folds, as weights at distinct log-odds: of rows, of rows in clusters, or of a tally."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
-from ..forecasts.forecasts import Forecasts
-from ..statistics.log_odds_maps import Counted
+from ..forecasts.forecasts import Block, Forecasts
+from ..kernels.logarithms import log_odds
+from ..maps.cells import Counts
+from ..maps.families import MapOfTwo, fitted_two
+from ..maps.two import finite, zero_of
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
-from .binary_fit import fit_binary_maps
-from .binary_maps import BinaryMap
+from .binary_counts import BinaryCounter, BinaryCounts, rows_alike, without_last_digits
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_counts, number_of_folds
 
@@ -42,11 +45,13 @@ class BinaryRows:
     squared: Floats
     """The same of squared weights."""
     n_rows: int
-    floor: float
-    """Probabilities are clipped to this and to 1 minus this."""
+    zero: float
+    """What a probability of exactly 0 counts as."""
     clustered: ClusteredRows | None = None
     zeros: int = 0
     """Number of rows whose observed class had probability 0."""
+    certain: int = 0
+    """Number of rows of a tally with a probability of exactly 0 or 1, whose log-odds it does not know."""
 
     @property
     def folds(self) -> int:
@@ -65,8 +70,8 @@ class BinaryRows:
 
     @property
     def largest(self) -> float:
-        """Largest log-odds."""
-        return largest_log_odds(self.floor)
+        """Largest log-odds up to which maps never fall."""
+        return max(float(finite(np.inf, self.zero)), float(np.abs(self.s).max()))
 
     @cached_property
     def _whole(self) -> Floats:
@@ -79,24 +84,22 @@ class BinaryRows:
         return float(by_class[0]), float(by_class[1])
 
     def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, BinaryMap] | None
-    ) -> dict[str, BinaryMap]:
+        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfTwo] | None
+    ) -> dict[str, MapOfTwo]:
         """Fit maps to all rows, or to those outside a fold."""
         rows = self._whole if without is None else np.delete(self.weight, without, axis=0).sum(axis=0)
-        return fit_binary_maps(names, Counted(self.s, rows.sum(axis=0), rows[1]), self.largest, starts)
+        return fitted_two(names, Counts(self.s, rows.sum(axis=0), rows[1]), self.largest, self.zero, starts)
 
-    def likelihoods(self, fitted: BinaryMap, fold: int | None) -> Floats:
+    def likelihoods(self, fitted: MapOfTwo, fold: int | None) -> Floats:
         """Return the probability of the negative class at each log-odds, then that of the positive class."""
-        q = fitted.probabilities(self.s)
-        return np.concatenate([1 - q, q])
+        return fitted.both(self.s).reshape(-1)
 
-    def recalibrated(self, maps: Mapping[str, BinaryMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+    def recalibrated(self, maps: Mapping[str, MapOfTwo], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
         """Recalibrate the rows of a fold by an average of maps."""
-        q = np.sum([share * maps[name].probabilities(self.s) for name, share in weights.items()], axis=0)
-        negative, positive = self.weight[fold]
-        squares = 2 * float(negative @ q**2 + positive @ (1 - q) ** 2)
-        total = negative + positive
-        return RecalibratedFold(np.concatenate([1 - q, q]), self.weights(fold), squares, q, positive, total)
+        q = np.sum([share * maps[name].both(self.s) for name, share in weights.items()], axis=0)
+        of_fold = self.weight[fold]
+        squares = 2 * float((of_fold * q[::-1] ** 2).sum())
+        return RecalibratedFold(q.reshape(-1), self.weights(fold), squares, q[1], of_fold[1], of_fold.sum(axis=0))
 
     def constant(self, fold: int) -> Floats:
         """Return the same by a constant forecast of the frequencies in the other folds (and half a row a class)."""
@@ -120,24 +123,24 @@ class BinaryRows:
         return math.sqrt(float(sums @ sums) * sums.size / (sums.size - 1)) / whole
 
 
-def largest_log_odds(floor: float) -> float:
-    """Return the log-odds of 1 minus the floor."""
-    return math.log1p(-floor) - math.log(floor)
-
-
-def log_odds(p: Floats, floor: float) -> Floats:
-    """Return log-odds of probabilities, clipped where one of the two classes is below the floor."""
-    with np.errstate(divide="ignore"):
-        s = np.log(p) - np.log1p(-p)
-    return np.asarray(np.clip(s, -largest_log_odds(floor), largest_log_odds(floor)))
+def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
+    """Count rows by their log-odds, and deal the counts into folds: by default `number_of_folds`."""
+    counter, n = BinaryCounter(), 0
+    for _, block in _blocks(parts):
+        counter.add(block.log_odds, block.truth, block.weights)
+        n += len(block)
+    check_number(n)
+    return _rows_of_counts(counter.counts(), n, folds, seed)
 
 
 def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
-    """Deal the counts of a tally into folds: by default `number_of_folds`."""
+    """Deal the counts of a tally into folds."""
     columns = tally.positive
     if columns is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
     rows = rows_of_columns(columns, tally.n_weighing, folds, seed)
+    certain = np.isin(columns.p, [0, 1])
+    rows = replace(rows, certain=int(rows_alike(columns.total[certain], columns.squared[certain]).sum()))
     # Of two columns in single precision one may be 1 where the other is not 0.
     finite = "log_loss" in tally.scores and math.isfinite(tally.score("log_loss"))
     return replace(rows, zeros=0) if finite else rows
@@ -145,37 +148,32 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
 
 def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
     """Deal counts by the probability of the positive class into folds."""
-    folds = number_of_folds(folds, n_rows)
-    p = columns.p
-    total = np.stack([columns.total - columns.positive, columns.positive])
-    squared = np.stack([columns.squared - columns.squared_positive, columns.squared_positive])
+    p, total, squared = columns.by_outcome
     some = total.sum(axis=0) > 0
-    floor = _floor(p[some], n_rows)
-    missed = np.stack([p == 1, p == 0]) & (squared > 0)
-    zeros = int(np.rint(total[missed] ** 2 / squared[missed]).sum())
-    scale = float(total.sum() / squared.sum())
-    values, entry = np.unique(log_odds(p[some], floor), return_inverse=True)
-    total, squared = (np.maximum(_joined(x[:, some], entry.reshape(-1), values.size), 0) for x in (total, squared))
-    # Rows of one value and outcome are taken to weigh the same.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(squared > 0, np.maximum(np.rint(total**2 / squared), 1), 0).astype(np.int64)
-    dealt = folds_of_counts(counts.reshape(-1), folds, seed).reshape(folds, *counts.shape)
-    share = dealt / np.maximum(counts, 1)
-    return BinaryRows(values, share * total * scale, share * squared * scale**2, n_rows, floor, zeros=zeros)
+    counts = BinaryCounts.of(log_odds(p[some, None], "probabilities"), total[:, some], squared[:, some])
+    return _rows_of_counts(counts, n_rows, folds, seed)
 
 
-def _joined(x: Floats, entry: Ints, size: int) -> Floats:
-    return np.stack([np.bincount(entry, each, size) for each in x])
+def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
+    zeros, zero = counts.zeros, zero_of(log_expit(-np.abs(counts.s)), 2, n_rows)
+    counts = BinaryCounts.of(finite(counts.s, zero), counts.total, counts.squared)
+    folds, rows = number_of_folds(folds, n_rows), counts.rows
+    share = folds_of_counts(rows.reshape(-1), folds, seed).reshape(folds, *rows.shape) / np.maximum(rows, 1)
+    scale = float(counts.total.sum() / counts.squared.sum())
+    weight, squared = share * counts.total * scale, share * counts.squared * scale**2
+    return BinaryRows(counts.s, weight, squared, n_rows, zero, zeros=zeros)
 
 
 def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Deal clusters of rows into folds: by default `number_of_folds`, but no more than there are clusters."""
-    p, y, w, cluster = (np.concatenate(column) for column in zip(*_columns(parts), strict=True))
-    n, clusters = p.size, np.unique(cluster).size
+    read = [_columns(*each) for each in _blocks(parts)]
+    check_number(n := sum(s.size for s, *_ in read))
+    s, y, w, cluster = (np.concatenate(column) for column in zip(*read, strict=True))
+    clusters = np.unique(cluster).size
     if clusters < 2:
         raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
-    floor, zeros = _floor(p, n), int(np.count_nonzero(p == 1 - y))
-    values, entry = np.unique(log_odds(p, floor), return_inverse=True)
+    zero, zeros = zero_of(log_expit(-np.abs(s)), 2, n), int(np.count_nonzero(s == np.where(y, -np.inf, np.inf)))
+    values, entry = np.unique(without_last_digits(finite(s, zero)), return_inverse=True)
     # Sums over rows in one order, whatever the order of the rows.
     order = np.lexsort((w, cluster, y, entry.reshape(-1)))
     kind = (y * values.size + entry.reshape(-1))[order]
@@ -185,28 +183,25 @@ def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -
     rows = ClusteredRows(kind, folds_of_clusters(cluster, folds, seed), cluster, w)
     place, shape = rows.fold * (2 * values.size) + kind, (folds, 2, values.size)
     weight, squared = (np.bincount(place, x, math.prod(shape)).astype(np.float64).reshape(shape) for x in (w, w * w))
-    return BinaryRows(values, weight, squared, n, floor, rows, zeros)
+    return BinaryRows(values, weight, squared, n, zero, rows, zeros)
 
 
-def _columns(parts: Iterable[Forecasts]) -> Iterable[tuple[Floats, Ints, Floats, Ints]]:
-    """Read probability of the positive class, outcome, weight and cluster of rows of positive weight."""
+def check_number(n: int) -> None:
+    """Refuse so few rows that none can be held out."""
+    if n < 2:
+        raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
+
+
+def _blocks(parts: Iterable[Forecasts]) -> Iterator[tuple[Forecasts, Block]]:
+    """Read the rows of positive weight of each part."""
     for forecasts in parts:
         for block in forecasts.blocks():
-            some = block if block.weights is None else block[block.weights > 0]
-            cluster = forecasts.clusters(some.index)
-            assert cluster is not None
-            w = np.ones(len(some)) if some.weights is None else some.weights
-            yield some.probabilities[:, 1].astype(np.float64), some.truth.astype(np.int64), w, cluster
+            yield forecasts, block if block.weights is None else block[block.weights > 0]
 
 
-def _floor(p: Floats, n: int) -> float:
-    """Return the floor: it keeps log-odds finite, and leaves probabilities other than 0 and 1 as they are.
-
-    It is the smallest probability of a class, but not above .01 / (2 n), so that clipping costs at most .005 / n nats a
-    row, and not below 1e-12.
-    """
-    either = np.minimum(p, 1 - p)
-    return max(_LOWEST, min(0.005 / n, float(either[either > 0].min(initial=1.0))))
-
-
-_LOWEST = 1e-12
+def _columns(forecasts: Forecasts, block: Block) -> tuple[Floats, Ints, Floats, Ints]:
+    """Return log-odds, outcome, weight and cluster of rows in clusters."""
+    cluster = forecasts.clusters(block.index)
+    assert cluster is not None
+    w = np.ones(len(block)) if block.weights is None else block.weights
+    return block.log_odds, block.truth.astype(np.int64), w, cluster

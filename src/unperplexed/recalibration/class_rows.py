@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
+from ..maps.class_families import Known, MapOfClasses, fitted_classes
 from .averaging import CLASS_PENALTY, Penalty
-from .class_fit import Known
-from .class_maps import ClassMap, fit_class_maps
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_places
 
@@ -27,8 +26,8 @@ MOST_VALUES = 20_000_000
 class Kept:
     """Columns of rows of positive weight."""
 
-    p: Floats
-    """(n, C) probabilities."""
+    log_p: Floats
+    """(n, C) log-probabilities as they came; -inf for an exact zero."""
     truth: Ints
     weight: Floats
     cluster: Ints
@@ -40,12 +39,12 @@ class Kept:
 
     def at(self, places: Ints) -> Kept:
         """Select rows."""
-        return Kept(self.p[places], self.truth[places], self.weight[places], self.cluster[places])
+        return Kept(self.log_p[places], self.truth[places], self.weight[places], self.cluster[places])
 
     @staticmethod
     def joined(parts: Sequence[Kept]) -> Kept:
         """Put rows together."""
-        names = ("p", "truth", "weight", "cluster")
+        names = ("log_p", "truth", "weight", "cluster")
         return Kept(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
@@ -89,22 +88,24 @@ class ClassRows:
         return slice(None) if fold is None else slice(self.first[fold], self.first[fold + 1])
 
     def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, ClassMap] | None
-    ) -> dict[str, ClassMap]:
+        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfClasses] | None
+    ) -> dict[str, MapOfClasses]:
         """Fit maps to all rows, or to those outside a fold."""
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
         if without is None:
-            return fit_class_maps(names, self.log_p, self.truth, self.weight, self.known)
+            return fitted_classes(names, self.log_p, self.truth, self.weight, self.known)
         some = np.delete(np.arange(self.truth.size), self._places(without))
-        return fit_class_maps(names, self.log_p[some], self.truth[some], self.weight[some], self.known)
+        return fitted_classes(names, self.log_p[some], self.truth[some], self.weight[some], self.known)
 
-    def likelihoods(self, fitted: ClassMap, fold: int | None) -> Floats:
+    def likelihoods(self, fitted: MapOfClasses, fold: int | None) -> Floats:
         """Return the probability of the observed class of each row."""
         here = self._places(fold)
         q, truth = fitted.probabilities(self.log_p[here]), self.truth[here]
         return np.asarray(q[np.arange(truth.size), truth])
 
-    def recalibrated(self, maps: Mapping[str, ClassMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+    def recalibrated(
+        self, maps: Mapping[str, MapOfClasses], weights: Mapping[str, float], fold: int
+    ) -> RecalibratedFold:
         """Recalibrate the rows of a fold by an average of maps."""
         here = self._places(fold)
         z, truth, w = self.log_p[here], self.truth[here], self.weight[here]
@@ -159,10 +160,8 @@ def rows_of_chunks(
     kept = kept.at(order)
     first = np.searchsorted(fold[order], np.arange(folds + 1))
     weight = kept.weight * (kept.weight.sum() / (kept.weight @ kept.weight))
-    with np.errstate(divide="ignore"):
-        log_p = np.log(kept.p)
     cluster = kept.cluster if clustered else None
-    return ClassRows(log_p, kept.truth, weight, cluster, first, n), len(kept) if len(kept) < n else 0
+    return ClassRows(kept.log_p, kept.truth, weight, cluster, first, n), len(kept) if len(kept) < n else 0
 
 
 def _read(parts: Iterable[Forecasts], most: int, seed: int) -> tuple[Kept, int]:
@@ -175,12 +174,12 @@ def _read(parts: Iterable[Forecasts], most: int, seed: int) -> tuple[Kept, int]:
         n += len(part)
         held.append(part)
         numbers.append(rng.random(len(part)))
-        room = max(2, most // part.p.shape[1])
+        room = max(2, most // part.log_p.shape[1])
         if sum(map(len, held)) > room + room // 4:
             held, numbers = _smallest(held, numbers, room)
     if n < 2:
         raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
-    room = max(2, most // held[0].p.shape[1])
+    room = max(2, most // held[0].log_p.shape[1])
     if n > room:
         held, numbers = _smallest(held, numbers, room)
     return Kept.joined(held), n
@@ -200,7 +199,7 @@ def _columns(parts: Iterable[Forecasts]) -> Iterator[Kept]:
                 continue
             cluster = forecasts.clusters(some.index)
             yield Kept(
-                np.array(some.probabilities, dtype=np.float64),
+                some.log_probabilities,
                 some.truth.astype(np.int64),
                 np.ones(len(some)) if some.weights is None else some.weights.astype(np.float64),
                 np.zeros(len(some), dtype=np.int64) if cluster is None else cluster,
@@ -210,15 +209,15 @@ def _columns(parts: Iterable[Forecasts]) -> Iterator[Kept]:
 def canonical_order(kept: Kept) -> Ints:
     """Return an order of rows that depends on their contents alone, so that folds do not depend on how they came.
 
-    Rows are sorted by a hash of their logarithms to nine decimals: last digits differ between exp(log p) and p.
+    Rows are sorted by a hash of their log-probabilities to nine decimals: last digits depend on the form they came in.
     """
-    rounded = np.rint(np.log(np.maximum(kept.p, _TINY)) * 1e9).astype(np.int64)
-    exact = np.ascontiguousarray(kept.p + 0.0)  # -0.0 is 0
+    rounded = np.rint(np.maximum(kept.log_p, _LOWEST) * 1e9).astype(np.int64)
+    exact = np.ascontiguousarray(kept.log_p + 0.0)  # -0.0 is 0
     by = _hashed(exact.view(np.uint64)), kept.weight, kept.cluster, kept.truth, _hashed(rounded.view(np.uint64))
     return np.lexsort(by)
 
 
-_TINY = 1e-300
+_LOWEST = -1e9
 
 
 def _hashed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._lib.formatting import short_name
+from .._lib.formatting import number_of, short_name
 from ..forecasts.labels import Label
+from ..maps.parameters import MANY_CLASSES
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
-from .class_maps import CLASS_METHODS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
-from .state import State
+from .state import Facts, State
 
 
 def recalibrator_document(state: State) -> Document:
@@ -34,7 +34,7 @@ def recalibrator_document(state: State) -> Document:
         headline=_conclusion(state),
         lead=_gain_line(state),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
-        summary=[maps_table(state), *_terms(state)],
+        summary=[maps_table(state), *_terms(state, facts)],
     )
 
 
@@ -56,11 +56,19 @@ def maps_table(state: State) -> Table:
     )
 
 
-def _terms(state: State) -> list[Block]:
-    """Name the maps that the rows do not support, and explain the word lapse where a map has one."""
+def _terms(state: State, facts: Facts) -> list[Block]:
+    """Name the maps that the rows do not support, say what a tally does not know, and explain the word lapse."""
     found: list[Block] = []
+    if facts.certain:
+        found.append(
+            Prose(
+                f"In {facts.certain:,} of {number_of(facts.n_rows, 'row')} the tally has a probability of exactly 0 or"
+                f" 1, which counts as {facts.zero:.2g} away from it. Log-odds beyond ±36 are not kept in a tally: if"
+                " there were such logits, fit to the rows."
+            )
+        )
     tried, C = {each.name for each in state.candidates}, len(state.facts.labels)
-    untried = [name for name in CLASS_METHODS if name not in tried] if C > 2 and len(tried) > 1 else []
+    untried = [name for name in MANY_CLASSES if name not in tried] if C > 2 and len(tried) > 1 else []
     if untried:
         found.append(Prose(f"Not tried with {state.facts.n_rows:,} rows of {C:,} classes: {', '.join(untried)}."))
     if any("lapse" in name for name in tried):
@@ -87,8 +95,8 @@ def _conclusion(state: State) -> str:
 def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
     """Name the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
     several = [
-        _range(what, parameters[name], labels)
-        for name, what in (("biases", "a bias"), ("slopes", "a slope"))
+        _range(what, sign, parameters[name], labels)
+        for name, what, sign in (("biases", "a bias", "+"), ("slopes", "a slope", ""))
         if len(labels) > 2 and name in parameters
     ]
     return " and ".join(filter(None, [", ".join(_numbers(parameters).values()), *several]))
@@ -111,9 +119,9 @@ def map_text(name: str, parameters: Mapping[str, Any], labels: Sequence[Label | 
     return f"{name}: {shown}" if shown else name
 
 
-def _range(what: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
+def _range(what: str, sign: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
     ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
-    low, high = (f"{values[at]:+.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)
+    low, high = (f"{values[at]:{sign}.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)
     return f"{what} for each class, {low} to {high}"
 
 

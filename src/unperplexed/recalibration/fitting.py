@@ -10,15 +10,18 @@ import numpy as np
 from .._lib.errors import InputError, check_choice, check_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..maps.class_families import supported
+from ..maps.parameters import MANY_CLASSES, TWO_CLASSES
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
-from .binary_maps import BINARY_METHODS
-from .binary_rows import BinaryRows, rows_in_clusters, rows_of_columns, rows_of_tally
-from .class_maps import CLASS_METHODS, supported
+from .binary_rows import BinaryRows, check_number, rows_in_clusters, rows_of_columns, rows_of_parts, rows_of_tally
 from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
 from .state import Facts, State
+
+BINARY_METHODS, CLASS_METHODS = tuple(TWO_CLASSES), tuple(MANY_CLASSES)
+"""Families of two classes, and of more."""
 
 METHODS = ("auto", *dict.fromkeys((*BINARY_METHODS, *CLASS_METHODS)))
 """What `Recalibrator` takes as its method."""
@@ -69,11 +72,22 @@ def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     grouped = first is not None and first.grouped
     if first is not None and first.n_classes > 2:
         return _state_of_classes(chunks, settings, grouped)
-    tally = Tally.count(chunks(), parts=["shards"] if grouped else [], diagnosed=0)
-    if not grouped:
-        return state_of_tally(tally, settings)
-    _check_rows(tally.n_weighing)
-    return _state_of_binary(tally.labels, rows_in_clusters(chunks(), settings.folds, settings.seed), settings)
+    parts = _Labelled(chunks)
+    rows = (rows_in_clusters if grouped else rows_of_parts)(parts, settings.folds, settings.seed)
+    return _state_of_binary(parts.labels, rows, settings)
+
+
+class _Labelled:
+    """Chunks, whose labels are put together as they are read."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+        self.labels: tuple[Label | None, ...] = ()
+
+    def __iter__(self) -> Iterator[Forecasts]:
+        for forecasts in self._chunks():
+            self.labels = common_labels(self.labels or forecasts.labels, forecasts.labels)
+            yield forecasts
 
 
 def state_of_tally(tally: Tally, settings: FitSettings) -> State:
@@ -85,40 +99,27 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
             "the tally has clusters of dependent rows, which are to be held out together; fit on the rows, or on the"
             " files that hold them."
         )
-    _check_rows(tally.n_weighing)
+    check_number(tally.n_weighing)
     return _state_of_binary(tally.labels, rows_of_tally(tally, settings.folds, settings.seed), settings)
 
 
 def state_of_columns(columns: BinaryColumns, n_rows: int, settings: FitSettings) -> State:
     """Fit to counts of two classes by the probability of the positive one."""
-    _check_rows(n_rows)
+    check_number(n_rows)
     return _state_of_binary((None, None), rows_of_columns(columns, n_rows, settings.folds, settings.seed), settings)
-
-
-def _check_rows(n: int) -> None:
-    if n < 2:
-        raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
 
 
 def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, settings: FitSettings) -> State:
     names, only = settings.names(BINARY_METHODS)
-    facts = Facts(labels, rows.n_rows, rows.observed, rows.floor)
+    facts = Facts(labels, rows.n_rows, rows.observed, rows.zero, certain=rows.certain)
     return State.of(facts, average(rows, names, settings.single, only))
 
 
 def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> State:
     names, only = settings.names(CLASS_METHODS)
-    labels: tuple[Label | None, ...] | None = None
-
-    def seen() -> Iterator[Forecasts]:
-        nonlocal labels
-        for forecasts in chunks():
-            labels = common_labels(labels or forecasts.labels, forecasts.labels)
-            yield forecasts
-
-    rows, sampled = rows_of_chunks(seen(), number_of_class_folds(settings.folds), settings.seed, grouped)
-    assert labels is not None
+    parts = _Labelled(chunks)
+    rows, sampled = rows_of_chunks(parts, number_of_class_folds(settings.folds), settings.seed, grouped)
     if only is None:
         names = tuple(name for name in names if supported(name, *rows.log_p.shape))
-    facts = Facts(labels, rows.n_rows, rows.observed, 0.0, sampled)
+    facts = Facts(parts.labels, rows.n_rows, rows.observed, 0.0, sampled)
     return State.of(facts, average(rows, names, settings.single, only))

@@ -7,8 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
-
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.json_files import made_of_file
 from .._lib.output import check_output
@@ -25,7 +23,7 @@ from .describe_group_recalibrator import group_recalibrator_document
 from .fitting import checked_settings
 from .gain import Gain
 from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
-from .recalibrator import Recalibrator
+from .recalibrator import Recalibrator, in_shape_of
 from .saved import MAP
 from .saved_groups import Saved, groups_dict, groups_of
 
@@ -156,17 +154,16 @@ class GroupRecalibrator(Result):
         array of the shape of y_prob
         """
         state = self._fitted
-        q = self.shared_.transform(y_prob, percent=percent, from_logits=from_logits, from_log_probs=from_log_probs)
+        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
+        q, n_columns = self.shared_.of_each_class(y_prob, forms)
         columns = columns_of(by)
         named = isinstance(by, Mapping) or hasattr(by, "columns") or hasattr(by, "column_names")
         if len(columns) != len(state.by) or (named and set(columns) != set(state.by)):
             raise InputError(f"by: expected the columns {', '.join(state.by)}, got {', '.join(columns)}.")
         ordered = {name: columns[name] for name in state.by} if set(columns) == set(state.by) else columns
-        one = q.ndim == 1 or q.shape[1] == 1
-        whole = np.stack([1 - q.reshape(-1), q.reshape(-1)], axis=1) if one else q
         for key, rows in row_keys(ordered, len(q)).groups():
-            whole[rows] = state.maps.changed(key, whole[rows])
-        return whole[:, 1].reshape(q.shape) if one else whole
+            q[rows] = state.maps.changed(key, q[rows])
+        return in_shape_of(y_prob, q, n_columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted maps as plain values: what `save` writes."""

@@ -39,8 +39,8 @@ class GroupRows:
     keys: tuple[Key, ...]
     group: Ints
     """Number of each row's key."""
-    p: Floats
-    """(n, C)."""
+    log_p: Floats
+    """(n, C) log-probabilities as they came."""
     truth: Ints
     weight: Floats | None
     cluster: Ints | None
@@ -49,7 +49,7 @@ class GroupRows:
         """Give some of the rows."""
         weight, cluster = (None if x is None else x[rows] for x in (self.weight, self.cluster))
         return replace(
-            self, group=self.group[rows], p=self.p[rows], truth=self.truth[rows], weight=weight, cluster=cluster
+            self, group=self.group[rows], log_p=self.log_p[rows], truth=self.truth[rows], weight=weight, cluster=cluster
         )
 
     def of(self, key: Key) -> GroupRows:
@@ -66,8 +66,8 @@ class GroupRows:
         return self._forecasts([self.labels[at] for at in self.truth.tolist()], labels=self.labels)
 
     def _forecasts(self, truth: Any, **labels: Any) -> Forecasts:
-        p = self.p[:, 1] if len(self.labels) == 2 else self.p
-        return Forecasts(truth, p, sample_weight=self.weight, groups=self.cluster, **labels)
+        known: dict[str, Any] = {"sample_weight": self.weight, "groups": self.cluster, **labels}
+        return Forecasts(truth, self.log_p, from_log_probs=True, **known)
 
     def state(self, settings: FitSettings) -> State:
         """Fit maps to the rows, of whatever group."""
@@ -89,7 +89,7 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
             for block in part.blocks():
                 some = block if block.weights is None else block[block.weights > 0]
                 row = (
-                    some.probabilities.astype(np.float64),
+                    some.log_probabilities,
                     some.truth.astype(np.int64),
                     some.weights,
                     part.clusters(some.index),
@@ -98,14 +98,14 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
     keys_of_rows = tuple(key for key in in_order(list(found)) if sum(part[1].size for part in found[key]))
     if labels is None or not keys_of_rows:
         raise InputError("y_true: no rows of positive weight to fit to.")
-    p, truth, weight, cluster = zip(*(part for key in keys_of_rows for part in found[key]), strict=True)
+    log_p, truth, weight, cluster = zip(*(part for key in keys_of_rows for part in found[key]), strict=True)
     sizes = [sum(part[1].size for part in found[key]) for key in keys_of_rows]
     return GroupRows(
         labels,
         names,
         keys_of_rows,
         np.repeat(np.arange(len(sizes)), sizes),
-        np.concatenate(p),
+        np.concatenate(log_p),
         np.concatenate(truth),
         None if weight[0] is None else np.concatenate(weight),
         None if cluster[0] is None else np.concatenate(cluster),
@@ -126,7 +126,7 @@ class GroupMaps:
         So a group has a map of its own as far as its rows need one; with few rows it follows the one map.
         """
         shared = rows.state(settings)
-        recalibrated = replace(rows, p=shared.probabilities(rows.p))
+        recalibrated = replace(rows, log_p=np.log(shared.of_log_probabilities(rows.log_p)))
         own = {}
         for at, key in enumerate(rows.keys):
             of_group = recalibrated.some(rows.group == at)
@@ -137,7 +137,7 @@ class GroupMaps:
 
     def changed(self, key: Key, q: Floats) -> Floats:
         """Give what the map of a group makes of what the one map gives."""
-        return self.own[key].probabilities(q) if key in self.own else q
+        return self.own[key].of_log_probabilities(np.log(q)) if key in self.own else q
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class GroupGain:
 
 def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings) -> GroupGain | None:
     """Fit all maps without each fold and compare them on it; None for too few rows or clusters."""
-    order = order_of_rows(rows.p, rows.truth, rows.weight)
+    order = order_of_rows(rows.log_p, rows.truth, rows.weight)
     cluster = None if rows.cluster is None else clusters_in_order(rows.cluster, order)
     units = rows.truth.size if cluster is None else int(cluster.max()) + 1
     if rows.truth.size < FEWEST_ROWS or (cluster is not None and units < FEWEST_CLUSTERS):
@@ -190,7 +190,7 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
 
 def _losses(rows: GroupRows, maps: GroupMaps) -> Floats:
     """Return the log loss of each row by the one map, and by the map of its group."""
-    q, each = maps.shared.probabilities(rows.p), np.arange(rows.truth.size)
+    q, each = maps.shared.of_log_probabilities(rows.log_p), np.arange(rows.truth.size)
     own = q.copy()
     for at, key in enumerate(rows.keys):
         some = rows.group == at

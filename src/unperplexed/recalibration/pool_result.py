@@ -140,12 +140,12 @@ class Pool(ReadOnlyArrays, Result):
             )
         forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
         columns = _columns(forecasters, self.weights)
-        read = {name: _probabilities(name, each, self.labels, forms) for name, each in columns.items()}
+        read = {name: _log_probabilities(name, each, self.labels, forms) for name, each in columns.items()}
         first = next(iter(self.weights))
-        for name, p in read.items():
-            if len(p) != len(read[first]):
-                raise InputError(f"{name}: {len(p):,} rows, and {first} has {len(read[first]):,}.")
-        q = pooled(self.model, log_probabilities([*read.values()], self.floor))
+        for name, log_p in read.items():
+            if len(log_p) != len(read[first]):
+                raise InputError(f"{name}: {len(log_p):,} rows, and {first} has {len(read[first]):,}.")
+        q = pooled(self.model, at_floor([*read.values()], self.floor))
         return q[:, 1] if columns[first].n_columns == 1 else q
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,10 +181,9 @@ class Pool(ReadOnlyArrays, Result):
         return pool_document(self, name=naming.name, command=naming.command)
 
 
-def log_probabilities(p: list[Any], floor: float) -> Floats:
-    """Logarithms of (n, C) probabilities of each member, clipped from below at the floor: (members, n, C)."""
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(np.stack([np.asarray(each, dtype=np.float64) for each in p]), floor))
+def at_floor(log_p: Sequence[Floats], floor: float) -> Floats:
+    """Log-probabilities (n, C) of each member, clipped from below at that of the floor: (members, n, C)."""
+    return np.maximum(np.stack(log_p), math.log(floor) if floor else -math.inf)
 
 
 def pooled(model: PoolModel, log_p: Floats, number: Ints | None = None) -> Floats:
@@ -215,9 +214,9 @@ def _columns(forecasters: Mapping[str, Any], names: Iterable[str]) -> dict[str, 
     return read
 
 
-def _probabilities(name: str, read: Any, labels: Sequence[Label | None], forms: Mapping[str, bool]) -> Floats:
+def _log_probabilities(name: str, read: Any, labels: Sequence[Label | None], forms: Mapping[str, bool]) -> Floats:
     """Check probabilities, and the names of their columns, as `Recalibrator.transform` does."""
     if (classes := max(2, read.n_columns)) != len(labels):
         raise InputError(f"{name}: {classes} classes, and the pool is of {len(labels)}.")
-    blocks = [block.probabilities for block in new_forecasts(read, labels, forms, name).blocks()]
-    return np.concatenate(blocks or [np.empty((0, classes))]).astype(np.float64)
+    blocks = [block.log_probabilities for block in new_forecasts(read, labels, forms, name).blocks()]
+    return np.concatenate(blocks or [np.empty((0, classes))])

@@ -10,14 +10,14 @@ import numpy as np
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Bools, Floats
-from ..forecasts.gathered import GatheredRows, gathered
+from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
 from ..forecasts.reading import RowReading
 from ..statistics.intervals import Interval
 from ..statistics.means import effective_number
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .held_out import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
-from .pool_result import HeldOut, Method, Pool, log_probabilities
+from .pool_result import HeldOut, Method, Pool, at_floor
 
 METHODS = ("linear", "logarithmic", "mean")
 Recalibration = Literal["auto", "power", "beta", "none"]
@@ -120,7 +120,7 @@ def pool(
     start = _start([*forecasters], method, order, weights, power)
     if y_true is None:
         return _unfitted(forecasters, start, method, order, recalibrate, reading)
-    rows = gathered("pool", forecasters, y_true, reading, next(iter(forecasters)))
+    rows = gathered("pool", forecasters, y_true, reading, next(iter(forecasters)), LOG_PROBABILITIES)
     return pool_of_rows(
         rows,
         method=method,
@@ -145,7 +145,7 @@ def pool_of_rows(
     seed: int,
 ) -> Pool:
     """Fit a pool to gathered rows; the settings are those of `pool`."""
-    start = _start([*rows.probabilities], method, order, weights, power)
+    start = _start([*rows.values], method, order, weights, power)
     beta = _beta(recalibrate, method, power, rows.n_classes)
     free = Free(
         weights=weights is None,
@@ -228,10 +228,10 @@ class _Fitting:
 
     def __init__(self, rows: GatheredRows, start: PoolModel, free: Free) -> None:
         self.rows, self.start, self.free = rows, start, free
-        self.names = [*rows.probabilities]
+        self.names = [*rows.values]
         self.floor = 0.01 / (rows.n_classes * rows.n_rows)
         """So low that it matters to logarithms of 0 alone."""
-        log_p = log_probabilities([*rows.probabilities.values()], self.floor)
+        log_p = at_floor([np.asarray(each, dtype=np.float64) for each in rows.values.values()], self.floor)
         scale = effective_number(rows.weights) / float(rows.weights.sum())
         self.fitted_to = PoolRows(log_p, rows.truth, rows.weights * scale)
 
@@ -327,7 +327,7 @@ class _Fitting:
     def zeros(self) -> list[str]:
         """Name forecasters that assigned 0 to an outcome."""
         at = np.arange(self.rows.n_rows), self.rows.truth
-        counts = {name: int(np.count_nonzero(p[at] == 0)) for name, p in self.rows.probabilities.items()}
+        counts = {name: int(np.count_nonzero(np.isneginf(log_p[at]))) for name, log_p in self.rows.values.items()}
         return [
             f"{name} assigned probability 0 to the observed class in {count:,} of {self.rows.n_rows:,} rows, which"
             f" count as {self.floor:.2g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -16,7 +17,7 @@ from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
-from ..forecasts.forecasts import Forecasts
+from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..kernels.devices import device_columns
@@ -76,6 +77,9 @@ class Recalibrator(Result):
 
     Notes
     -----
+    Maps take logits and log-probabilities as they come, of any size. Only a probability of exactly 0 is replaced, by
+    ``0.01 / (C n)`` for n rows of C classes in the fit, or by the smallest other one if that is smaller.
+
     Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
     (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
     and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
@@ -119,7 +123,8 @@ class Recalibrator(Result):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C), or Tally
-            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside.
+            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside; it keeps
+            probabilities, of which logits beyond ±36 are 0 or 1.
         y_prob : array_like of shape (n,) or (n, C), or a data frame
             Predicted probabilities: of the positive class, or of each class.
         **reading
@@ -149,10 +154,10 @@ class Recalibrator(Result):
     def fit_chunks(self, chunks: Chunks) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
 
-        Two classes are counted in a tally, whose size does not grow with the number of rows. With clusters, the
-        probability, outcome and cluster of each row are kept in memory. With more than two classes the probabilities
-        are kept, up to 20 million of them (160 MB); of more rows a random sample of that size is fitted to, by
-        ``seed``, and its size is in the text and in the saved map.
+        Rows of two classes are counted by their log-odds, in memory that does not grow with their number. With
+        clusters, the log-odds, outcome and cluster of each row are kept in memory. With more than two classes the
+        log-probabilities are kept, up to 20 million of them (160 MB); of more rows a random sample of that size is
+        fitted to, by ``seed``, and its size is in the text and in the saved map.
 
         Parameters
         ----------
@@ -221,7 +226,9 @@ class Recalibrator(Result):
         Returns
         -------
         array of shape (n,) or (n, C)
-            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1).
+            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1). They are tied only where
+            predictions were, but for curves, which are level in places, and for what double precision cannot tell
+            from 0 or 1.
 
         Raises
         ------
@@ -229,6 +236,16 @@ class Recalibrator(Result):
             As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
             other classes, or after these in another order; before a fit.
         """
+        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
+        q, columns = self.of_each_class(y_prob, forms)
+        return in_shape_of(y_prob, q, columns)
+
+    def of_block(self, block: Block) -> Floats:
+        """Return calibrated probabilities of checked rows, (n, C)."""
+        return self._fitted.of_block(block)
+
+    def of_each_class(self, y_prob: Any, forms: Mapping[str, bool]) -> tuple[Floats, int]:
+        """Return calibrated probabilities of every class, (n, C), and how many columns the predicted ones have."""
         state = self._fitted
         read: Any = device_columns(y_prob, "y_prob") or as_columns(y_prob, "y_prob")
         classes, columns = len(state.facts.labels), read.n_columns
@@ -237,11 +254,8 @@ class Recalibrator(Result):
             raise InputError(
                 f"y_prob: {columns} columns, but the recalibrator was fitted to {classes} classes; expected {expected}."
             )
-        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
-        forecasts = new_forecasts(read, state.facts.labels, forms)
-        blocks = [state.probabilities(block.probabilities) for block in forecasts.blocks()]
-        q = np.concatenate(blocks) if blocks else np.empty((0, classes))
-        return q if columns > 1 else q[:, 1:] if np.ndim(y_prob) == 2 else q[:, 1]
+        blocks = [state.of_block(block) for block in new_forecasts(read, state.facts.labels, forms).blocks()]
+        return np.concatenate(blocks or [np.empty((0, classes))]), columns
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted recalibrator as plain values: what `save` writes."""
@@ -319,3 +333,8 @@ class Recalibrator(Result):
         if self._state is None:
             return Document("Recalibration", "", repr(self), "It is not fitted.")
         return recalibrator_document(self._state)
+
+
+def in_shape_of(y_prob: Any, q: Floats, columns: int) -> Floats:
+    """Return the probabilities that the predicted ones have columns for, in their shape."""
+    return q if columns > 1 else q[:, 1:] if np.ndim(y_prob) == 2 else q[:, 1]

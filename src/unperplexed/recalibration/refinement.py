@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Unpack
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from .._lib.errors import InputError
-from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.gathered import gathered
+from .._lib.typing import Floats, Ints
+from ..forecasts.gathered import LOG_PROBABILITIES, gathered
 from ..forecasts.reading import RowReading
+from ..maps.fit import Prior, fitted
+from ..maps.rows import Rows, chunks_of
+from ..maps.two import zero_of
 from .held_out import held_out
 
 LARGEST_POWER = 100.0
@@ -83,8 +87,8 @@ def refinement_loss(
     >>> round(log_loss(y, overconfident), 3), round(refinement_loss(y, overconfident), 3)
     (0.676, 0.458)
     """
-    rows = gathered("refinement_loss", {"y_prob": y_prob}, y_true, reading)
-    log_p, w = _finite_logarithms(rows.probabilities["y_prob"], floor), rows.weights
+    rows = gathered("refinement_loss", {"y_prob": y_prob}, y_true, reading, of=LOG_PROBABILITIES)
+    log_p, w = _finite_logarithms(np.asarray(rows.values["y_prob"], dtype=np.float64), floor), rows.weights
     if folds is None:
         losses = row_losses(log_p, rows.truth, best_power(log_p, rows.truth, w))
     else:
@@ -95,16 +99,16 @@ def refinement_loss(
     return float(w @ losses / w.sum())
 
 
-def _finite_logarithms(p: AnyFloats, floor: float | Literal["auto"]) -> Floats:
-    """Logarithms of probabilities, where zeros count as the floor."""
-    n, classes = p.shape
+def _finite_logarithms(log_p: Floats, floor: float | Literal["auto"]) -> Floats:
+    """Log-probabilities, where zeros count as the floor."""
+    n, classes = log_p.shape
     if isinstance(floor, str) and floor == "auto":
-        zero = min(0.01 / (classes * n), float(p.min(where=p > 0, initial=1.0)))
+        zero = zero_of(log_p, classes, n)
     elif isinstance(floor, int | float | np.number) and 0 < floor < 1 / classes:
         zero = float(floor)
     else:
         raise InputError(f"floor: expected 'auto', or a probability above 0 and below 1 / C, got {floor!r}.")
-    return np.asarray(np.log(np.where(p > 0, p, zero).astype(np.float64)))
+    return np.where(np.isneginf(log_p), math.log(zero), log_p)
 
 
 def row_losses(log_p: Floats, truth: Ints, power: float) -> Floats:
@@ -114,20 +118,10 @@ def row_losses(log_p: Floats, truth: Ints, power: float) -> Floats:
 
 
 def best_power(log_p: Floats, truth: Ints, weights: Floats) -> float:
-    """Return the power, 1 / temperature, with the smallest log loss: where its slope changes sign."""
-    from scipy.optimize import brentq
-
-    w = weights / weights.sum()
-    observed = float(w @ log_p[np.arange(truth.size), truth])
-
-    def slope(power: float) -> float:
-        return float(w @ (softmax(power * log_p, axis=1) * log_p).sum(axis=1)) - observed
-
-    if slope(0.0) >= 0:
-        return 0.0
-    if slope(LARGEST_POWER) <= 0:
-        return LARGEST_POWER
-    return float(brentq(slope, 0.0, LARGEST_POWER, xtol=1e-10, rtol=1e-10))
+    """Return the power, 1 / temperature, from 0 to the largest, with the smallest log loss."""
+    rows = Rows(chunks_of(log_p, truth, weights), log_p.shape[1], ("slope",))
+    # The log loss is convex in the power: beyond a limit the best is at the limit.
+    return min(max(0.0, 1 + float(fitted(rows, Prior({"slope": math.inf})).theta[0])), LARGEST_POWER)
 
 
 def least_of_grid(losses: Floats) -> float:

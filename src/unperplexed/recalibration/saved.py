@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from .._lib.errors import InputError
-from .._lib.typing import Floats
+from ..maps.saved import binary_map_of, class_map_of, class_map_of_version_1, number, require, whole
+from ..maps.two import SMALLEST
 from .averaging import LEAST_WEIGHT
-from .binary_fit import COLUMNS_OF, rises
-from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import largest_log_odds
-from .class_fit import increasing
-from .class_isotonic import IsotonicMap
-from .class_linear import LinearMap
-from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
 from .gain import Baseline, Gain
 from .state import Candidate, Facts, State
 
-FORMAT, VERSION = "unperplexed recalibration map", 1
+FORMAT, VERSION = "unperplexed recalibration map", 2
 
 MAP = "recalibration map"
 """What errors call the file."""
@@ -41,7 +31,7 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "rows": facts.n_rows,
         "sampled": facts.sampled,
         "observed": list(facts.observed),
-        "floor": facts.floor,
+        "floor": facts.zero,
         "settings": dict(settings),
         "candidates": [
             {"name": each.name, "weight": each.weight, "log_loss": each.log_loss, "parameters": each.complexity}
@@ -84,17 +74,17 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
         )
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise InputError('not a recalibration map: it has no "format": "unperplexed recalibration map".')
-    if type(data.get("version")) is not int or data["version"] != VERSION:
+    if type(data.get("version")) is not int or not 1 <= data["version"] <= VERSION:
         raise InputError(
-            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads version"
-            f" {VERSION}. Fit it anew."
+            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads versions 1"
+            f" to {VERSION}. Fit it anew."
         )
     expected = set(state_dict(_NONE, {}))
     if set(data) | _LATER != expected:
         wrong = sorted(map(str, (set(data) | _LATER) ^ expected))
         raise InputError(f"the recalibration map has missing or unknown keys: {', '.join(wrong)}.")
     facts, candidates = _facts(data), _candidates(data["candidates"])
-    maps = _maps(data["maps"], candidates, facts)
+    maps = _maps(data["maps"], candidates, facts, data["version"])
     settings = data["settings"]
     require(isinstance(settings, Mapping), "settings")
     gain, baseline = gain_of(data["gain"]), _baseline(data.get("baseline"))
@@ -109,30 +99,7 @@ _LATER = {"baseline"}
 _HIGHEST_FLOOR = 0.005
 """Floor of a map that was fitted to a single row."""
 
-_HIGHEST_LAPSE = 0.99
-
 _NONE = State(Facts((), 0, (), 0.0), (), {}, None)
-
-
-def require(condition: bool, what: str) -> None:
-    """Refuse a map of which something cannot be right."""
-    if not condition:
-        raise InputError(f"the recalibration map is damaged: {what} cannot be right. Fit it anew.")
-
-
-def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float:
-    """Return a finite number between limits."""
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not low <= value <= high:  # which NaN is not, nor a whole number beyond all floats
-        shown = f"{value!r:.40}"
-        raise InputError(f"the recalibration map is damaged: {what} is {shown}, not a number from {low:g} to {high:g}.")
-    return float(value)
-
-
-def whole(value: Any, what: str) -> int:
-    """Return a whole number from 0."""
-    require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
-    return int(value)
 
 
 def _facts(data: Mapping[str, Any]) -> Facts:
@@ -147,7 +114,7 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     rows = whole(data["rows"], "rows")
     require(rows > 0, "rows")
     two = len(labels) == 2
-    floor = number(data["floor"], "floor", 1e-30 if two else 0.0, _HIGHEST_FLOOR if two else 0.0)
+    floor = number(data["floor"], "floor", SMALLEST if two else 0.0, _HIGHEST_FLOOR if two else 0.0)
     return Facts(tuple(labels), rows, frequencies, floor, whole(data["sampled"], "sampled"))
 
 
@@ -164,99 +131,19 @@ def _candidates(data: Any) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[str, Any]:
+def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts, version: int) -> dict[str, Any]:
     require(isinstance(data, list), "maps")
     maps: dict[str, Any] = {}
     for each in data:
         require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
         if len(facts.labels) == 2:
-            maps[each["name"]] = binary_map_of(each, largest_log_odds(facts.floor))
+            maps[each["name"]] = binary_map_of(each, facts.zero)
         else:
-            maps[each["name"]] = class_map_of(each, len(facts.labels))
+            now = each if version > 1 else class_map_of_version_1(each)
+            maps[each["name"]] = class_map_of(now, len(facts.labels))
     weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}
     require(len(maps) == len(data) and set(maps) == weighing, "maps, which differ from the candidates that weigh,")
     return maps
-
-
-def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
-    """Read a map for two classes, and check that it has the parameters of its name and never falls."""
-    name = data["name"]
-    require(name in COMPLEXITY, f"the name {name!r:.40}, which is no map for two classes,")
-    if "points" in data:
-        require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
-        require(name not in (*COLUMNS_OF, "lapse"), f"map {name}, which has points,")
-        points = data["points"]
-        require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
-        s, t = (tuple(number(x[side], "points", -1000, 1000) for x in points) for side in (0, 1))
-        require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
-        falls = any(b < a for a, b in pairwise(t))
-        require(not falls, f"map {name}, which falls,")
-        return CurveMap(name, s, t)
-    coefficients = data.get("coefficients")
-    require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
-    assert isinstance(coefficients, Mapping)
-    allowed = [COLUMNS_OF[name]] if name in COLUMNS_OF else []
-    if name in ("beta", "tail", "lapse"):
-        allowed.append(COLUMNS_OF["logistic"])
-    columns = next((each for each in allowed if set(each) == set(coefficients)), None)
-    require(columns is not None, f"map {name}, whose coefficients are those of another map,")
-    assert columns is not None
-    values = tuple(number(coefficients[each], f"map {name}") for each in columns)
-    lapse = number(data["lapse"], "lapse", 0, _HIGHEST_LAPSE if name == "lapse" else 0)
-    found = AdditiveMap(name, columns, values, lapse)
-    require(rises(found, largest), f"map {name}, which falls,")
-    return found
-
-
-def class_map_of(data: Mapping[str, Any], n_classes: int) -> ClassMap:
-    """Read a map for more than two classes, and check that it does not reverse and gives probabilities."""
-    _check_numbers(data, f"map {data['name']:.40}")
-    found = class_map_from_dict(data)
-    require(found.to_dict() == data, f"map {found.name}")
-    _check_linear(found.base if isinstance(found, IsotonicMap) else found, found.name, n_classes)
-    if isinstance(found, IsotonicMap):
-        require(len(found.knots) == n_classes, f"the number of classes of map {found.name}")
-        require(all(_is_curve(x, y) for x, y in found.knots), f"map {found.name}, whose curves fall,")
-    z = np.full((n_classes + 1, n_classes), -20.0)
-    np.fill_diagonal(z, 0.0)
-    with np.errstate(all="ignore"):
-        try:
-            q = found.probabilities(z)
-        except (ValueError, IndexError):
-            q = np.zeros(0)
-    require(q.shape == z.shape, f"the number of classes of map {found.name}")
-    require(bool(((q > 0) & (q < 1)).all() and np.allclose(q.sum(axis=1), 1, atol=1e-9)), f"map {found.name}")
-    return found
-
-
-def _check_linear(found: LinearMap, name: str, n_classes: int) -> None:
-    """Refuse parameters that no fit returns: above all a shared slope, or curves, that reverse the order."""
-    require(found.biases.shape == (n_classes,), f"the number of classes of map {name}")
-    require(found.curves.shape == (2,), f"map {name}")
-    require(math.log(LOWEST_FLOOR) - 1e-9 <= found.log_floor < 0, f"log_floor of map {name}")
-    require(0 <= found.lapse < _HIGHEST_LAPSE, f"lapse of map {name}")
-    with np.errstate(all="ignore"):
-        require(increasing(found), f"map {name}, which falls,")
-
-
-def _is_curve(x: Floats, y: Floats) -> bool:
-    """Whether y is a non-decreasing function of x, both being probabilities."""
-    if not (x.ndim == 1 and x.shape == y.shape and x.size):
-        return False
-    inside = min(x.min(), y.min()) >= 0 and max(x.max(), y.max()) <= 1
-    return bool(inside and (np.diff(x) > 0).all() and (np.diff(y) >= -1e-12).all())
-
-
-def _check_numbers(value: Any, what: str) -> None:
-    """Refuse numbers in a map that are not finite, or beyond all use."""
-    if isinstance(value, Mapping):
-        for each in value.values():
-            _check_numbers(each, what)
-    elif isinstance(value, list):
-        for each in value:
-            _check_numbers(each, what)
-    elif not (value is None or isinstance(value, str)):
-        number(value, what)
 
 
 def gain_of(data: Any) -> Gain | None:

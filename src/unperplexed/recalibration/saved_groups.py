@@ -8,8 +8,9 @@ from typing import Any
 
 from .._lib.errors import InputError
 from ..forecasts.group_keys import Key
+from ..maps.saved import number, require, whole
 from .group_rows import GroupGain, GroupMaps, HeldOutGroup
-from .saved import GROUPS_FORMAT, gain_dict, gain_of, number, require, state_dict, state_of, whole
+from .saved import GROUPS_FORMAT, gain_dict, gain_of, state_dict, state_of
 from .state import State
 
 VERSION = 1

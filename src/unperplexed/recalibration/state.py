@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._lib.typing import AnyFloats, Floats
+from .._lib.typing import Floats
+from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
+from ..maps.classes import inside
 from .averaging import IDENTITY, LEAST_WEIGHT, Average
-from .binary_rows import log_odds
 from .cross_fitted import CrossFitted
 from .gain import Baseline, Gain
-
-CLOSEST = 1e-14
-"""To 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,12 @@ class Facts:
     """Number of rows of positive weight."""
     observed: tuple[float, ...]
     """Observed frequency of each class."""
-    floor: float
-    """Two classes: probabilities are clipped to this from below, so that log-odds are finite; else 0 (see the maps)."""
+    zero: float
+    """Two classes: what a probability of exactly 0 counts as; else 0 (see the maps)."""
     sampled: int = 0
     """Number of rows of the random sample that the fit used; 0 where it used all rows."""
+    certain: int = field(default=0, compare=False)
+    """Number of rows of a tally with a probability of exactly 0 or 1, whose log-odds it does not know. Not saved."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,20 @@ class State:
         """Weight of the identity."""
         return self.weights.get(IDENTITY, 0.0)
 
-    def probabilities(self, p: AnyFloats) -> Floats:
-        """Recalibrate checked rows, (n, C): two classes by the probability of the second alone."""
-        if len(self.facts.labels) == 2:
-            at: Floats = log_odds(p[:, 1].astype(np.float64), self.facts.floor)
-        else:
-            with np.errstate(divide="ignore"):
-                at = np.log(p.astype(np.float64))
-        q = sum(share * each.probabilities(at) for share, each in zip(self.shares, self.maps.values(), strict=True))
-        if len(self.facts.labels) == 2:
-            positive = np.clip(q, CLOSEST, 1 - CLOSEST)
-            return np.stack([1 - positive, positive], axis=1)
-        return np.asarray(q)
+    def of_block(self, block: Block) -> Floats:
+        """Recalibrate checked rows: (n, C)."""
+        return self._averaged(block.log_odds if self.two else block.log_probabilities)
+
+    def of_log_probabilities(self, log_p: Floats) -> Floats:
+        """Recalibrate rows of log-probabilities: (n, C)."""
+        return self._averaged(log_p[:, 1] - log_p[:, 0] if self.two else log_p)
+
+    @property
+    def two(self) -> bool:
+        """Whether there are two classes."""
+        return len(self.facts.labels) == 2
+
+    def _averaged(self, at: Floats) -> Floats:
+        """Average the maps at log-odds of two classes, or at log-probabilities of more."""
+        each = (x.both(at).T if self.two else x.probabilities(at) for x in self.maps.values())
+        return np.asarray(inside(sum(share * q for share, q in zip(self.shares, each, strict=True))))

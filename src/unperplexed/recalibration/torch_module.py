@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Literal, get_args
 
-import numpy as np
+import torch
+from torch import Tensor, nn
 
 from .._lib.errors import InputError, check_choice
-from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
-from .binary_rows import largest_log_odds
-from .class_isotonic import BASE_SHARE, IsotonicMap
-from .class_linear import LARGEST_BELOW_ONE, SMALLEST, LinearMap
-from .class_maps import ClassMap
-from .state import CLOSEST, State
-
-try:
-    import torch
-    from torch import Tensor, nn
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("to_torch needs PyTorch: pip install 'unperplexed[torch]'") from error
+from ..maps.torch_modules import buffer, module_of
+from .state import State
 
 Form = Literal["probabilities", "log_probabilities", "logits"]
 """What a module takes."""
@@ -46,9 +37,8 @@ class RecalibrationModule(nn.Module):
         check_choice("form", form, get_args(Form))
         self.form, self.n_classes = form, len(state.facts.labels)
         weights = [state.weights[name] for name in state.maps]
-        self.register_buffer("weights", _buffer(weights) / sum(weights))
-        self.limit = largest_log_odds(state.facts.floor) if self.n_classes == 2 else 0.0
-        self.maps = nn.ModuleList(_module_of(each) for each in state.maps.values())
+        self.register_buffer("weights", buffer(weights) / sum(weights))
+        self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return calibrated probabilities in the shape of x.
@@ -63,21 +53,19 @@ class RecalibrationModule(nn.Module):
         rows = x.double().reshape(-1, 1 if one else self.n_classes)
         at = self._positive_log_odds(rows) if binary else self._log_probabilities(rows)
         q = torch.stack([each(at) for each in self.maps], dim=-1) @ self.weights
-        if binary:
-            q = q.clamp(CLOSEST, 1 - CLOSEST)
-            q = q if one else torch.stack([1 - q, q], dim=-1)
+        if binary and not one:
+            q = torch.stack([1 - q, q], dim=-1)
         q, limits = q.reshape(x.shape).to(x.dtype), torch.finfo(x.dtype)
         return q.clamp(limits.tiny, 1 - limits.eps / 2)
 
     def _positive_log_odds(self, rows: Tensor) -> Tensor:
-        """Return clipped log-odds of the positive class for rows of one value or two."""
+        """Return log-odds of the positive class for rows of one value or two, as they came."""
+        x = rows.log() if self.form == "probabilities" else rows
+        if x.shape[1] == 2:
+            return x[:, 1] - x[:, 0]
         if self.form == "logits":
-            s = rows[:, -1] - (rows[:, 0] if rows.shape[1] == 2 else 0)
-        else:
-            log_p = rows[:, -1] if self.form == "log_probabilities" else rows[:, -1].log()
-            p = log_p.exp() if self.form == "log_probabilities" else rows[:, -1]
-            s = log_p - torch.log1p(-p)
-        return s.clamp(-self.limit, self.limit)
+            return x[:, 0]
+        return x[:, 0] - (torch.log1p(-rows[:, 0]) if self.form == "probabilities" else _log_rest_of(x[:, 0]))
 
     def _log_probabilities(self, rows: Tensor) -> Tensor:
         if self.form == "logits":
@@ -85,131 +73,7 @@ class RecalibrationModule(nn.Module):
         return rows if self.form == "log_probabilities" else rows.log()
 
 
-def _buffer(values: object) -> Tensor:
-    return torch.tensor(np.asarray(values, dtype=np.float64), dtype=torch.float64)
-
-
-def _tail(s: Tensor) -> Tensor:
-    size = s.abs()
-    return s.sign() * ((1 + size) * torch.log1p(size) - size)
-
-
-_COLUMNS: dict[str, Callable[[Tensor], Tensor]] = {
-    "bias": torch.ones_like,
-    "slope": lambda s: s,
-    "tail": _tail,
-    "low": nn.functional.logsigmoid,
-    "high": lambda s: -nn.functional.logsigmoid(-s),
-}
-assert set(_COLUMNS) == set(COLUMNS)
-
-
-class _Additive(nn.Module):
-    """`AdditiveMap`: log-odds (n,) to the probability of the positive class."""
-
-    coefficients: Tensor
-    lapse: Tensor
-
-    def __init__(self, fitted: AdditiveMap) -> None:
-        super().__init__()
-        self.columns = fitted.columns
-        self.register_buffer("coefficients", _buffer(fitted.coefficients))
-        self.register_buffer("lapse", _buffer(fitted.lapse))
-
-    def forward(self, s: Tensor) -> Tensor:
-        t = s
-        for at, name in enumerate(self.columns):
-            t = t + self.coefficients[at] * _COLUMNS[name](s)
-        return (1 - self.lapse) * torch.sigmoid(t.clamp(-FARTHEST, FARTHEST)) + self.lapse / 2
-
-
-class _Curve(nn.Module):
-    """`CurveMap`: log-odds (n,) to the probability of the positive class."""
-
-    s: Tensor
-    t: Tensor
-
-    def __init__(self, fitted: CurveMap) -> None:
-        super().__init__()
-        self.register_buffer("s", _buffer(fitted.s)[None])
-        self.register_buffer("t", _buffer(fitted.t)[None])
-
-    def forward(self, s: Tensor) -> Tensor:
-        return torch.sigmoid(_interpolated(s[None], self.s, self.t)[0])
-
-
-class _Linear(nn.Module):
-    """`LinearMap`: log-probabilities (n, C) to probabilities."""
-
-    slopes: Tensor
-    biases: Tensor
-    lapse: Tensor
-    curves: Tensor
-    matrix: Tensor | None
-
-    def __init__(self, fitted: LinearMap) -> None:
-        super().__init__()
-        self.log_floor, self.curved = fitted.log_floor, bool(fitted.curves.any())
-        self.register_buffer("slopes", _buffer(fitted.slope + fitted.slopes))
-        self.register_buffer("biases", _buffer(fitted.biases))
-        self.register_buffer("lapse", _buffer(fitted.lapse))
-        self.register_buffer("curves", _buffer(fitted.curves))
-        self.register_buffer("matrix", None if fitted.matrix is None else _buffer(fitted.matrix))
-
-    def forward(self, log_p: Tensor) -> Tensor:
-        z = log_p.clamp(min=self.log_floor)
-        t = z * self.slopes + self.biases
-        if self.curved:
-            rest = _log_rest(z)
-            t = t + self.curves[0] * rest + self.curves[1] * _tail(z - rest)
-        if self.matrix is not None:
-            t = t + z @ self.matrix.T
-        q = (1 - self.lapse) * torch.softmax(t, dim=-1) + self.lapse / t.shape[-1]
-        return q.clamp(SMALLEST, LARGEST_BELOW_ONE)
-
-
-class _Isotonic(nn.Module):
-    """`IsotonicMap`: log-probabilities (n, C) to probabilities."""
-
-    x: Tensor
-    y: Tensor
-
-    def __init__(self, fitted: IsotonicMap) -> None:
-        super().__init__()
-        self.base = _Linear(fitted.base)
-        most = max(x.size for x, _ in fitted.knots)
-        # Classes with fewer knots repeat their last one.
-        padded = [[np.pad(each, (0, most - each.size), mode="edge") for each in pair] for pair in fitted.knots]
-        self.register_buffer("x", _buffer([x for x, _ in padded]))
-        self.register_buffer("y", _buffer([y for _, y in padded]))
-
-    def forward(self, log_p: Tensor) -> Tensor:
-        q: Tensor = self.base(log_p)
-        q = BASE_SHARE * q + (1 - BASE_SHARE) * _interpolated(q.T.contiguous(), self.x, self.y).T
-        return (q / q.sum(dim=-1, keepdim=True)).clamp(SMALLEST, LARGEST_BELOW_ONE)
-
-
-def _log_rest(z: Tensor) -> Tensor:
-    """Return ln(1 - p) for p = exp(z); for the largest of each row from the sum of the others."""
-    p = z.exp()
-    top = torch.nn.functional.one_hot(z.argmax(dim=-1), z.shape[-1]).bool()
-    others = p.masked_fill(top, 0.0).sum(dim=-1, keepdim=True)
-    return torch.where(top, others.log(), torch.log1p(-p.clamp(max=0.9)))
-
-
-def _interpolated(at: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Interpolate linearly at (k, n) between knots (k, m) of k curves, constant beyond their ends."""
-    above = torch.searchsorted(x, at, right=True)
-    low, high = (above - 1).clamp(min=0), above.clamp(max=x.shape[1] - 1)
-    x_low, x_high, y_low, y_high = x.gather(1, low), x.gather(1, high), y.gather(1, low), y.gather(1, high)
-    width = x_high - x_low
-    share = torch.where(width > 0, (at - x_low) / width.where(width > 0, torch.ones_like(width)), 0.0)
-    return y_low + share * (y_high - y_low)
-
-
-def _module_of(fitted: BinaryMap | ClassMap) -> nn.Module:
-    if isinstance(fitted, AdditiveMap):
-        return _Additive(fitted)
-    if isinstance(fitted, CurveMap):
-        return _Curve(fitted)
-    return _Isotonic(fitted) if isinstance(fitted, IsotonicMap) else _Linear(fitted)
+def _log_rest_of(log_p: Tensor) -> Tensor:
+    """Return ln(1 - p), exact for p next to 0 and to 1."""
+    near = log_p > -math.log(2)
+    return torch.where(near, (-log_p.clamp(min=-1).expm1()).log(), torch.log1p(-log_p.clamp(max=-0.5).exp()))

@@ -18,8 +18,7 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from ..forecasts.forecasts import Block, Notes
-from ..kernels.rows import row_primitives
+from ..forecasts.forecasts import Block, Forecasts
 from ..statistics.means import apply_limit
 from .rules import RULES, Score, power_score, ranked_probability_score, surprisal
 
@@ -139,7 +138,7 @@ def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float
     """
     certain, truth = np.zeros((2, n_classes)), np.array([0, n_classes - 1])
     certain[:, 0] = 1
-    block = Block(certain, truth, None, row_primitives(certain, truth), np.arange(2), Notes())
+    block = next(Forecasts(truth, certain, known_labels=tuple(range(n_classes))).blocks())
     values = scores_at_floor(score, block, floor)
     return float(values.min()), float(values.max())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,6 +109,17 @@ _ANY = 1 << 62
 """Room for any number of values: there are no more than the pairs of both classes have."""
 
 
+class ByOutcome(NamedTuple):
+    """Rows with a negative and with a positive outcome, by the probability of the positive class."""
+
+    p: Floats
+    """Increasing; of a cell the mean."""
+    total: Floats
+    """(2, m) weights."""
+    squared: Floats
+    """The same of squared weights."""
+
+
 @dataclass(frozen=True)
 class BinaryColumns:
     """Rows of two classes by the probability of the positive one, in increasing order."""
@@ -124,6 +136,15 @@ class BinaryColumns:
         if isinstance(self._both, Cells):
             return self._both.centre_and_spread(self.grid, np.arange(self._both.key.size))[0]
         return self._both.values
+
+    @cached_property
+    def by_outcome(self) -> ByOutcome:
+        """Weights at each probability as it was counted, to its last digit."""
+        total, squared = np.zeros((2, 2, self._both.key.size))
+        for outcome, table in enumerate((self.rows.negative, self.rows.positive)):
+            at = np.searchsorted(self._both.key, table.key)
+            total[outcome, at], squared[outcome, at] = table.happened, table.squared
+        return ByOutcome(self._values, total, squared)
 
     @cached_property
     def _entry(self) -> Ints:
@@ -143,26 +164,22 @@ class BinaryColumns:
     @cached_property
     def positive(self) -> Floats:
         """Weight of the rows with a positive outcome."""
-        weight = np.zeros(self._both.key.size)
-        weight[np.searchsorted(self._both.key, self.rows.positive.key)] = self.rows.positive.happened
-        return self._summed(weight)
+        return self._summed(self.by_outcome.total[1])
 
     @cached_property
     def total(self) -> Floats:
         """Weight of all rows."""
-        return self._summed(self._both.happened)
+        return self._summed(self.by_outcome.total.sum(axis=0))
 
     @cached_property
     def squared(self) -> Floats:
         """Sum of the squared weights of all rows."""
-        return self._summed(self._both.squared)
+        return self._summed(self.by_outcome.squared.sum(axis=0))
 
     @cached_property
     def squared_positive(self) -> Floats:
         """Sum of the squared weights of the rows with a positive outcome."""
-        squared = np.zeros(self._both.key.size)
-        squared[np.searchsorted(self._both.key, self.rows.positive.key)] = self.rows.positive.squared
-        return self._summed(squared)
+        return self._summed(self.by_outcome.squared[1])
 
     @property
     def mean(self) -> float:

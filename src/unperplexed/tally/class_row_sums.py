@@ -15,7 +15,7 @@ import numpy as np
 
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.shards import N_SHARDS
-from ..statistics.log_odds_tail import tail
+from ..maps.directions import tail
 
 CELLS = 88
 """Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""

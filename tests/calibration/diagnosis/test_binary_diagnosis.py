@@ -13,7 +13,7 @@ from unperplexed.calibration.diagnosis.kind import OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Detectable
 from unperplexed.calibration.diagnosis.words import finding_of_two
-from unperplexed.statistics.log_odds_maps import Counted, fit
+from unperplexed.maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
 from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
 
@@ -157,11 +157,12 @@ def test_tallies_of_parts_add_up_to_the_diagnosis_of_the_whole(rng):
 def test_weight_2_is_the_row_twice_for_what_is_fitted(rng):
     y, p = planted(rng, 4000, bias=0.5)
     w = rng.integers(1, 4, y.size)
-    names = ["bias", "confidence", "tail"]
+    names = ["bias", "slope", "tail"]
     fits = []
     for data in (Tally.of(y, p, sample_weight=w), Tally.of(np.repeat(y, w), np.repeat(p, w))):
         columns = data.positive
-        fits.append(fit(names, Counted(logit(columns.p), columns.total, columns.positive)).coefficients)
+        counts = Counts(logit(columns.p), columns.total, columns.positive)
+        fits.append(fitted_cells(Cells(counts, names), NO_PRIOR).theta)
     assert fits[0] == pytest.approx(fits[1], abs=1e-9)
     weighted = diagnose(y, p, sample_weight=w)
     assert weighted.p_value > diagnose(np.repeat(y, w), np.repeat(p, w)).p_value  # of fewer independent rows
@@ -375,22 +376,6 @@ def test_the_saddlepoint_is_right_where_the_distribution_is_known():
         # Two pairs: P(2 E_1 + 4 E_2 > x) with E exponential, by partial fractions.
         exact = 2 * math.exp(-x / 4) - math.exp(-x / 2)
         assert weighted_chi2_sf(x, np.array([1.0, 1.0, 2.0, 2.0])) == pytest.approx(exact, rel=0.05)
-
-
-def test_a_fit_is_the_maximum_of_the_likelihood(rng):
-    from scipy.optimize import minimize
-
-    s = rng.normal(0, 2, 400)
-    y = (rng.random(400) < expit(0.3 + 0.7 * s)).astype(float)
-    found = fit(["bias", "confidence"], Counted(s, np.ones(400), y))
-
-    def loss(b):
-        t = s + b[0] + b[1] * s
-        return np.logaddexp(0, t).sum() - y @ t
-
-    best = minimize(loss, [0, 0], method="BFGS", tol=1e-10)
-    assert found.coefficients == pytest.approx(best.x, abs=1e-4)
-    assert found.log_likelihood == pytest.approx(-best.fun, abs=1e-8)
 
 
 def test_a_bias_that_the_slope_offsets_states_it(rng):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unperplexed.calibration.diagnosis.binary_search import Search, costliest_first, gains, in_cells
+from unperplexed.calibration.diagnosis.binary_search import PARAMETERS, Search, costliest_first, gains, in_cells
 from unperplexed.calibration.diagnosis.gate import Gate
 from unperplexed.calibration.diagnosis.scored import Scored
-from unperplexed.statistics.log_odds_maps import NAMES
 
 
 def rows_of(s, y):
@@ -37,7 +36,7 @@ def test_a_set_is_worth_its_likelihood_ratio_less_what_its_errors_cost(search):
         return c.positive @ np.log(p) + (c.total - c.positive) @ np.log1p(-p)
 
     for names, fitted in search.fits.items():
-        ratio = 2 * (fitted.map.log_likelihood - log_likelihood(expit(c.s))) / 1.5
+        ratio = 2 * (fitted.fit.value - log_likelihood(expit(c.s))) / 1.5
         assert fitted.ratio == pytest.approx(max(ratio, 0), rel=1e-9, abs=1e-9)
         costs = sum(cost + 2 * (name not in ("bias", "confidence")) for name in names)
         assert fitted.worth == pytest.approx(fitted.ratio - costs, rel=1e-9)
@@ -47,11 +46,11 @@ def test_all_sets_of_at_most_three_errors_are_tried_but_noise_with_tails(search)
     expected = {
         names
         for size in (1, 2, 3)
-        for names in itertools.combinations(NAMES, size)
+        for names in itertools.combinations(PARAMETERS, size)
         if not {"noise", "tail"} <= set(names)
     }
     assert set(search.fits) <= expected
-    assert {(name,) for name in NAMES} <= set(search.fits)
+    assert {(name,) for name in PARAMETERS} <= set(search.fits)
     assert max(map(len, search.fits)) == 3
 
 
@@ -140,5 +139,5 @@ def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
     for names, fitted in found.fits.items():
         cost = 3.84 + 2 * (names[0] not in ("bias", "confidence"))
         assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)
-        assert fitted.ratio == pytest.approx(2 * (fitted.map.log_likelihood - base), rel=1e-9, abs=1e-9)
+        assert fitted.ratio == pytest.approx(2 * (fitted.fit.value - base), rel=1e-9, abs=1e-9)
     assert min(each.ratio for each in found.fits.values()) < 0.9

@@ -6,14 +6,28 @@ from scipy.optimize import minimize, minimize_scalar
 
 from many_classes import prepared, simulate
 from unperplexed import Tally
-from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, FAR, SMALL_SD, information_of
-from unperplexed.calibration.diagnosis.class_maps import ClassMap
-from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
-from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS
+from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
+from unperplexed.calibration.diagnosis.class_search import BIAS_SD, FAR, SMALL_SD, prior_of
+from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of
+from unperplexed.maps.classes import ClassMap
+from unperplexed.maps.fit import fitted
 from unperplexed.tally.row_sample import RowSample
 
 EFFECT = 1.4
 AT = {"confidence": [0], "tail": [1], "bias": [2, 3, 4, 5]}
+
+
+def fit(likelihoods, errors, start=None, only=None, sd=BIAS_SD):
+    """A set of errors of four classes, fitted; and the map."""
+    start = ClassMap() if start is None else start
+    of = likelihoods.of([PARAMETERS[name] for name in errors], start)
+    found = fitted(of, prior_of(4, EFFECT, only, sd), of.theta_of(start))
+    return found, of.map_of(found.theta)
+
+
+def of_shape(slope, tail):
+    return ClassMap("", {"slope": slope, "tail": tail})
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +37,10 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def fitter(rows):
+def likelihoods(rows):
     p, y = rows
     observed = p[np.arange(len(y)), y], np.ones(len(y))
-    return ScoreFitter(statistics_of(prepared(p, y)), EFFECT, None, observed)
+    return SumLikelihoods(statistics_of(prepared(p, y)), None, observed)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +61,7 @@ SETS = [
 
 
 @pytest.mark.parametrize(("errors", "only", "sd"), SETS)
-def test_a_fit_is_the_maximum_of_a_parabola(fitter, statistics, errors, only, sd):
+def test_a_fit_is_the_maximum_of_a_parabola(likelihoods, statistics, errors, only, sd):
     score = np.concatenate([statistics.shape_score, statistics.observed - statistics.predicted])
     information = information_of(statistics)
     here = [at for name in errors for at in AT[name]]
@@ -57,20 +71,20 @@ def test_a_fit_is_the_maximum_of_a_parabola(fitter, statistics, errors, only, sd
     precision = deviations[here] ** -2.0
     theta = np.zeros(6)
     theta[here] = np.linalg.solve(information[np.ix_(here, here)] + EFFECT * np.diag(precision), score[here])
-    found = fitter.fit(errors, ClassMap(), only, sd)
-    biases = np.zeros(4) if found.mapping.biases is None else found.mapping.biases
-    np.testing.assert_allclose([found.mapping.confidence, found.mapping.tail, *biases], theta, rtol=1e-5, atol=1e-9)
-    assert (found.errors, found.mapping.noise) == (errors, 0)
+    found, mapping = fit(likelihoods, errors, None, only, sd)
+    biases = np.zeros(4) if mapping.biases is None else mapping.biases
+    at = [mapping.value("slope"), mapping.value("tail"), *biases]
+    np.testing.assert_allclose(at, theta, rtol=1e-5, atol=1e-9)
+    assert mapping.lapse == 0
     assert found.penalty == pytest.approx(0.5 * EFFECT * precision @ theta[here] ** 2, rel=1e-4)
-    assert found.slopes.loglik == pytest.approx(score @ theta - theta @ information @ theta / 2, rel=1e-5)
-    left = score - information @ theta
-    np.testing.assert_allclose([found.slopes.confidence, found.slopes.tail], left[:2], rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(found.slopes.bias, left[2:], rtol=1e-4, atol=1e-4)
+    assert found.value == pytest.approx(score @ theta - theta @ information @ theta / 2, rel=1e-5)
+    np.testing.assert_allclose(likelihoods.score(mapping), (score - information @ theta)[2:], rtol=1e-4, atol=1e-4)
 
 
-def test_no_errors_are_the_forecasts_as_they_are(fitter, statistics):
-    assert (fitter.none.errors, fitter.none.penalty, fitter.none.slopes.loglik) == ((), 0, 0)
-    np.testing.assert_allclose(fitter.none.slopes.bias, statistics.observed - statistics.predicted)
+def test_no_errors_are_the_forecasts_as_they_are(likelihoods, statistics):
+    found, mapping = fit(likelihoods, ())
+    assert (found.theta.size, found.penalty, found.value) == (0, 0, 0)
+    np.testing.assert_allclose(likelihoods.score(mapping), statistics.observed - statistics.predicted)
 
 
 @pytest.mark.parametrize("lapse", [0.003, 0.05, 0.3])
@@ -80,22 +94,23 @@ def test_outcomes_at_random_are_fitted_to_the_observed_probabilities(lapse):
     p, y = simulate(rng, 3000, 4)
     y = np.where(rng.random(3000) < lapse, rng.integers(0, 4, 3000), y)
     mine, weight = p[np.arange(3000), y], rng.uniform(0.5, 1.5, 3000)
-    fitter = ScoreFitter(statistics_of(prepared(p, y)), EFFECT, None, (mine, weight))
+    likelihoods = SumLikelihoods(statistics_of(prepared(p, y)), None, (mine, weight))
 
     def log_likelihood(e):
         return weight @ np.log(((1 - e) * mine + e / 4) / mine)
 
-    best = minimize_scalar(lambda e: -log_likelihood(e), bounds=(1e-5, 0.6), method="bounded", options={"xatol": 1e-9})
-    found = fitter.fit(("noise",), ClassMap())
-    assert found.mapping.noise == pytest.approx(best.x, rel=1e-2)
-    assert found.slopes.loglik == pytest.approx(-best.fun, rel=1e-6)
-    assert found.penalty == 0
-    e = found.mapping.noise
+    def fall(e):
+        return EFFECT * np.log(e / (1 - e)) ** 2 / (2 * 15**2) - log_likelihood(e)
+
+    best = minimize_scalar(fall, bounds=(1e-5, 0.6), method="bounded", options={"xatol": 1e-9})
+    found, mapping = fit(likelihoods, ("noise",))
+    e = mapping.lapse
+    assert e == pytest.approx(best.x, rel=1e-5)
+    assert found.value - found.penalty == pytest.approx(-best.fun, rel=1e-9)
     by_log_odds = e * (1 - e) * (0.25 - mine) / ((1 - e) * mine + e / 4)
-    information = fitter.information(found.mapping)
-    assert information[2, 2] == pytest.approx(weight @ by_log_odds**2, rel=1e-9)
-    whole = information_of(statistics_of(prepared(p, y)))
-    np.testing.assert_allclose(np.delete(np.delete(information, 2, 0), 2, 1), whole, rtol=1e-9)
+    information = likelihoods.information(mapping)
+    assert information[-1, -1] == pytest.approx(weight @ by_log_odds**2, rel=1e-9)
+    np.testing.assert_allclose(information[:-1, :-1], information_of(statistics_of(prepared(p, y))), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["no rows", "forecasts that say nothing"])
@@ -105,12 +120,11 @@ def test_where_the_rows_that_are_kept_tell_nothing_the_likelihood_is_a_parabola(
     kept = Tally.of(y, p, labels=range(4)).row_sample
     sample = RowSample(kept.key[:0], kept.count[:0], kept.cells[:0]) if kind == "no rows" else kept
     statistics, observed = statistics_of(prepared(p, y)), (p[np.arange(len(y)), y], np.ones(len(y)))
-    found, expected = (
-        ScoreFitter(statistics, EFFECT, each, observed).fit(("confidence", "bias"), ClassMap())
-        for each in (sample, None)
+    (found, _), (expected, _) = (
+        fit(SumLikelihoods(statistics, each, observed), ("confidence", "bias")) for each in (sample, None)
     )
-    assert found.slopes.loglik == expected.slopes.loglik
-    assert found.mapping.confidence == expected.mapping.confidence
+    assert found.value == expected.value
+    np.testing.assert_array_equal(found.theta, expected.theta)
 
 
 # ---- where rows that are kept tell how the likelihood bends
@@ -123,8 +137,8 @@ class Bent:
         p, y = simulate(np.random.default_rng(8), n, 4, confidence=-0.3, biases=np.array([0.5, 0, 0, -0.4]))
         self.statistics = statistics_of(prepared(p, y))
         sample = Tally.of(y, p, labels=range(4)).row_sample
-        self.fitter = ScoreFitter(self.statistics, EFFECT, sample, (p[np.arange(n), y], np.ones(n)))
-        self.curve = self.fitter._curve
+        self.likelihoods = SumLikelihoods(self.statistics, sample, (p[np.arange(n), y], np.ones(n)))
+        self.curve = self.likelihoods._curve
         self.information = information_of(self.statistics)
         self.score = self.statistics.observed - self.statistics.predicted
 
@@ -156,23 +170,24 @@ BENT = {n: Bent(n) for n in (5, 300)}
     ("n", "shape"), [*((n, x) for n in BENT for x in ((-0.3, 0.1), (-0.3, 0.0), (0.0, 0.2))), (300, (2.0, 0.0))]
 )
 def test_class_biases_beside_confidence_and_tail(n, shape):
-    data, mapping = BENT[n], ClassMap(*shape)
-    found, expected = data.fitter._seen(mapping), data.seen(np.array(shape))
+    data, mapping = BENT[n], of_shape(*shape)
+    found, expected = data.likelihoods.seen(mapping), data.seen(np.array(shape))
     for name, one, other in zip(found._fields, found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9 * np.abs(other).max(), err_msg=name)
-    information = data.fitter.information(mapping)
+    information = data.likelihoods.information(mapping)
     np.testing.assert_allclose(information[:2, :2], data.curve(np.array(shape))[2], rtol=1e-12)
-    np.testing.assert_allclose(information[3:, :2], expected[1], rtol=1e-12)
-    np.testing.assert_allclose(information[:2, 3:], expected[1].T, rtol=1e-12)
-    np.testing.assert_allclose(information[3:, 3:], found.known, rtol=1e-12)
+    np.testing.assert_allclose(information[2:-1, :2], expected[1], rtol=1e-12)
+    np.testing.assert_allclose(information[:2, 2:-1], expected[1].T, rtol=1e-12)
+    np.testing.assert_allclose(information[2:-1, 2:-1], found.known, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", BENT)
-@pytest.mark.parametrize("start", [ClassMap(), ClassMap(-0.3, 0.1)])
+@pytest.mark.parametrize("start", [ClassMap(), of_shape(-0.3, 0.1)])
 @pytest.mark.parametrize(("errors", "only", "sd"), [each for each in SETS if each[1] is None])
 def test_a_fit_is_the_maximum_of_a_likelihood_that_bends(n, start, errors, only, sd):
     data = BENT[n]
-    seen = data.seen(np.array([start.confidence, start.tail])) if start.tail else data.fitter._seen(start)
+    bent = start.value("tail") != 0
+    seen = data.seen(np.array([start.value("slope"), start.value("tail")])) if bent else data.likelihoods.seen(start)
     here = [at for name in errors for at in AT[name]]
 
     def fall(some):
@@ -181,13 +196,14 @@ def test_a_fit_is_the_maximum_of_a_likelihood_that_bends(n, start, errors, only,
         return -data.height(theta, seen, sd)[0]
 
     best = minimize(fall, np.zeros(len(here)), method="BFGS", options={"gtol": 1e-6})
-    found = data.fitter.fit(errors, start, only, sd)
-    biases = np.zeros(4) if found.mapping.biases is None else found.mapping.biases
-    theta = np.array([found.mapping.confidence, found.mapping.tail, *biases])
+    found, mapping = fit(data.likelihoods, errors, start, only, sd)
+    biases = np.zeros(4) if mapping.biases is None else mapping.biases
+    theta = np.array([mapping.value("slope"), mapping.value("tail"), *biases])
     np.testing.assert_allclose(theta[here], best.x, rtol=1e-3, atol=2e-5)
     assert not np.delete(theta, here).any()
     penalised, rise = data.height(theta, seen, sd)
-    assert found.slopes.loglik == pytest.approx(rise, rel=1e-9)
+    assert found.value == pytest.approx(rise, rel=1e-9)
     assert found.penalty == pytest.approx(rise - penalised, rel=1e-9)
-    score, across, known = seen if "bias" in errors else data.fitter._seen(found.mapping)
-    np.testing.assert_allclose(found.slopes.bias, score - across @ theta[:2] - known @ biases, rtol=1e-6, atol=1e-9)
+    score, across, known = data.likelihoods.seen(mapping)
+    left = score - across @ theta[:2] - known @ biases
+    np.testing.assert_allclose(data.likelihoods.score(mapping), left, rtol=1e-6, atol=1e-9)

@@ -9,19 +9,23 @@ import pytest
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis import class_findings
-from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, SMALL_SD, Fitter
-from unperplexed.calibration.diagnosis.class_maps import SCALARS, ClassMap
-from unperplexed.calibration.diagnosis.class_scores import ScoreFitter
+from unperplexed.calibration.diagnosis.class_likelihoods import ALL, PARAMETERS, RowLikelihoods
+from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
 from unperplexed.calibration.diagnosis.class_search import (
+    BIAS_SD,
+    SMALL_SD,
     Search,
     _beside_biases,
     _bias_cost,
     _identifiable,
     forward,
+    prior_of,
 )
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tails import gamma_p_values
 from unperplexed.calibration.diagnosis.class_tests import gate, third_moments
+from unperplexed.maps.classes import ClassMap
+from unperplexed.maps.fit import fitted
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +36,7 @@ def search():
     rows = prepared(p, y, weights=rng.uniform(0.5, 1.5, 900))
     statistics = statistics_of(rows)
     tested = gate(statistics)
-    found = Search(Fitter(rows, statistics, tested.effect), statistics, tested, 0.05)
+    found = Search(RowLikelihoods(rows, statistics), statistics, tested, 0.05)
     found.best = found.run()
     return found
 
@@ -43,10 +47,10 @@ def test_each_set_of_errors_costs_what_it_should(search):
     assert effect > 1.05
     variance = search.statistics.information / effect
     unit = max(3.8415, math.log(2 * variance.sum()))
-    base = search.fitter.none.slopes.loglik
+    base = search.found[()].fit.value
     assert len(search.found) > 6
     for errors, each in search.found.items():
-        assert each.ratio == pytest.approx(2 * (each.fit.slopes.loglik - base) / effect, abs=1e-9)
+        assert each.ratio == pytest.approx(2 * (each.fit.value - base) / effect, abs=1e-9)
         scalars = [name for name in errors if name != "bias"]
         cost = sum(unit + 2 * (name != "confidence") for name in scalars)
         rest = each.ratio - 2 * each.fit.penalty / effect - each.criterion - cost
@@ -56,7 +60,7 @@ def test_each_set_of_errors_costs_what_it_should(search):
         else:
             beside = variance
             if scalars:
-                beside = np.diag(search.fitter.information(search.found[(*scalars,)].fit.mapping))[3:] / effect
+                beside = np.diag(search.of.information(search.found[(*scalars,)].mapping))[2:6] / effect
             assert rest == pytest.approx(_bias_cost(beside, each.classes, each.sd), rel=1e-3)
             share = beside / (beside + each.sd**-2)
             of_biases = 3 / 4 * share.sum() if each.classes is None else share[each.classes].sum()
@@ -74,8 +78,8 @@ def test_the_best_set_has_the_largest_criterion_and_is_what_was_planted(search):
 
 def test_biases_of_a_class_cost_its_precision_and_the_choice_of_it(search):
     few = search.few(("confidence",), np.array([0]))
-    assert few.fit.mapping.biases[0] > 0.2
-    np.testing.assert_allclose(few.fit.mapping.biases[1:], 0, atol=1e-6)
+    assert few.mapping.biases[0] > 0.2
+    np.testing.assert_allclose(few.mapping.biases[1:], 0, atol=1e-6)
     assert 1 < few.parameters < 2
 
 
@@ -176,11 +180,11 @@ def test_biases_are_told_beside_other_errors(monkeypatch, search, errors):
     monkeypatch.setattr("unperplexed.calibration.diagnosis.class_search.forward", lambda *each: given.extend(each))
     other._forward(errors)
     score, covariance, third, inflation, step, alpha = given
-    known, here = search.fitter.information(search.found[errors].fit.mapping), [SCALARS.index(name) for name in errors]
-    across = known[3:, here]
-    expected = known[3:, 3:] - across @ np.linalg.inv(known[np.ix_(here, here)]) @ across.T
+    known, here = search.of.information(search.found[errors].mapping), [ALL.index(PARAMETERS[name]) for name in errors]
+    across = known[2:6, here]
+    expected = known[2:6, 2:6] - across @ np.linalg.inv(known[np.ix_(here, here)]) @ across.T
     np.testing.assert_allclose(covariance, expected, rtol=1e-6, atol=1e-6 * expected.max())
-    np.testing.assert_array_equal(score, search.found[errors].fit.slopes.bias)
+    np.testing.assert_array_equal(score, search.of.score(search.found[errors].mapping))
     np.testing.assert_array_equal(third, third_moments(search.statistics))
     np.testing.assert_array_equal(inflation, np.maximum(search.gate.class_effect, 1))
     assert (step, alpha) == (0, 0.05)  # weights differ: counts are no whole numbers
@@ -193,17 +197,16 @@ def test_biases_that_cannot_pay_their_cost_are_not_tried(sd):
     p, y = simulate(rng, 900, 40, biases=rng.normal(0, 0.2, 40))
     statistics = statistics_of(prepared(p, y, weights=rng.uniform(0.5, 1.5, 900)))
     tested = gate(statistics)
-    fitter = ScoreFitter(statistics, tested.effect, None, (p[np.arange(900), y], np.ones(900)))
-    search = Search(fitter, statistics, tested, 0.05)
-    fit = fitter.fit(("bias",), ClassMap(), None, sd)
-    ratio = 2 * (fit.slopes.loglik - fit.penalty) / tested.effect
+    likelihoods = SumLikelihoods(statistics, None, (p[np.arange(900), y], np.ones(900)))
+    search = Search(likelihoods, statistics, tested, 0.05)
+    of = likelihoods.of(("biases",), ClassMap())
+    fit = fitted(of, prior_of(40, tested.effect, None, sd))
+    ratio = 2 * (fit.value - fit.penalty) / tested.effect
     cost = _bias_cost(statistics.information / tested.effect, None, sd)
     enough = math.sqrt((cost - 10) / 1.5 / ratio)
-    none = search.found[()]
     for size, pays in ((0.999, False), (1.001, True)):
         other = copy(search)
-        slopes = none.fit.slopes._replace(bias=none.fit.slopes.bias * enough * size)
-        other.found = {(): replace(none, fit=replace(none.fit, slopes=slopes))}
+        other._scores = {(): likelihoods.score(ClassMap()) * enough * size}
         assert other._bias_cannot_pay((), sd) != pays
 
 

@@ -28,7 +28,7 @@ from unperplexed.calibration.diagnosis.clusters import (
     degrees_of_freedom,
     squares_tested,
 )
-from unperplexed.statistics.log_odds_tail import tail
+from unperplexed.maps.directions import tail
 from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
 

@@ -14,7 +14,7 @@ from unperplexed.calibration.diagnosis.binary_search import in_cells
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.clusters import cluster_covariance, degrees_of_freedom, squares_tested
 from unperplexed.calibration.diagnosis.gate import gate
-from unperplexed.statistics.log_odds_maps import fit
+from unperplexed.maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
 from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
 
@@ -58,13 +58,13 @@ def test_about_one_calibrated_sample_in_twenty_is_rejected(rng, clusters, rows, 
 @pytest.mark.slow
 @pytest.mark.parametrize("clusters", [50, 300])
 def test_intervals_of_parameters_hold_the_truth(rng, clusters):
-    truth, held = {"bias": 0.5, "confidence": 0.3}, []
+    truth, held = {"bias": 0.5, "slope": 0.3}, []
     cluster = np.arange(3000) % clusters
     for _ in range(120):
-        rows, sums = counted(*dependent(rng, cluster, 0.4, **truth), cluster)
-        found = fit(tuple(truth), in_cells(rows))
+        rows, sums = counted(*dependent(rng, cluster, 0.4, bias=0.5, confidence=0.3), cluster)
+        found = map_of(fitted_cells(Cells(in_cells(rows), tuple(truth)), NO_PRIOR))
         errors = uncertain(rows, sums, found)
-        off = {name: abs(found.parameter(name) - value) for name, value in truth.items()}
+        off = {name: abs(found.value(name) - value) for name, value in truth.items()}
         held.append([off[name] < errors[name].reach * errors[name].standard_error for name in truth])
     assert np.mean(held, axis=0) == pytest.approx([0.95, 0.95], abs=0.06)  # 120 samples: standard error 0.02
 
@@ -74,7 +74,7 @@ def test_a_bias_is_as_sure_as_the_mean_of_clusters(rng):
     cluster, s = np.arange(4000) % 40, np.zeros(4000)
     y = (rng.random(4000) < 0.6 + 0.2 * rng.uniform(-1, 1, 40)[cluster]).astype(np.int64)
     rows, sums = counted(s, y, cluster)
-    found = fit(("bias",), in_cells(rows))
+    found = map_of(fitted_cells(Cells(in_cells(rows), ["bias"]), NO_PRIOR))
     error = uncertain(rows, sums, found)["bias"]
     means = np.bincount(cluster, y) / 100
     slope = y.mean() * (1 - y.mean())

@@ -11,10 +11,9 @@ from scipy.stats import binom, chi2
 from many_classes import blocks, diagnose, prepared, simulate
 from unperplexed import Tally, assess
 from unperplexed.calibration.diagnosis import class_rows, multiclass
-from unperplexed.calibration.diagnosis.class_fit import Fitter
-from unperplexed.calibration.diagnosis.class_maps import ClassMap, information, slopes
+from unperplexed.calibration.diagnosis.class_likelihoods import RowLikelihoods
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
-from unperplexed.calibration.diagnosis.class_search import forward
+from unperplexed.calibration.diagnosis.class_search import forward, prior_of
 from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
 from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail
 from unperplexed.calibration.diagnosis.class_tests import combined, gate
@@ -22,6 +21,8 @@ from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
 from unperplexed.calibration.diagnosis.kind import ClassMeans, OfClasses
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.kinds.bias import biased_classes
+from unperplexed.maps.classes import ClassMap
+from unperplexed.maps.fit import fitted
 
 
 def same(a, b, rel=1e-9):
@@ -71,7 +72,7 @@ def test_moments_by_enumeration(rng):
     p, y = simulate(rng, 40, 4)
     (chunk,) = prepared(p, y)
     s = ClassStatistics.of(chunk)
-    f = np.stack([chunk.log_p, chunk.tail()])  # (2, rows, classes)
+    f = np.stack([chunk.log_p, chunk.curve("tail")])  # (2, rows, classes)
     centred = f - (f * p).sum(axis=2, keepdims=True)
     np.testing.assert_allclose(s.shape_score, centred[:, np.arange(40), y].sum(axis=1))
     np.testing.assert_allclose(s.shape_covariance, np.einsum("ic,aic,bic->ab", p, centred, centred))
@@ -190,57 +191,20 @@ def test_twice_the_rows_in_clusters_are_no_more_evidence(rng):
     assert np.log(found.shape) == pytest.approx(np.log(once.shape), abs=0.5 + 0.2 * abs(np.log(once.shape)))
 
 
-# ---- the map and its fit
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_slopes_by_differences(rng, noise):
-    p, y = simulate(rng, 200, 4)
-    rows = prepared(p, y, weights=rng.exponential(size=200))
-    at = {"confidence": -0.2, "tail": 0.1, "noise": noise, "biases": np.array([0.3, -0.2, 0.0, 0.1])}
-    found, step = slopes(rows, ClassMap(**at), 4), 1e-5
-
-    def loglik(**changed):
-        return slopes(rows, ClassMap(**{**at, **changed}), 4).loglik
-
-    for name in ("confidence", "tail"):
-        expected = (loglik(**{name: at[name] + step}) - loglik(**{name: at[name] - step})) / (2 * step)
-        assert getattr(found, name) == pytest.approx(expected, rel=1e-5)
-    for c in range(4):
-        move = step * np.eye(4)[c]
-        expected = (loglik(biases=at["biases"] + move) - loglik(biases=at["biases"] - move)) / (2 * step)
-        assert found.bias[c] == pytest.approx(expected, rel=1e-4, abs=1e-4)
-    if noise:  # by its log-odds
-        expected = (loglik(noise=noise + step) - loglik(noise=noise - step)) / (2 * step) * noise * (1 - noise)
-        assert found.noise == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_information_is_the_expected_square_of_the_slopes(rng, noise):
-    p, y = simulate(rng, 30, 3)
-    mapping = ClassMap(-0.2, 0.1, noise, np.array([0.3, -0.2, 0.0]))
-    expected = np.zeros((6, 6))
-    for chunk in prepared(p, y):
-        q = (1 - noise) * mapping.probabilities(chunk) + noise / 3
-        for i in range(len(chunk.truth)):
-            for outcome in range(3):
-                one = chunk.only(chunk.number[i : i + 1])
-                one.truth = np.array([outcome])
-                s = slopes([one], mapping, 3)
-                vector = np.array([s.confidence, s.tail, s.noise, *s.bias])
-                expected += q[i, outcome] * np.outer(vector, vector)
-    np.testing.assert_allclose(information(prepared(p, y), mapping, 3), expected, rtol=1e-8, atol=1e-9)
+# ---- the fit
 
 
 def test_fit_is_the_maximum(rng):
     p, y = simulate(rng, 3000, 5, confidence=-0.3, biases=np.array([0.4, 0, 0, -0.4, 0]))
     rows = prepared(p, y)
-    fitter = Fitter(rows, statistics_of(rows), 1.0)
-    fit = fitter.fit(("confidence", "bias"), ClassMap())
-    assert fit.slopes.confidence == pytest.approx(0.2 * fit.mapping.confidence / 5, abs=1)
-    np.testing.assert_allclose(fit.slopes.bias, fit.mapping.biases * 4, atol=1)
-    assert fit.mapping.confidence == pytest.approx(-0.3, abs=0.06)
-    assert fit.mapping.biases[0] - fit.mapping.biases[3] == pytest.approx(0.8, abs=0.2)
+    likelihoods = RowLikelihoods(rows, statistics_of(rows))
+    of = likelihoods.of(("slope", "biases"), ClassMap())
+    fit = fitted(of, prior_of(5, 1.0), of.theta_of(ClassMap()), likelihoods.known)
+    np.testing.assert_allclose(of.ascent(fit.theta)[1], fit.precision * fit.theta, atol=1e-3)
+    mapping = of.map_of(fit.theta)
+    np.testing.assert_allclose(likelihoods.score(mapping), mapping.biases * 4, atol=1e-3)
+    assert mapping.value("slope") == pytest.approx(-0.3, abs=0.06)
+    assert mapping.biases[0] - mapping.biases[3] == pytest.approx(0.8, abs=0.2)
 
 
 def test_weight_two_is_the_row_twice(rng):

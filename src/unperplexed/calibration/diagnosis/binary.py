@@ -18,10 +18,11 @@ from numpy.polynomial import legendre
 from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
-from ...statistics.log_odds_maps import NAMES, features
+from ...maps.directions import columns
+from ...maps.parameters import LAPSE
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
 from .binary_clusters import Uncertain, effects_alone, uncertain
-from .binary_search import Fitted, Search, costliest_first
+from .binary_search import PARAMETERS, Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
 from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
@@ -164,7 +165,7 @@ class _Naming:
             self.findings = [surprising]
             return
         self._name(search, best)
-        if not search.fits[best].map.separated:
+        if not search.fits[best].fit.separated:
             self._rest(search.fits[best])
 
     def _surprising(self) -> Finding | None:
@@ -194,11 +195,11 @@ class _Naming:
         gains = gains_of(search, order, self.tested.design_effect / (2 * self.data.n))
         self.gain = sum(gains)
         plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
-        alone = 0.0 if plain is None else plain.map.parameter("confidence")  # the calibration slope of Cox, less 1
+        alone = 0.0 if plain is None else plain.map.value("slope")  # the calibration slope of Cox, less 1
         event = self.data.event or quoted(self.data.labels[1], "the positive class")
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
-            value, sd = whole.map.parameter(name), sure[name]
+            value, sd = whole.map.value(PARAMETERS[name]), sure[name]
             half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
             if math.isnan(p_value):
                 p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
@@ -206,16 +207,16 @@ class _Naming:
                 value,
                 (value - half, value + half),
                 [KINDS[each] for each in order],
-                whole.map.separated,
+                whole.fit.separated,
                 event,
                 self.data.mean,
                 self.data.frequency,
                 alone,
             )
             self.findings.append(finding_of_two(name, error, p_value, gain, self.data.labels[1]))
-        if not (sizes_tell(best) or whole.map.separated):
+        if not (sizes_tell(best) or whole.fit.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
-            mended = whole.map.probability(np.log(p) - np.log1p(-p))
+            mended = whole.map.probabilities(np.log(p) - np.log1p(-p))
             self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
         others = sorted(search.fits, key=lambda names: -search.fits[names].worth)
         self.alternatives = tuple(
@@ -226,20 +227,22 @@ class _Naming:
 
     def _uncertain(self, whole: Fitted) -> dict[str, Uncertain]:
         """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
-        found = whole.map
-        unknown = {name: Uncertain(math.nan, 1.96) for name in NAMES}
-        if self.clusters is not None and found.names and not found.separated:
-            return unknown | uncertain(self.rows, self.clusters, found)
-        scale = math.sqrt(self.tested.design_effect)
-        return unknown | {name: Uncertain(found.standard_error(name) * scale, 1.96) for name in found.names}
+        if self.clusters is not None and whole.map.coefficients and not whole.fit.separated:
+            sure = uncertain(self.rows, self.clusters, whole.map)
+        else:
+            scale = math.nan if whole.fit.separated else math.sqrt(self.tested.design_effect)
+            errors = (scale * np.sqrt(np.diag(whole.fit.covariance))).tolist()
+            sure = {name: Uncertain(error, 1.96) for name, error in zip(whole.fit.places, errors, strict=True)}
+            sure.pop(LAPSE, None)
+        return {name: sure.get(parameter, Uncertain(math.nan, 1.96)) for name, parameter in PARAMETERS.items()}
 
     def _rest(self, whole: Fitted) -> None:
         """Test what the named errors leave over."""
         rows, found = self.rows, whole.map
-        q, t = found.probability(rows.s), found.log_odds(rows.s)
+        q, t = found.probabilities(rows.s), found.log_odds(rows.s)
         v = np.maximum(q * (1 - q), 1e-100)
         rise = (1 - found.lapse) * expit(t) * expit(-t) / v
-        nuisance = list((features(found.names, rows.s) * rise[:, None]).T)
+        nuisance = list(columns(found.coefficients, rows.s) * rise)
         if found.lapse:
             nuisance.append((0.5 - expit(t)) / v)
         x = 2 * information_time(rows.s, rows.total * v) - 1

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats
-from ...statistics.log_odds_maps import FittedMap, features
+from ...maps.directions import columns
+from ...maps.two import BinaryMap
 from ...statistics.means import t_quantile
 from .clusters import (
     ClusterSums,
@@ -60,7 +61,7 @@ class DependentScores:
 
 def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
     """By how much dependence inflates the variance of a bias, and of confidence, each fitted alone."""
-    directions = features(("bias", "confidence"), rows.s).T
+    directions = columns(("bias", "slope"), rows.s)
     scores = DependentScores.of(rows, clusters, directions, expit(rows.s))
     informed = directions**2 @ (rows.total * rows.variance)
     bias, confidence = (
@@ -88,16 +89,16 @@ class Uncertain(NamedTuple):
         return float(2 * stdtr(self.freedom, -abs(value) / self.standard_error))
 
 
-def uncertain(rows: Scored, clusters: ClusterSums, found: FittedMap) -> dict[str, Uncertain]:
+def uncertain(rows: Scored, clusters: ClusterSums, found: BinaryMap) -> dict[str, Uncertain]:
     """Give standard errors of the coefficients of a map, by a sandwich, and quantiles of Student's distribution."""
-    q, t = found.probability(rows.s), found.log_odds(rows.s)
+    q, t = found.probabilities(rows.s), found.log_odds(rows.s)
     v = np.maximum(q * (1 - q), 1e-100)
-    directions = features(found.names, rows.s).T * ((1 - found.lapse) * expit(t) * expit(-t) / v)
+    directions = columns(found.coefficients, rows.s) * ((1 - found.lapse) * expit(t) * expit(-t) / v)
     scores = DependentScores.of(rows, clusters, directions, q)
     inverse = np.linalg.inv((directions * (rows.total * v)) @ directions.T)
-    robust, model = (inverse @ x @ inverse for x in (scores.covariance(list(range(len(found.names)))), scores.model))
+    robust, model = (inverse @ x @ inverse for x in (scores.covariance(list(range(len(directions)))), scores.model))
     errors = {}
-    for at, name in enumerate(found.names):
+    for at, name in enumerate(found.coefficients):
         variance = max(float(robust[at, at]), float(model[at, at]))
         freedom = degrees_of_freedom(scores.shares, variance / float(model[at, at]))
         errors[name] = Uncertain(math.sqrt(variance), float(t_quantile(0.95, freedom)), freedom)

@@ -49,12 +49,10 @@ def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -
 def _columns_of(block: RowBlock) -> tuple[np.ndarray, ...]:
     """Return log-odds and probability of the second class, outcome, weight, cluster and number of each row."""
     p, n = np.asarray(block.p, dtype=np.float64), len(block.truth)
-    with np.errstate(divide="ignore"):
-        s = np.log(p[:, 1]) - np.log(p[:, 0])
     w = np.ones(n) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
     none = np.full(n, -1)
     cluster, index = (none if column is None else column for column in (block.cluster, block.number))
-    return s, p[:, 1], (block.truth == 1).astype(np.float64), w, cluster, index
+    return block.log_odds(), p[:, 1], (block.truth == 1).astype(np.float64), w, cluster, index
 
 
 _MOST_ROWS = 20

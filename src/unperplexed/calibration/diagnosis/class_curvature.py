@@ -6,8 +6,8 @@ import numpy as np
 
 from ..._lib.typing import Floats
 from ...kernels.rows import COARSE
+from ...maps.directions import tail
 from ...statistics.definite import definite
-from ...statistics.log_odds_tail import tail
 from ...tally.class_row_sums import HALF
 from ...tally.row_sample import RowSample
 from .class_statistics import ClassStatistics

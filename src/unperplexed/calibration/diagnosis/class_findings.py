@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from ..._lib.typing import Ints
-from ...statistics.definite import definite
 from ...statistics.tails import chi2_sf
-from .class_maps import SCALARS, Errors
+from .class_likelihoods import PARAMETERS, SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
 from .kind import ClassMeans, OfClasses
@@ -85,34 +84,24 @@ def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[
 
 def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
-    fit, effect = candidate.fit, search.gate.effect
-    classes = search.fitter.classes
-    known = search.fitter.information(fit.mapping, biases="bias" in fit.errors) / effect
-    scalars = [name for name in SCALARS if name in fit.errors]
-    at = [SCALARS.index(name) for name in scalars]
-    if "bias" in fit.errors:
-        at += [3 + c for c in (range(classes) if candidate.classes is None else candidate.classes)]
-    known = known[np.ix_(at, at)]
-    known[np.diag_indices_from(known)] += np.array(
-        [1e-9] * len(scalars) + [candidate.sd**-2] * (len(at) - len(scalars))
-    )
-    root = np.sqrt(np.diag(np.linalg.inv(definite(known))))
-    spread = dict(zip(scalars, root.tolist(), strict=False))
+    covariance = search.covariance(candidate)
+    scalars = [name for name in candidate.errors if name in SCALARS]
+    at = {name: candidate.fit.places[PARAMETERS[name]].start for name in scalars}
     if candidate.classes is not None and len(candidate.classes) == 1:
-        spread["bias"] = float(root[-1])
-    return spread
+        at["bias"] = candidate.fit.places["biases"].start + int(candidate.classes[0])
+    return {name: math.sqrt(covariance[here, here]) for name, here in at.items()}
 
 
 def _estimate(
     name: str, candidate: Candidate, spread: dict[str, float], classes: Ints
 ) -> tuple[float, tuple[float, float]]:
     """Return the parameter of an error with its interval; NaN for the biases of several classes."""
-    mapping, half = candidate.fit.mapping, 1.96 * spread.get(name, math.nan)
+    mapping, half = candidate.mapping, 1.96 * spread.get(name, math.nan)
     if name == "bias":
         one = len(classes) == 1
         value = (0.0 if mapping.biases is None else float(mapping.biases[classes[0]])) if one else math.nan
         return value, (value - half, value + half)
-    value = float(getattr(mapping, name))
+    value = mapping.value(PARAMETERS[name])
     if name != "noise":
         return value, (value - half, value + half)
     # Its standard error is that of its log-odds.

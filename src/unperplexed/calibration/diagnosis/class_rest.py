@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..._lib.typing import AnyFloats, Floats
+from ...maps.classes import CURVES, ClassMap, softmax
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
-from .class_maps import SCALARS, ClassMap, Errors
+from .class_likelihoods import PARAMETERS, SCALARS, Errors
 from .class_rows import Chunk
 from .class_statistics import ClassStatistics
 
@@ -57,12 +58,13 @@ def _directions(
     chunk: Chunk, mapping: ClassMap, fitted: list[str], at: Floats, share: Floats
 ) -> tuple[list[Floats], Floats]:
     """Derivatives of the mended log-probabilities by the fitted errors and by each shape; mended probabilities."""
-    q, e = mapping.probabilities(chunk), mapping.noise
+    curves = {name: chunk.curve(name) for name in CURVES if name in mapping.shared}
+    q, e = softmax(mapping.scores(chunk.log_p, curves).astype(np.float64)), mapping.lapse
     left = np.maximum((1 - e) * q + e / q.shape[1], 1e-300)
     slope = (1 - e) * q / left
     p = np.clip(chunk.p.astype(np.float64), 1e-15, 1 - 1e-15)
     time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
-    features: list[AnyFloats] = [{"confidence": chunk.log_p, "tail": chunk.tail()}[x] for x in fitted if x != "noise"]
+    features: list[AnyFloats] = [chunk.direction(PARAMETERS[x]) for x in fitted if x != "noise"]
     noise = [e * (1 - e) * (1 / q.shape[1] - q) / left] if "noise" in fitted else []
     shapes = [np.polynomial.legendre.legval(time, np.eye(_DEGREES + 1)[k]) for k in range(1, _DEGREES + 1)]
     moved = [slope * (f - np.einsum("ij,ij->i", q, f)[:, None]) for f in (*features, *shapes)]

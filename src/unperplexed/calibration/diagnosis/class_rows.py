@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,9 @@ from ..._lib.typing import (
     Floats,
     Ints,
 )
-from ...statistics.log_odds_tail import tail
+from ...forecasts.given import Given
+from ...kernels.logarithms import log_odds
+from ...maps import rows
 
 CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""
@@ -40,6 +42,23 @@ class RowBlock(NamedTuple):
     """Number of the cluster of dependent rows, where there are clusters."""
     number: Ints | None = None
     """Numbers of the rows as the user counts them, where they are from one source."""
+    given: Given | None = None
+    """The rows as they came; None where they came as these probabilities."""
+
+    def log_odds(self) -> Floats:
+        """Log-odds of the second of two classes."""
+        if self.given is not None:
+            return self.given.log_odds
+        return log_odds(self.p, "probabilities")
+
+    def logarithms(self, here: slice, p: AnyFloats) -> AnyFloats:
+        """Log-probabilities of some rows, of which ``p`` are the probabilities divided by their sums."""
+        if self.given is not None and self.given.scale in ("logits", "log-probabilities"):
+            x = self.given[here].log_probabilities
+            sums = self.p[here].sum(axis=1, keepdims=True, dtype=np.float64)
+            return np.asarray(x - np.log(sums), dtype=p.dtype)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p))
 
 
 Rows = Callable[[], Iterator[RowBlock]]
@@ -47,45 +66,32 @@ Rows = Callable[[], Iterator[RowBlock]]
 
 
 @dataclass(slots=True, eq=False)
-class Chunk:
-    """A few rows, prepared: no certain ones, probabilities that sum to 1, log-probabilities that are finite."""
+class Chunk(rows.Chunk):
+    """A few rows, prepared: no certain ones, probabilities that sum to 1, log-probabilities that are finite.
+
+    They are as they came; an exact zero counts as `RowCounts.floor`. Weights have a mean over all rows of 1.
+    """
 
     p: AnyFloats
-    log_p: AnyFloats
-    """Clipped from below at `RowCounts.floor`."""
-    truth: Ints
-    weights: Floats
-    """Their mean over all rows is 1."""
     cluster: Ints | None
     number: Ints
     """Numbers of the rows among all that are read, from 0."""
     named: Ints
     """Numbers by which the user knows them; -1 where there are none."""
-    floor: float
-    _tail: AnyFloats | None = field(default=None, repr=False)
-
-    def tail(self) -> AnyFloats:
-        """Direction of the tail error at the log-odds of each probability."""
-        if self._tail is None:
-            rest = 1 - self.p
-            at = np.arange(len(self.p)), self.p.argmax(axis=1)
-            others = self.p.copy()
-            others[at] = 0
-            rest[at] = others.sum(axis=1)  # 1 - p is rounded where p is near 1
-            log_odds = self.log_p - np.log(np.maximum(rest, self.floor))
-            self._tail = tail(log_odds).astype(self.log_p.dtype, copy=False)
-        return self._tail
-
-    def pick(self, values: AnyFloats) -> Floats:
-        """One value a row: that of the observed class."""
-        return values[np.arange(len(self.truth)), self.truth].astype(np.float64)
 
     def only(self, numbers: Ints) -> Chunk:
         """Those of some numbers."""
         keep = np.isin(self.number, numbers)
         cluster = None if self.cluster is None else self.cluster[keep]
-        rows = self.p[keep], self.log_p[keep], self.truth[keep], self.weights[keep], cluster, self.number[keep]
-        return Chunk(*rows, self.named[keep], self.floor)
+        return Chunk(
+            self.log_p[keep],
+            self.truth[keep],
+            self.weights[keep],
+            self.p[keep],
+            cluster,
+            self.number[keep],
+            self.named[keep],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +115,7 @@ class RowCounts:
 
     @property
     def floor(self) -> float:
-        """Probabilities below it are clipped in logarithms; an outcome that is not certain never is."""
+        """What a probability of exactly 0 counts as in logarithms; an outcome that is not certain never is so."""
         return self.limit / max(self.classes, 2)
 
 
@@ -162,7 +168,7 @@ class PreparedRows:
             observed += np.bincount(chunk.truth[certain], chunk.weights[certain], counts.classes)
             predicted += chunk.weights[certain] @ chunk.p[certain]
             if self._kept is not None:
-                self._kept.append(_prepared(chunk, ~certain))
+                self._kept.append(_prepared(chunk, ~certain, self.counts.floor))
         expected = sum(float(_certain_mass(c.p, counts.limit).sum()) for c in self._raw()) if wrong else 0.0
         self.certain = Certain(out, wrong, tuple(named[:MOST_NAMED]), expected, observed, predicted)
 
@@ -187,10 +193,10 @@ class PreparedRows:
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._raw():
             certain, _ = _certain(chunk.p, chunk.truth, self.counts.limit)
-            yield _prepared(chunk, ~certain)
+            yield _prepared(chunk, ~certain, self.counts.floor)
 
     def _raw(self) -> Iterator[Chunk]:
-        """All rows, divided by their sums; log-probabilities are not filled in."""
+        """All rows, divided by their sums; the logarithms of exact zeros are infinite."""
         step = max(1, CHUNK_VALUES // max(self.counts.classes, 1))
         scale = self.counts.rows / self.counts.weight if self.counts.weight > 0 else 1.0
         start = 0
@@ -200,6 +206,7 @@ class PreparedRows:
                 p = np.asarray(block.p[here])
                 p = p if p.dtype in (np.float32, np.float64) else p.astype(np.float64)
                 p = (p / p.sum(axis=1, keepdims=True, dtype=np.float64)).astype(p.dtype, copy=False)
+                log_p = block.logarithms(here, p)
                 truth = block.truth[here].astype(np.int64)
                 weights = np.ones(len(p)) if block.weights is None else block.weights[here].astype(np.float64) * scale
                 cluster = None
@@ -207,7 +214,7 @@ class PreparedRows:
                     cluster = np.searchsorted(self.counts.clusters, block.cluster[here]).astype(np.int64)
                 number = np.arange(start + first, start + first + len(p))
                 named = np.full(len(p), -1) if block.number is None else block.number[here]
-                yield Chunk(p, p, truth, weights, cluster, number, named, self.counts.floor)
+                yield Chunk(log_p, truth, weights, p, cluster, number, named)
             start += len(block.truth)
 
     def most_surprising(self, most: int = 3) -> list[tuple[float, int, float, int]]:
@@ -232,17 +239,17 @@ def _joined(chunks: list[Chunk]) -> Chunk:
     if len(chunks) == 1:
         return chunks[0]
     cluster = [each.cluster for each in chunks if each.cluster is not None]
-    return Chunk(
-        np.concatenate([each.p for each in chunks]),
+    found = Chunk(
         np.concatenate([each.log_p for each in chunks]),
         np.concatenate([each.truth for each in chunks]),
         np.concatenate([each.weights for each in chunks]),
+        np.concatenate([each.p for each in chunks]),
         np.concatenate(cluster) if cluster else None,
         np.concatenate([each.number for each in chunks]),
         np.concatenate([each.named for each in chunks]),
-        chunks[0].floor,
-        np.concatenate([each.tail() for each in chunks]),
     )
+    found.curves["tail"] = np.concatenate([each.curve("tail") for each in chunks])
+    return found
 
 
 def at_most(p: AnyFloats, limit: Floats) -> Floats:
@@ -268,10 +275,9 @@ def _certain_mass(p: AnyFloats, limit: float) -> Floats:
     return np.asarray(np.where(low < limit, low, 0).max(axis=1))
 
 
-def _prepared(chunk: Chunk, keep: Bools) -> Chunk:
+def _prepared(chunk: Chunk, keep: Bools, floor: float) -> Chunk:
     p = chunk.p[keep]
-    log_p = np.log(np.maximum(p, p.dtype.type(chunk.floor)))
+    log_p = chunk.log_p[keep]
+    log_p[np.isneginf(log_p)] = np.log(floor)
     cluster = None if chunk.cluster is None else chunk.cluster[keep]
-    return Chunk(
-        p, log_p, chunk.truth[keep], chunk.weights[keep], cluster, chunk.number[keep], chunk.named[keep], chunk.floor
-    )
+    return Chunk(log_p, chunk.truth[keep], chunk.weights[keep], p, cluster, chunk.number[keep], chunk.named[keep])

@@ -1,191 +1,170 @@
-"""What sums over the rows tell of the errors of more than two classes: fits without the rows themselves."""
+"""What sums over the rows tell of the errors of more than two classes: likelihoods without the rows themselves."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.typing import Floats, Ints
-from ...statistics.definite import Factored, definite
+from ..._lib.elementary import expit
+from ..._lib.typing import Floats
+from ...maps.classes import ClassMap
+from ...maps.rows import LAPSES, Coefficients
+from ...statistics.definite import definite
 from ...tally.row_sample import RowSample
 from .class_curvature import Curvature
-from .class_fit import (
-    BIAS_SD,
-    FAR,
-    Fit,
-    information_of,
-    precision,
-)
-from .class_maps import ClassMap, Errors, Slopes
-from .class_statistics import ClassStatistics
-
-_STEP = 0.5
-_FURTHEST = 3.0
-"""So far at most a step goes in confidence and tail; where few rows say next to nothing it would overflow."""
-_LOG_LAPSES = np.arange(-9.0, -0.5, _STEP).tolist()
+from .class_likelihoods import PARAMETERS, MapLikelihood, part_of
+from .class_statistics import ClassStatistics, information_of
 
 
-class ScoreFitter:
-    """Fits sets of errors by the scores, and by the information on each class bias at the forecasts as they are.
+class SumLikelihoods:
+    """Likelihoods by the scores, and by the information on each class bias at the forecasts as they are.
 
-    The likelihood of confidence and tail bends as that of the few rows that a tally keeps. That of a lapse alone
-    depends on the probabilities of the observed classes only; beside other errors it is not known.
+    The likelihood of slope and tail bends as that of the few rows that a tally keeps. That of a lapse alone depends on
+    the probabilities of the observed classes only; beside other errors it is not known.
     """
 
-    known = frozenset(("confidence", "tail", "noise", "bias"))
+    searched = frozenset(PARAMETERS)
     alone = frozenset(("noise",))
 
-    def __init__(
-        self, statistics: ClassStatistics, effect: float, sample: RowSample | None, observed: tuple[Floats, Floats]
-    ) -> None:
-        """Take the statistics of the rows, the design effect, some rows, and the probabilities of what was observed.
-
-        These come with their weights.
-        """
-        s, self.effect = statistics, effect
-        self.classes = len(s.observed)
-        self._score = np.concatenate([s.shape_score, s.observed - s.predicted])
-        self._information = information_of(s)
-        self.bias_information: Floats = self._information[2:, 2:]
-        self._observed = observed
+    def __init__(self, statistics: ClassStatistics, sample: RowSample | None, observed: tuple[Floats, Floats]) -> None:
+        """Take the statistics of the rows, some rows, and the probabilities of what was observed with their weights."""
+        s = statistics
+        self.classes, self.observed = len(s.observed), observed
+        self.scores = np.concatenate([s.shape_score, s.observed - s.predicted])
+        self.known = information_of(s)
         enough = sample is not None and sample.key.size > 0 and bool((np.diag(s.shape_information) > 1e-6).all())
-        self._curve = Curvature(sample, s, self._information[:2, :2]) if enough and sample is not None else None
-        self.none = Fit((), ClassMap(), self._slopes(0.0, np.zeros(2 + self.classes), self._seen(ClassMap())), 0.0)
+        self._curve = Curvature(sample, s, self.known[:2, :2]) if enough and sample is not None else None
 
-    def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
-        """Maximise the likelihood with the prior; biases of some classes only, if given.
+    def of(self, parameters: Sequence[str], start: ClassMap) -> MapLikelihood:
+        """Return the likelihood of maps with these parameters; what it says of biases is that at the start."""
+        return Lapse(self) if "lapse" in parameters else Sums(self, parameters, self.seen(start))
 
-        The information on these is that at the start, as it is on average over the classes.
-        """
-        if "noise" in errors:
-            return self._lapse()
-        scalars = [at for at, name in enumerate(("confidence", "tail")) if name in errors]
-        seen = self._seen(start)
-        biases = _Biases(seen, self.effect * precision(("bias",), self.classes, only, sd)) if "bias" in errors else None
-        shape, far = np.zeros(2), self.effect / FAR**2
-        height = self._height(shape, biases)
-        for _ in range(50 if scalars else 0):
-            _, slope, bend = self._shape(shape)
-            if biases is not None:
-                more = biases.beside(shape)
-                slope, bend = slope + more[1], bend + more[2]
-            slope = slope - far * shape
-            step = np.zeros(2)
-            bend = bend[np.ix_(scalars, scalars)] + far * np.eye(len(scalars))
-            step[scalars] = np.linalg.solve(definite(bend), slope[scalars])
-            size = _FURTHEST / max(_FURTHEST, float(np.abs(step).max()))
-            new = self._height(shape + size * step, biases)
-            while size > 1e-3 and new < height:
-                size /= 2
-                new = self._height(shape + size * step, biases)
-            shape, height = shape + size * step, new
-            if abs(float(step @ slope)) < 1e-6:
-                break
-        theta = np.concatenate([shape, np.zeros(self.classes) if biases is None else biases.at(shape)])
-        mapping = ClassMap(float(shape[0]), float(shape[1]), 0.0, theta[2:] if biases is not None else None)
-        prior = self.effect * precision(errors, self.classes, only, sd)
-        used = np.concatenate([theta[2:] if name == "bias" else theta[[_AT[name]]] for name in errors])
-        penalty = 0.5 * float(prior @ used**2)
-        seen = self._seen(mapping) if biases is None else seen
-        return Fit(errors, mapping, self._slopes(self._height(shape, biases) + penalty, theta, seen), penalty)
+    def score(self, fitted: ClassMap) -> Floats:
+        """Return the slope of the log-likelihood by the bias of each class."""
+        seen, shape = self.seen(fitted), np.array([fitted.value("slope"), fitted.value("tail")])
+        own = 0.0 if fitted.biases is None else seen.known @ fitted.biases
+        return np.asarray(seen.score - seen.across @ shape - own)
 
-    def _height(self, shape: Floats, biases: _Biases | None) -> float:
-        """Log-likelihood with the prior, the biases being the best ones beside confidence and tail."""
-        more = 0.0 if biases is None else biases.beside(shape)[0]
-        return self._shape(shape)[0] + more - 0.5 * self.effect / FAR**2 * float(shape @ shape)
+    def information(self, fitted: ClassMap) -> Floats:
+        """Return the information on slope, tail, all class biases, and the log-odds of a lapse alone."""
+        found = np.zeros((len(self.known) + 1, len(self.known) + 1))
+        seen, shape = self.seen(fitted), np.array([fitted.value("slope"), fitted.value("tail")])
+        found[:2, :2], found[2:-1, 2:-1] = self.shape(shape)[2], seen.known
+        found[2:-1, :2], found[:2, 2:-1] = seen.across, seen.across.T
+        if fitted.lapse:
+            lapse = Lapse(self)
+            found[-1:, -1:] = lapse.information(lapse.theta_of(fitted))
+        return found
 
-    def _shape(self, shape: Floats) -> tuple[float, Floats, Floats]:
-        """Log-likelihood of confidence and tail, its gradient, and its Hessian with the other sign."""
-        known = self._information[:2, :2]
+    def shape(self, shape: Floats) -> tuple[float, Floats, Floats]:
+        """Log-likelihood of slope and tail, its gradient, and its Hessian with the other sign."""
+        known = self.known[:2, :2]
         if self._curve is None:
             value, slope, bend = 0.5 * float(shape @ known @ shape), known @ shape, known
         else:
             value, slope, bend = self._curve(shape)
-        return float(shape @ self._score[:2]) - value, self._score[:2] - slope, bend
+        return float(shape @ self.scores[:2]) - value, self.scores[:2] - slope, bend
 
-    def _seen(self, mapping: ClassMap) -> _Seen:
-        """What the sums tell of class biases beside these errors of confidence and tail.
+    def seen(self, mapping: ClassMap) -> Seen:
+        """What the sums tell of class biases beside this slope and tail.
 
         How far the mending of these moves the mean predictions of the classes is known only in its direction. The
         biases' score along it is taken away, as that of a parameter of its own with this prior.
         """
-        shape = np.array([mapping.confidence, mapping.tail])
+        shape = np.array([mapping.value("slope"), mapping.value("tail")])
         growth = 1.0 if self._curve is None else self._curve.growth(shape)
-        score, across, known = self._score[2:], self._information[2:, :2], growth * self.bias_information
+        score, across, known = self.scores[2:], self.known[2:, :2], growth * self.known[2:, 2:]
         across = max(1 + _MOVES * (growth - 1), _LEAST) * across
-        loose, direction = _LOOSE * abs(growth - 1), self._information[2:, :2] @ shape
+        loose, direction = _LOOSE * abs(growth - 1), self.known[2:, :2] @ shape
         if not loose * float(direction @ direction) > 0:
-            return _Seen(score, across, known)
+            return Seen(score, across, known)
         used = np.flatnonzero(shape)
-        bend = definite(self._shape(shape)[2][np.ix_(used, used)])
+        bend = definite(self.shape(shape)[2][np.ix_(used, used)])
         own = known - across[:, used] @ np.linalg.solve(bend, across[:, used].T)
         ridge = 1e-6 * float(np.trace(known)) / len(known) * np.eye(len(known))
         back = np.linalg.solve(definite(own + ridge), direction)
         share = 1 / (float(direction @ back) + loose**-2)
         along = share * float(back @ (score - across @ shape))
-        return _Seen(score - along * direction, across, known - share * np.outer(direction, direction))
-
-    def _slopes(self, rise: float, theta: Floats, seen: _Seen) -> Slopes:
-        left = self._score[:2] - self._information[:2] @ theta
-        biases = seen.score - seen.across @ theta[:2] - seen.known @ theta[2:]
-        return Slopes(rise, float(left[0]), float(left[1]), 0.0, biases)
-
-    def _lapse(self) -> Fit:
-        from scipy.optimize import minimize_scalar
-
-        p, weight = self._observed
-        ratio = 1 / (self.classes * p) - 1
-
-        def fall(log_lapse: float) -> float:
-            return -float(weight @ np.log1p(math.exp(log_lapse) * ratio))
-
-        near = min(_LOG_LAPSES, key=fall)
-        best = minimize_scalar(fall, bounds=(near - _STEP, near + _STEP), method="bounded")
-        slopes = self._slopes(-float(best.fun), np.zeros(2 + self.classes), self._seen(ClassMap()))
-        return Fit(("noise",), ClassMap(noise=math.exp(best.x)), slopes, 0.0)
-
-    def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
-        """Information on confidence, tail, the log-odds of a lapse alone, and all class biases."""
-        del biases
-        total, seen = np.zeros((3 + self.classes, 3 + self.classes)), self._seen(mapping)
-        total[3:, 3:], total[3:, :2], total[:2, 3:] = seen.known, seen.across, seen.across.T
-        total[:2, :2] = self._shape(np.array([mapping.confidence, mapping.tail]))[2]
-        if e := mapping.noise:
-            p, weight = self._observed
-            left = (1 - e) * p + e / self.classes
-            total[2, 2] = weight @ (e * (1 - e) * (1 / self.classes - p) / left) ** 2
-        return total
+        return Seen(score - along * direction, across, known - share * np.outer(direction, direction))
 
 
-_AT = {"confidence": 0, "tail": 1}
+class Sums(Coefficients):
+    """Likelihood of slope, tail and biases; see `fit.Likelihood`."""
+
+    def __init__(self, sums: SumLikelihoods, parameters: Sequence[str], seen: Seen) -> None:
+        super().__init__(sums.classes, parameters)
+        self._sums, self._seen, self._parameters = sums, seen, parameters
+        self._shape = [at for at, name in enumerate(("slope", "tail")) if name in parameters]
+
+    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return slope and tail, and the biases."""
+        shape, k = np.zeros(2), len(self._shape)
+        shape[self._shape] = theta[:k]
+        return shape, theta[k:] if "biases" in self.places else np.zeros(self.classes)
+
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where sums at the forecasts as they are say anything."""
+        theta, k = theta.copy(), len(self._shape)
+        theta[:k] = np.clip(theta[:k], -_FURTHEST, _FURTHEST)
+        return theta
+
+    def ascent(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood, less that of the forecasts as they are, and its gradient."""
+        (shape, biases), seen = self._parts(theta), self._seen
+        value, slope, _ = self._sums.shape(shape)
+        left, own = seen.score - seen.across @ shape, seen.known @ biases
+        gradient = [(slope - seen.across.T @ biases)[self._shape], *([left - own] if "biases" in self.places else [])]
+        return value + float(biases @ left) - 0.5 * float(biases @ own), np.concatenate(gradient)
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the second derivatives with the other sign."""
+        seen, bend = self._seen, self._sums.shape(self._parts(theta)[0])[2]
+        whole = np.block([[bend, seen.across.T], [seen.across, seen.known]])
+        return part_of(whole, self._parameters, self.classes)
+
+    def begun(self, theta: Floats) -> Floats | None:
+        """Return None: there is no lapse."""
+
+
+class Lapse(Coefficients):
+    """Likelihood of a lapse alone; see `fit.Likelihood`."""
+
+    def __init__(self, sums: SumLikelihoods) -> None:
+        super().__init__(sums.classes, ["lapse"])
+        p, self._weight = sums.observed
+        self._more = 1 / (self.classes * p) - 1
+
+    def ascent(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood, less that of the forecasts as they are, and its gradient."""
+        e = float(expit(theta[0]))
+        slope = e * (1 - e) * float(self._weight @ (self._more / (1 + e * self._more)))
+        return float(self._weight @ np.log1p(e * self._more)), np.array([slope])
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the sum of squared slopes."""
+        e = float(expit(theta[0]))
+        return np.array([[self._weight @ (e * (1 - e) * self._more / (1 + e * self._more)) ** 2]])
+
+    def begun(self, theta: Floats) -> Floats | None:
+        """Return the best lapse of a grid; None where by its score at 0 none helps."""
+        if not float(self._weight @ self._more) > 0:
+            return None
+        best = max(LAPSES.tolist(), key=lambda e: float(self._weight @ np.log1p(e * self._more)))
+        return np.array([np.log(best) - np.log1p(-best)])
+
+
+_FURTHEST = 5.0
+"""Slope and tail at most; beside biases the likelihood may rise without end, as mean predictions are known poorly."""
 _MOVES, _LOOSE, _LEAST = 1.9, 0.6, 0.1
 """Beside confidence and tail, mean predictions of classes move 1 + 1.9 (g - 1) times as far as by the first derivative,
 give or take 0.6 (g - 1), in simulated forecasts; g is by how much the sum of p (1 - p) grows."""
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """Scores of the class biases, their derivatives by confidence and tail, and the information on them."""
 
     score: Floats
     across: Floats
     known: Floats
-
-
-class _Biases:
-    """The best class biases beside confidence and tail."""
-
-    def __init__(self, seen: _Seen, prior: Floats) -> None:
-        self._score, self._across = seen.score, seen.across
-        self._solved = Factored(definite(seen.known + np.diag(prior))).solve
-        self._bend = self._across.T @ self._solved(self._across)
-
-    def at(self, shape: Floats) -> Floats:
-        return np.asarray(self._solved(self._score - self._across @ shape))
-
-    def beside(self, shape: Floats) -> tuple[float, Floats, Floats]:
-        """Penalised log-likelihood that they add, its gradient, and its Hessian with the other sign."""
-        left = self._score - self._across @ shape
-        best = self._solved(left)
-        return 0.5 * float(left @ best), -self._across.T @ best, -self._bend

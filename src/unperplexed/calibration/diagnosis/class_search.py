@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..._lib.typing import Floats, Ints
+from ...maps.classes import ClassMap
+from ...maps.fit import Fit, Prior, fitted
+from ...maps.rows import places_of
 from ...statistics.definite import definite
 from ...statistics.tails import squared_normal_isf
-from .class_fit import BIAS_SD, SMALL_SD, Fit, information_of
-from .class_maps import SCALARS, ClassMap, Errors
+from .class_likelihoods import ALL, PARAMETERS, SCALARS, Errors, Likelihoods, part_of
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
 from .class_tests import NEW, ClassGate, third_moments
+
+BIAS_SD = 0.5
+"""Standard deviation of the prior of class biases, in log-odds."""
+SMALL_SD = 0.15
+"""The same where the biases of many classes are small."""
+FAR = 5.0
+"""That of slope and tail: it only bounds them where the outcomes are separated."""
+_NONE = 1e-6
+"""That of the bias of a class that is to have none."""
 
 PLAIN: tuple[Errors, ...] = (
     (),
@@ -35,7 +45,10 @@ LEAST = squared_normal_isf(0.05)
 class Candidate:
     """A set of errors with what speaks for it."""
 
+    errors: Errors
     fit: Fit
+    mapping: ClassMap
+    """The map that mends them."""
     ratio: float
     """Likelihood ratio against the forecasts as they are, divided by the design effect."""
     parameters: float
@@ -52,40 +65,25 @@ class Candidate:
         return max(0.0, (self.ratio - 2 * self.parameters) * effect / (2 * rows))
 
 
-class Fits(Protocol):
-    """Fits sets of errors: to rows, or to what counts say of them."""
-
-    classes: int
-    bias_information: Floats
-    none: Fit
-    known: frozenset[str]
-    """Errors that can be looked for."""
-    alone: frozenset[str]
-    """Those of them that can be looked for only by themselves."""
-
-    def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
-        """Maximise the likelihood with the prior; biases of some classes only, if given."""
-
-    def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
-        """Fisher information on confidence, tail, the log-odds of the noise and all class biases."""
-
-
 class Search:
     """Fits sets of errors to the same rows and compares them."""
 
-    def __init__(self, fitter: Fits, statistics: ClassStatistics, gate: ClassGate, alpha: float) -> None:
-        """Take the fitter with the statistics of the same rows and the gate's design effects."""
-        self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
+    def __init__(self, of: Likelihoods, statistics: ClassStatistics, gate: ClassGate, alpha: float) -> None:
+        """Take likelihoods with the statistics of the same rows and the gate's design effects."""
+        self.of, self.statistics, self.gate, self.alpha = of, statistics, gate, alpha
         self._variance = statistics.information / gate.effect
         self._unit = math.log(max(2 * float(self._variance.sum()), math.exp(LEAST)))  # sum of V is twice that of v
-        shape = _beside_biases(statistics.shape_information, information_of(statistics))
-        possible = [x for x in PLAIN if fitter.known.issuperset(x) and _identifiable(x, shape)]
-        self._plain = [x for x in possible if len(x) < 2 or fitter.alone.isdisjoint(x)]
-        self._beside = [x for x in self._plain if fitter.alone.isdisjoint(x)]
+        shape = _beside_biases(statistics.shape_information, of.known)
+        possible = [x for x in PLAIN if of.searched.issuperset(x) and _identifiable(x, shape)]
+        self._plain = [x for x in possible if len(x) < 2 or of.alone.isdisjoint(x)]
+        self._beside = [x for x in self._plain if of.alone.isdisjoint(x)]
         """Sets to which biases can be added."""
         self._named: dict[Errors, Ints] = {}
         self._informations: dict[Errors, Floats] = {}
-        self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
+        self._scores: dict[Errors, Floats] = {}
+        self._unmended = of.of((), ClassMap()).ascent(np.empty(0))[0]
+        self.found: dict[Errors, Candidate] = {}
+        self.found[()] = self._fitted((), ClassMap())
 
     def run(self) -> Errors:
         """Try all sets of errors; the best one."""
@@ -113,8 +111,12 @@ class Search:
 
     def few(self, errors: Errors, classes: Ints) -> Candidate:
         """Biases of these classes only, beside other errors."""
-        start = self.found[errors].fit.mapping
-        return self._candidate(self.fitter.fit((*errors, "bias"), start, classes), classes)
+        return self._fitted((*errors, "bias"), self.found[errors].mapping, classes)
+
+    def covariance(self, candidate: Candidate) -> Floats:
+        """Covariance of the coefficients of a candidate."""
+        fit = candidate.fit
+        return self.gate.effect * replace(fit, used=fit.likelihood.information(fit.theta)).covariance
 
     def _with_bias(self, errors: Errors) -> float:
         both = [self.found[each].criterion for each in (errors, (*errors, "bias")) if each in self.found]
@@ -123,7 +125,7 @@ class Search:
     def _try(self, errors: Errors) -> None:
         less = [tuple(name for name in errors if name != one) for one in errors]
         start = max((self.found[each] for each in less if each in self.found), key=lambda each: each.ratio)
-        self.found[errors] = self._candidate(self.fitter.fit(errors, start.fit.mapping))
+        self.found[errors] = self._fitted(errors, start.mapping)
 
     def _try_other_biases(self, errors: Errors) -> None:
         """Biases of a few classes only, and small biases of all: in place of large ones of all where they do better."""
@@ -131,58 +133,81 @@ class Search:
         if len(classes := self.named(errors)):
             tried.append(self.few(errors, classes))
         if not self._bias_cannot_pay(errors, SMALL_SD):
-            start = self.found[errors].fit.mapping
-            tried.append(self._candidate(self.fitter.fit(both, start, sd=SMALL_SD), sd=SMALL_SD))
+            tried.append(self._fitted(both, self.found[errors].mapping, sd=SMALL_SD))
         for candidate in tried:
             if both not in self.found or candidate.criterion > self.found[both].criterion:
                 self.found[both] = candidate
 
-    def _candidate(self, fit: Fit, classes: Ints | None = None, sd: float = BIAS_SD) -> Candidate:
-        effect, reference = self.gate.effect, self.fitter.none.slopes.loglik
-        ratio = 2 * (fit.slopes.loglik - reference) / effect
-        scalars = [name for name in fit.errors if name != "bias"]
+    def _fitted(self, errors: Errors, start: ClassMap, classes: Ints | None = None, sd: float = BIAS_SD) -> Candidate:
+        """Fit a set of errors from a map of fewer; with biases of some classes only, if given."""
+        of, effect = self.of.of([PARAMETERS[name] for name in errors], start), self.gate.effect
+        prior = prior_of(self.of.classes, effect, classes, sd)
+        fit = fitted(of, prior, of.theta_of(start), self._known(errors))
+        ratio = 2 * (fit.value - self._unmended) / effect
+        scalars = [name for name in errors if name != "bias"]
         cost = sum(self._unit + (0 if name == "confidence" else 2) for name in scalars)
         parameters = float(len(scalars))
-        if "bias" in fit.errors:
+        if "bias" in errors:
             variance = self._variance_beside(tuple(scalars))
             cost += _bias_cost(variance, classes, sd)
             used = variance if classes is None else variance[classes]
             share = float((used / (used + sd**-2)).sum())
             parameters += share * (1 if classes is not None else (len(used) - 1) / len(used))
-        return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes, sd)
+        criterion = ratio - 2 * fit.penalty / effect - cost
+        return Candidate(errors, fit, of.map_of(fit.theta), ratio, parameters, criterion, classes, sd)
+
+    def _known(self, errors: Errors) -> Floats | None:
+        """Information to climb with, that of fewer errors; None where there is none."""
+        plain = tuple(name for name in errors if name != "bias")
+        if plain == errors and ("noise" in errors or not errors):
+            return None
+        known = self._information(plain) if plain != errors and plain else self.of.known
+        return part_of(known, [PARAMETERS[name] for name in errors], self.of.classes)
 
     def _variance_beside(self, errors: Errors) -> Floats:
         """Information on the bias of each class beside other errors: more than predicted beside overconfidence."""
         if not errors:
             return self._variance
-        return np.maximum(np.diag(self._information(errors))[3:], 0.0) / self.gate.effect
+        biases = part_of(self._information(errors), ["biases"], self.of.classes)
+        return np.maximum(np.diag(biases), 0.0) / self.gate.effect
 
     def _information(self, errors: Errors) -> Floats:
         if errors not in self._informations:
-            self._informations[errors] = self.fitter.information(self.found[errors].fit.mapping)
+            self._informations[errors] = self.of.information(self.found[errors].mapping)
         return self._informations[errors]
+
+    def _score(self, errors: Errors) -> Floats:
+        if errors not in self._scores:
+            self._scores[errors] = self.of.score(self.found[errors].mapping)
+        return self._scores[errors]
 
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
         effect = self.gate.effect
-        score = self.found[errors].fit.slopes.bias
-        precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
+        score = self._score(errors)
+        precision = part_of(self.of.known, ["biases"], self.of.classes) + np.eye(len(score)) * effect / sd**2
         approximate = float(score @ np.linalg.solve(definite(precision), score)) / effect
         return 1.5 * approximate + 10 < _bias_cost(self._variance, None, sd)
 
     def _forward(self, errors: Errors) -> Ints:
-        fit, known = self.found[errors].fit, self._information(errors)
-        scalars = [at for at, name in enumerate(SCALARS) if name in fit.errors]
-        covariance = known[3:, 3:]
-        if scalars:
-            across = known[np.ix_(scalars, range(3, len(known)))]
-            own = known[np.ix_(scalars, scalars)]
+        known, places = self._information(errors), places_of(ALL, self.of.classes)
+        here, biases = [places[PARAMETERS[name]].start for name in errors], places["biases"]
+        covariance = known[biases, biases]
+        if here:
+            across, own = known[here, biases], known[np.ix_(here, here)]
             own[np.diag_indices_from(own)] *= 1 + 1e-9
             covariance = covariance - across.T @ np.linalg.solve(definite(own), across)
         inflation = np.maximum(self.gate.class_effect, 1.0)
         s = self.statistics
         step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
-        return forward(fit.slopes.bias, covariance, third_moments(s), inflation, step, self.alpha)
+        return forward(self._score(errors), covariance, third_moments(s), inflation, step, self.alpha)
+
+
+def prior_of(n_classes: int, effect: float, classes: Ints | None = None, sd: float = BIAS_SD) -> Prior:
+    """Prior of a map with a bias of all classes or of some."""
+    deviations = np.full(n_classes, sd if classes is None else _NONE)
+    deviations[slice(0) if classes is None else classes] = sd
+    return Prior({"slope": FAR, "tail": FAR, "lapse": 3 * FAR, "biases": deviations}, effect)
 
 
 def _bias_cost(variance: Floats, classes: Ints | None, sd: float) -> float:

@@ -136,7 +136,7 @@ class ClassStatistics(ReadOnlyArrays):
 def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
     """Scores of confidence and tail, their moments, and each row's scores."""
     w, mine, own, directions = chunk.weights, (np.arange(len(p)), chunk.truth), [], []
-    for values in (chunk.log_p, chunk.tail()):
+    for values in (chunk.log_p, chunk.curve("tail")):
         f = values.astype(np.float64)
         f -= np.einsum("ij,ij->i", p, f)[:, None]
         directions.append(f)
@@ -149,6 +149,13 @@ def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
     third = np.stack([np.einsum("ij,ij,ij->i", *each) for each in ((pa, a, a), (pa, a, b), (pa, b, b), (pb, b, b))], 1)
     scores = np.stack(own, 1)
     return scores.sum(axis=0), np.asarray(info), np.asarray(cov), with_classes, (w**3) @ third, scores
+
+
+def information_of(statistics: ClassStatistics) -> Floats:
+    """Information on slope, tail and class biases, were the forecasts calibrated."""
+    s, variance = statistics, float(np.trace(statistics.covariance))
+    ratio = float(s.information.sum()) / variance if variance > 0 else 1.0
+    return ratio * np.block([[s.shape_covariance, s.shape_classes], [s.shape_classes.T, s.covariance]])
 
 
 def statistics_of(rows: PreparedRows) -> ClassStatistics:

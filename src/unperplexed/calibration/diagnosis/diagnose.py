@@ -95,7 +95,7 @@ def rows_of(chunks: Chunks, numbered: bool = True) -> Rows:
                 index = some.index if numbered else None
                 if len(some):
                     cluster = forecasts.clusters(some.index)
-                    yield RowBlock(some.probabilities, some.truth, some.weights, cluster, index)
+                    yield RowBlock(some.probabilities, some.truth, some.weights, cluster, index, some.given)
 
     return rows
 

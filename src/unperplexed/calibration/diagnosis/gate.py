@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ..._lib.typing import Floats
-from ...statistics.log_odds_tail import tail
+from ...maps.directions import tail
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall
 from .clusters import ClusterSums, cluster_shares, degrees_of_freedom, squares_tested

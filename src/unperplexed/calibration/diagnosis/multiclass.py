@@ -17,7 +17,7 @@ from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
-from .class_fit import Fitter
+from .class_likelihoods import RowLikelihoods
 from .class_rest import rest
 from .class_rows import (
     Certain,
@@ -25,7 +25,7 @@ from .class_rows import (
     Rows,
     count,
 )
-from .class_scores import ScoreFitter
+from .class_scores import SumLikelihoods
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import ClassGate, gate
@@ -82,12 +82,11 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
         return in_words(about, (*findings, surprising))
-    fitter = Fitter(prepared, statistics, opened.effect)
-    search = Search(fitter, statistics, opened, alpha)
+    search = Search(RowLikelihoods(prepared, statistics), statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
     mostly_rest = False
     if best:
-        mapping = search.found[best].fit.mapping
+        mapping = search.found[best].mapping
         left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
@@ -142,7 +141,7 @@ def diagnose_class_sums(
         surprising = _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha)
         if surprising:
             return in_words(about, (*findings, surprising))
-        search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
+        search = Search(SumLikelihoods(statistics, sample, observed), statistics, opened, alpha)
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)

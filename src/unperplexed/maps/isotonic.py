@@ -1,30 +1,33 @@
-"""Recalibration of C classes by one isotonic regression for each class.
+"""One isotonic regression for each of C classes.
 
-The regression of each class runs over the probabilities of a fitted linear map (`class_linear`), not over the predicted
-ones: dividing by the row's sum then changes little. Isotonic regression alone has probabilities of 0, so it is
-mixed with the linear map in fixed shares.
+The regression of each class runs over the probabilities of a fitted `ClassMap`, not over the predicted ones: dividing
+by the row's sum then changes little. Isotonic regression alone has probabilities of 0, so it is mixed with that map in
+fixed shares.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._lib.typing import Floats
-from .class_linear import COMPLEXITY, FitRows, LinearMap, inside
+from .classes import ClassMap, inside
+from .parameters import MANY_CLASSES
+from .rows import Chunk
 
 BASE_SHARE = 0.5
-"""Share of the linear map in the mixture."""
+"""Share of the map beneath in the mixture."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IsotonicMap:
-    """A fitted non-decreasing curve for each class, on the probabilities of a linear map."""
+    """A fitted non-decreasing curve for each class, on the probabilities of another map."""
 
-    base: LinearMap
-    """The linear map whose probabilities the curves take."""
+    base: ClassMap
+    """The map whose probabilities the curves take."""
     knots: tuple[tuple[Floats, Floats], ...]
     """For each class the ends of its blocks, and the curve there; in between it is linear."""
     name: str = "isotonic"
@@ -32,7 +35,7 @@ class IsotonicMap:
     @property
     def complexity(self) -> float:
         """Effective number of parameters."""
-        return COMPLEXITY[self.name]
+        return MANY_CLASSES[self.name].rank
 
     def probabilities(self, log_p: Floats) -> Floats:
         """Return calibrated probabilities (n, C) for predicted log-probabilities (n, C)."""
@@ -40,10 +43,10 @@ class IsotonicMap:
         for at, (x, y) in enumerate(self.knots):
             q[:, at] = BASE_SHARE * q[:, at] + (1 - BASE_SHARE) * np.interp(q[:, at], x, y)
         q /= q.sum(axis=1, keepdims=True)
-        return inside(q)
+        return np.asarray(inside(q))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the linear map and the number of blocks of each class."""
+        """Return the parameters of the map beneath and the number of blocks of each class."""
         return self.base.parameters() | {"blocks": [np.unique(y).size for _, y in self.knots]}
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,10 +55,11 @@ class IsotonicMap:
         return {"name": self.name, "base": self.base.to_dict(), "knots": knots}
 
 
-def fit_isotonic(rows: FitRows, base: LinearMap) -> IsotonicMap:
-    """Fit one curve for each class to the probabilities of a fitted linear map."""
-    q = base.probabilities(rows.z)
-    knots = (_curve(q[:, at], (rows.truth == at) * rows.weights, rows.weights) for at in range(q.shape[1]))
+def fit_isotonic(chunks: Sequence[Chunk], base: ClassMap) -> IsotonicMap:
+    """Fit one curve for each class to the probabilities of a fitted map."""
+    q = np.concatenate([base.probabilities(chunk.log_p) for chunk in chunks])
+    truth, weights = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("truth", "weights"))
+    knots = (_curve(q[:, at], (truth == at) * weights, weights) for at in range(q.shape[1]))
     return IsotonicMap(base, tuple(knots))
 
 

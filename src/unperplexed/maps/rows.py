@@ -1,0 +1,304 @@
+"""How well maps of C classes fit rows: a likelihood over chunks of rows, in the precision that they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._lib.elementary import expit, of_rows
+from .._lib.typing import AnyFloats, Floats, Ints
+from .classes import BLOCK_VALUES, CURVES, ClassMap, class_tail, log_rest, softmax
+from .parameters import LAPSE
+from .two import SMALLEST
+
+WIDE = ("biases", "slopes")
+"""Parameters with a coefficient for each class."""
+
+LAPSES = expit(np.linspace(-9, 0.5, 20))
+"""Where a lapse may begin."""
+_LOG_ODDS_OF_LAPSE = (-16.0, 4.0)
+_LEAST_SLOPE = 1e-3
+_WIDE = 1024
+"""Rows of which products of matrices are made at a time: each is added to the square of the number of classes."""
+
+
+@dataclass(slots=True, eq=False)
+class Chunk:
+    """A few rows."""
+
+    log_p: AnyFloats
+    """Finite log-probabilities, (n, C)."""
+    truth: Ints
+    weights: Floats
+    curves: dict[str, AnyFloats] = field(init=False, repr=False, default_factory=dict)
+
+    def curve(self, name: str) -> AnyFloats:
+        """Return a curve of the log-odds, as all classes share it."""
+        if name not in self.curves:
+            found = class_tail(self.log_p) if name == "tail" else log_rest(self.log_p)
+            self.curves[name] = found.astype(self.log_p.dtype, copy=False)
+        return self.curves[name]
+
+    def direction(self, name: str) -> AnyFloats:
+        """Return what a shared parameter multiplies."""
+        return self.log_p if name == "slope" else self.curve(name)
+
+    def pick(self, values: AnyFloats) -> Floats:
+        """One value a row: that of the observed class."""
+        return values[np.arange(len(self.truth)), self.truth].astype(np.float64)
+
+
+def chunks_of(log_p: Floats, truth: Ints, weights: Floats) -> list[Chunk]:
+    """Return rows that are in memory in chunks that stay in the cache."""
+    step = max(1, BLOCK_VALUES // log_p.shape[1])
+    at = (slice(low, low + step) for low in range(0, truth.size, step))
+    return [Chunk(log_p[here], truth[here], weights[here]) for here in at]
+
+
+class Curvature(NamedTuple):
+    """Second derivatives of the log-likelihood by the scores t: the information of a row is diag(s) - h q' - q h'."""
+
+    q: Floats
+    """Probabilities before the lapse."""
+    mixed: Floats
+    """Probabilities after the lapse."""
+    s: Floats
+    h: Floats
+
+
+def curvature(t: Floats, weights: Floats, e: float) -> Curvature:
+    """Return the second derivatives of rows with scores t and the lapse e."""
+    q = softmax(t)
+    mixed = (1 - e) * q + e / q.shape[1] if e else q
+    s = weights[:, None] * q
+    if e:
+        s *= (1 - e) ** 2 * q / np.maximum(mixed, 1e-300)
+    h = s - 0.5 * of_rows(np.add, s) * q if e else 0.5 * s
+    return Curvature(q, mixed, s, h)
+
+
+class Pull(NamedTuple):
+    """First derivatives of the log-likelihood by the scores t: those of a row are pull [class observed] - share f."""
+
+    value: float
+    """Log-likelihood."""
+    f: AnyFloats
+    """Probabilities before the lapse, of which each row is scaled."""
+    pull: Floats
+    share: Floats
+    """The pull, divided by the sum of the row's f."""
+    lapse: float
+    """Derivative by the log-odds of the lapse."""
+
+
+def observed(chunk: Chunk, t: AnyFloats) -> tuple[Floats, Floats]:
+    """Turn scores t in place into exp(t) up to a factor; return their sums and the observed classes' log-probabilities.
+
+    The observed class may be so improbable that its probability is 0 to the last digit.
+    """
+    t -= of_rows(np.maximum, t)
+    mine = chunk.pick(t)
+    np.exp(t, out=t)
+    total = (t @ np.ones(t.shape[1], t.dtype)).astype(np.float64, copy=False)
+    return total, mine - np.log(total)
+
+
+def pulled(chunk: Chunk, t: AnyFloats, e: float) -> Pull:
+    """Return the first derivatives of rows with scores t, which are used up, and the lapse e."""
+    (total, log_q), w, lapse = observed(chunk, t), chunk.weights, 0.0
+    if e:
+        q, even = np.exp(log_q), 1 / t.shape[1]
+        mixed = (1 - e) * q + e * even
+        value, lapse = float(w @ np.log(mixed)), float(w @ (e * (1 - e) * (even - q) / mixed))
+        w = w * ((1 - e) * q / mixed)
+    else:
+        value = float(w @ log_q)
+    return Pull(value, t, w, w / total, lapse)
+
+
+def places_of(parameters: Sequence[str], classes: int) -> dict[str, slice]:
+    """Return where the coefficients of some parameters are, whatever the order in which they are named."""
+    names = [name for name in ("slope", *CURVES, *WIDE, LAPSE) if name in parameters]
+    ends = np.cumsum([0, *(classes if name in WIDE else 1 for name in names)]).tolist()
+    return {name: slice(low, high) for name, low, high in zip(names, ends, ends[1:], strict=False)}
+
+
+class Coefficients:
+    """Coefficients of maps with some parameters in one vector, whatever the order in which these are named.
+
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    parameters : sequence of str
+        Of the map: some of ``slope``, ``rest``, ``tail``, ``biases``, ``slopes``, ``lapse``.
+    """
+
+    def __init__(self, classes: int, parameters: Sequence[str]) -> None:
+        self.classes = classes
+        self.shared = [name for name in ("slope", *CURVES) if name in parameters]
+        self.wide = [name for name in WIDE if name in parameters]
+        self.places = places_of(parameters, classes)
+        self.size = max((place.stop for place in self.places.values()), default=0)
+
+    def map_of(self, theta: Floats, name: str = "", zero: float = SMALLEST) -> ClassMap:
+        """Return the map with these coefficients."""
+        shared = {each: float(theta[self.places[each]][0]) for each in self.shared}
+        wide: dict[str, Any] = {each: theta[self.places[each]].copy() for each in self.wide}
+        lapse = float(expit(theta[-1])) if LAPSE in self.places else 0.0
+        return ClassMap(name, shared, **wide, lapse=lapse, zero=zero)
+
+    def theta_of(self, fitted: ClassMap) -> Floats:
+        """Return the coefficients of a map; those that it lacks are 0."""
+        theta = np.zeros(self.size)
+        for name in self.shared:
+            theta[self.places[name]] = fitted.value(name)
+        for name in self.wide:
+            theta[self.places[name]] = 0.0 if (own := getattr(fitted, name)) is None else own
+        if LAPSE in self.places:
+            with np.errstate(divide="ignore"):
+                theta[-1] = np.log(fitted.lapse) - np.log1p(-fitted.lapse)
+        return theta
+
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where they may be."""
+        theta = theta.copy()
+        if LAPSE in self.places:
+            theta[-1] = np.clip(theta[-1], *_LOG_ODDS_OF_LAPSE)
+        return theta
+
+
+class Rows(Coefficients):
+    """Likelihood of maps with some parameters; see `fit.Likelihood`.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+        All rows, each time from the beginning.
+    classes, parameters
+        As of `Coefficients`.
+    rising : bool
+        Whether a slope may not fall to 0, where no curve stands beside it.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], classes: int, parameters: Sequence[str], rising: bool = False) -> None:
+        super().__init__(classes, parameters)
+        self.chunks, self.rising = chunks, rising
+
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where they may be."""
+        theta = super().within(theta)
+        if self.rising and self.shared == ["slope"]:
+            theta[0] = max(theta[0], _LEAST_SLOPE - 1)
+        return theta
+
+    def begun(self, theta: Floats) -> Floats | None:
+        """Return the coefficients with the best lapse of a grid; None where by its score at 0 none helps."""
+        heights, score, at = np.zeros(LAPSES.size), 0.0, LAPSES[:, None]
+        for chunk, t in self._scored(self.map_of(theta)):
+            q = np.maximum(np.exp(observed(chunk, t)[1]), 1e-300)
+            score += float(chunk.weights @ (1 / (self.classes * q) - 1))
+            heights += np.log((1 - at) * q + at / self.classes) @ chunk.weights
+        if not score > 0:
+            return None
+        best = float(LAPSES[int(heights.argmax())])
+        return np.append(theta[:-1], np.log(best) - np.log1p(-best))
+
+    def _scored(self, fitted: ClassMap) -> Iterator[tuple[Chunk, AnyFloats]]:
+        """Yield the rows with their scores."""
+        as_they_come: dict[Any, ClassMap] = {}
+        for chunk in self.chunks:
+            kind = chunk.log_p.dtype.type
+            if kind not in as_they_come:
+                wide = {name: getattr(fitted, name).astype(kind) for name in self.wide}
+                as_they_come[kind] = replace(fitted, **wide)
+            curves = {name: chunk.curve(name) for name in self.shared if name in CURVES}
+            yield chunk, as_they_come[kind].scores(chunk.log_p, curves)
+
+    def ascent(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood and its gradient."""
+        fitted, value, gradient = self.map_of(theta), 0.0, np.zeros(self.size)
+        for chunk, t in self._scored(fitted):
+            height, f, pull, share, by_lapse = pulled(chunk, t, fitted.lapse)
+            value += height
+            for name in self.shared:
+                x = chunk.direction(name)
+                gradient[self.places[name]] += pull @ chunk.pick(x) - share @ np.einsum("ij,ij->i", f, x)
+            wide = share.astype(f.dtype, copy=False)
+            if "biases" in self.places:
+                gradient[self.places["biases"]] += np.bincount(chunk.truth, pull, self.classes) - wide @ f
+            if "slopes" in self.places:
+                seen = np.bincount(chunk.truth, pull * chunk.pick(chunk.log_p), self.classes)
+                gradient[self.places["slopes"]] += seen - wide @ (f * chunk.log_p)
+            if LAPSE in self.places:
+                gradient[-1] += by_lapse
+        return value, gradient
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the Fisher information."""
+        fitted, found = self.map_of(theta), np.zeros((self.size, self.size))
+        pairs: list[tuple[Floats, Floats]] = []
+        for chunk, t in self._scored(fitted):
+            bent = curvature(t.astype(np.float64, copy=False), chunk.weights, fitted.lapse)
+            self._add(chunk, bent, fitted.lapse, found)
+            if fitted.lapse:
+                self._add_lapse(chunk, bent, fitted.lapse, found)
+            if self.wide:
+                pairs.append(self._pair(chunk, bent))
+                if sum(len(h) for h, _ in pairs) >= max(self.classes, _WIDE):
+                    self._take(pairs, found)
+                    pairs = []
+        if pairs:
+            self._take(pairs, found)
+        found += np.tril(found, -1).T - np.triu(found, 1)
+        return found
+
+    def _add(self, chunk: Chunk, bent: Curvature, lapse: float, info: Floats) -> None:
+        """Add to the lower triangle of the information what concerns shared parameters, and the wide ones' squares."""
+        q, _, s, _ = bent
+        directions = [chunk.direction(name) for name in self.shared]
+        for row, x in enumerate(directions):
+            turned = s * (x - np.einsum("ij,ij->i", q, x)[:, None])
+            if lapse:
+                turned -= q * of_rows(np.add, turned)
+            info[row, : row + 1] += [float(np.vdot(turned, other)) for other in directions[: row + 1]]
+            for name in self.wide:
+                moved = turned.sum(axis=0) if name == "biases" else np.einsum("ij,ij->j", turned, chunk.log_p)
+                info[self.places[name], row] += moved
+        each, z = np.arange(self.classes), chunk.log_p
+        squares = {"biases": lambda: s.sum(axis=0), "slopes": lambda: np.einsum("ij,ij,ij->j", s, z, z)}
+        for name in self.wide:
+            info[self.places[name], self.places[name]][each, each] += squares[name]()
+        if len(self.wide) == 2:
+            info[self.places["slopes"], self.places["biases"]][each, each] += np.einsum("ij,ij->j", s, z)
+
+    def _pair(self, chunk: Chunk, bent: Curvature) -> tuple[Floats, Floats]:
+        """Return what products of classes are made of."""
+        factors = [chunk.log_p if name == "slopes" else 1.0 for name in self.wide]
+        h, q = ([x * factor for factor in factors] for x in (bent.h, bent.q))
+        return np.concatenate(h, axis=1), np.concatenate(q, axis=1)
+
+    def _take(self, pairs: Sequence[tuple[Floats, Floats]], info: Floats) -> None:
+        """Subtract products of classes."""
+        h, q = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        at = slice(self.places[self.wide[0]].start, self.places[self.wide[-1]].stop)
+        both = h.T @ q
+        info[at, at] -= both + both.T
+
+    def _add_lapse(self, chunk: Chunk, bent: Curvature, e: float, info: Floats) -> None:
+        """Add what concerns the log-odds of the lapse, the last parameter."""
+        scale, q = e * (1 - e), bent.q
+        away = 1 / self.classes - q
+        ratio = chunk.weights[:, None] * away / bent.mixed
+        info[-1, -1] += scale**2 * float(np.vdot(ratio, away))
+        x = (1 - e) * q * ratio
+        cross = scale * (x - q * of_rows(np.add, x))
+        for row, name in enumerate(self.shared):
+            info[-1, row] += float(np.vdot(cross, chunk.direction(name)))
+        for name in self.wide:
+            info[-1, self.places[name]] += (
+                cross.sum(axis=0) if name == "biases" else np.einsum("ij,ij->j", cross, chunk.log_p)
+            )

@@ -1,0 +1,118 @@
+"""Maps of two classes: from predicted log-odds to the calibrated probability of the positive class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._lib.typing import Floats
+from .directions import TWO
+from .parameters import LAPSE, TWO_CLASSES, shown
+
+_FARTHEST = 708.0
+"""Log-odds of the smallest probability that has all its digits; the logarithm of the largest number, too."""
+
+SMALLEST = float(np.finfo(np.float64).tiny)
+LARGEST = float(np.nextafter(1.0, 0.0))
+
+
+def probability_of(t: Any, lapse: Any = 0.0, xp: Any = np) -> Any:
+    """Return the probability (1 - e) / (1 + exp(-t)) + e / 2 of log-odds t with a lapse e, strictly between 0 and 1."""
+    likely = 1 / (1 + xp.exp(-xp.clip(t, -_FARTHEST, _FARTHEST)))
+    return xp.clip((1 - lapse) * likely + lapse / 2, None, LARGEST)
+
+
+def zero_of(log_p: Floats, classes: int, n: float) -> float:
+    """Return what a probability of exactly 0 counts as, so that logarithms stay finite.
+
+    It is .01 / (C n) for n rows, or the smallest other probability if that is smaller, so that none is below a zero.
+    """
+    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
+    return max(min(0.01 / (classes * n), math.exp(smallest)), SMALLEST)
+
+
+def finite(s: Any, zero: float, xp: Any = np) -> Any:
+    """Return log-odds as they came, but those of a probability of exactly 0 or 1 as if it were ``zero``, or 1 - it."""
+    far = math.log1p(-zero) - math.log(zero)
+    return xp.where(xp.isinf(s), far * xp.sign(s), s)
+
+
+@dataclass(frozen=True)
+class BinaryMap:
+    """Calibrated log-odds t = s + sum of coefficients times directions of s, then a lapse e: (1 - e) sigmoid(t) + e/2.
+
+    The parameters of a diagnosis and of a recalibration are the same. Predicted log-odds s are taken as they came, of
+    any size; only those of an exact 0 or 1 are replaced.
+
+    Parameters
+    ----------
+    name : str
+        The family, or "" for a map without one.
+    coefficients : mapping of str to float
+        By the parameter, see `directions.TWO`.
+    lapse : float
+    zero : float
+        Probability that an exact zero counts as.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.maps.two import BinaryMap
+    >>> found = BinaryMap("temperature", {"slope": -0.5})
+    >>> found.parameters(), found.probabilities(np.log([1 / 16, 1, 16])).round(3).tolist()
+    ({'temperature': 2.0}, [0.2, 0.5, 0.8])
+    """
+
+    name: str = ""
+    coefficients: Mapping[str, float] = field(default_factory=dict)
+    lapse: float = 0.0
+    zero: float = SMALLEST
+
+    @property
+    def complexity(self) -> float:
+        """Effective number of parameters of its family."""
+        return TWO_CLASSES[self.name].rank
+
+    def value(self, parameter: str) -> float:
+        """Return a parameter; 0 for one that it lacks."""
+        return self.lapse if parameter == LAPSE else self.coefficients.get(parameter, 0.0)
+
+    def within(self, s: Any, xp: Any = np) -> Any:
+        """Return log-odds to where the map rises: where a tail draws them in they would fall again, and stay level."""
+        s, bend = finite(s, self.zero, xp), self.value("tail")
+        if bend >= 0:
+            return s
+        turn = math.expm1(min(max(0.0, -(1 + self.value("slope")) / bend), _FARTHEST))
+        return xp.clip(s, -turn, turn)
+
+    def log_odds(self, s: Any, xp: Any = np) -> Any:
+        """Return calibrated log-odds, before the lapse."""
+        s = self.within(s, xp)
+        return sum((c * TWO[name](s, xp) for name, c in self.coefficients.items()), start=s)
+
+    def probabilities(self, s: Any, xp: Any = np) -> Any:
+        """Return the calibrated probability of the positive class."""
+        return probability_of(self.log_odds(s, xp), self.lapse, xp)
+
+    def both(self, s: Any, xp: Any = np) -> Any:
+        """Return that of the negative and of the positive class, (2, n), each with its own digits next to 0."""
+        t = self.log_odds(s, xp)
+        return probability_of(xp.stack([-t, t]), self.lapse, xp)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as users see them."""
+        return shown(dict(self.coefficients) | ({LAPSE: self.lapse} if self.name == "lapse" or self.lapse else {}))
+
+    def rises(self, largest: float = 0.0) -> bool:
+        """Return whether calibrated log-odds never fall, for log-odds between minus and plus the largest."""
+        slope = 1 + self.value("slope") - abs(self.value("asymmetry"))
+        ends = (slope, slope + self.value("tail") * math.log1p(largest))
+        return min(*ends, 1 + self.value("low"), 1 + self.value("high")) >= 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the map as plain values."""
+        return {"name": self.name, "coefficients": dict(self.coefficients), "lapse": self.lapse}
