@@ -13,9 +13,10 @@ from ...maps.directions import columns
 from ...maps.fit import Fit, Prior
 from ...maps.two import BinaryMap
 from .gate import Gate, orthonormal
+from .kinds import KINDS
 from .scored import Scored, in_cells
 
-PARAMETERS = {"bias": "bias", "confidence": "slope", "asymmetry": "asymmetry", "tail": "tail", "noise": "lapse"}
+PARAMETERS = {kind.error: kind.parameter for kind in KINDS.values() if kind.two is not None}
 """The parameter of a map that mends each error."""
 
 NOISE = "noise"
