@@ -58,6 +58,8 @@ def named(
 
 def _alone(error: OfClasses, power: Coefficient) -> OfClasses:
     """Give over- or underconfidence the size of all rows, unless beside the other errors it is the opposite."""
+    if math.isnan(power.value):  # the outcomes are separated
+        return error
     value, (low, high) = power.value - 1, power.metric().interval
     if not value * error.value > 0:
         return replace(error, fitted="opposed")
