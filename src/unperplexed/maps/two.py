@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.typing import Floats
 from .directions import TWO
 from .parameters import LAPSE, TWO_CLASSES, shown
 
@@ -26,13 +25,12 @@ def probability_of(t: Any, lapse: Any = 0.0, xp: Any = np) -> Any:
     return xp.clip((1 - lapse) * likely + lapse / 2, None, LARGEST)
 
 
-def zero_of(log_p: Floats, classes: int, n: float) -> float:
-    """Return what a probability of exactly 0 counts as, so that logarithms stay finite.
+def zero_of(classes: int, n: float) -> float:
+    """Return what a probability of exactly 0 counts as in n rows, so that logarithms stay finite: .01 / (C n).
 
-    It is .01 / (C n) for n rows, or the smallest other probability if that is smaller, so that none is below a zero.
+    Were all probabilities such, .01 of them would be expected to occur. Other ones, however small, stay as they are.
     """
-    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
-    return max(min(0.01 / (classes * n), math.exp(smallest)), SMALLEST)
+    return 0.01 / (classes * n)
 
 
 def finite(s: Any, zero: float, xp: Any = np) -> Any:

@@ -17,6 +17,7 @@ from ..._lib.elementary import expit
 from ..._lib.typing import Bools
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
 from ...maps.directions import columns
+from ...maps.two import finite, zero_of
 from ...statistics.intervals import Interval, Metric
 from ...statistics.means import effective_number, t_quantile
 from ...statistics.standard_errors import LEAST_WORTH
@@ -107,19 +108,14 @@ def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | No
 def power_alone(rows: Scored, n_rows: float, clusters: Callable[[Bools], ClusterSums] | None = None) -> Coefficient:
     """Estimate the slope without an intercept, of which a temperature fitted alone is the inverse.
 
-    No rows stay out: where n of them are two classes, predictions of exactly 0 count as 0.01 / 2n, as for a
-    recalibrator. Otherwise as `calibration_line`.
+    No rows stay out: predictions of exactly 0 count as `zero_of` says. Otherwise as `calibration_line`.
     """
-    farthest = math.log(2 * n_rows / _ZERO - 1)
-    some = rows._replace(s=np.where(np.isinf(rows.s), np.copysign(farthest, rows.s), rows.s))
+    some = rows._replace(s=finite(rows.s, zero_of(2, n_rows)))
     if not some.s.any():
         return Coefficient()
     slope = _coefficient(("slope",), some, None if clusters is None else clusters(np.isfinite(some.s)))
     return slope._replace(value=1 + slope.value)
 
-
-_ZERO = 0.01
-"""What all probabilities of exactly 0 would count as together, were all probabilities such."""
 
 _ONE_VALUE = 1e-9
 """Log-odds that differ less are one, and have no slope."""
