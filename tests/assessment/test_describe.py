@@ -200,8 +200,8 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     found = assess(y, 1 / (1 + np.exp(-1.8 * s)), resamples=0)
     cost, divergence = found.diagnosis.gain, found.divergence_probability
     sentence = (
-        f"exp of minus the cost is {np.exp(-cost):.3f}. The divergence probability {divergence:.3f} is of the"
-        " calibration curve, at the floor 0.005, and holds what the named errors leave."
+        f"The cost of the named errors is a factor of {np.exp(-cost):.3f} (exp of minus the cost). The divergence"
+        f" probability, {divergence:.3f}, compares with the calibration curve instead, at the floor 0.005."
     )
     assert sentence in " ".join(str(found).split())
     assert sentence in unescape(found.to_html())

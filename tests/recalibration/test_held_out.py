@@ -60,7 +60,7 @@ def test_a_row_is_recalibrated_by_maps_that_do_not_know_it(rng):
     """The forecasts of a fold change with the outcomes of other folds, and not with its own."""
     y, p = two_classes(rng)
     made = Recalibrator("temperature", folds=4).fit(y, p)
-    fold = made.held_out.dealt.folds_of(p, y)
+    fold = made.held_out.dealt.folds_of(np.log(p), y)
     assert np.bincount(fold).tolist() == [100] * 4
     q, _ = made.held_out.recalibrated(Forecasts(y, p).blocks())
     for at in range(4):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,18 @@ def test_maps_that_version_1_saved_are_read(name):
     loaded = Recalibrator.from_dict(data)
     np.testing.assert_allclose(loaded.transform(at), transformed, rtol=1e-9)
     assert Recalibrator.from_dict(loaded.to_dict()).to_dict() == loaded.to_dict()
+
+
+@pytest.mark.parametrize("name", ["two classes, lapse", "three classes, temperature"])
+def test_maps_of_version_1_raise_small_probabilities_to_their_floor(name):
+    data = VERSION_1[name]["saved"]
+    two = name.startswith("two")
+    floor = data["floor"] if two else math.exp(data["maps"][0]["log_floor"])
+    loaded = Recalibrator.from_dict(data)
+    beyond, there = (np.array([low, 1 - low] if two else [[low, low, 1 - 2 * low]]) for low in (floor / 1e3, floor))
+    np.testing.assert_allclose(loaded.transform(beyond), loaded.transform(there), rtol=1e-3 if not two else 1e-9)
+    again = Recalibrator.from_dict(loaded.to_dict())
+    np.testing.assert_array_equal(again.transform(beyond), loaded.transform(beyond))
 
 
 @pytest.mark.parametrize("change", [{"curves": [0.1]}, {"slope": "1"}, {"log_floor": 3}, {"name": []}, {"code": 1}])

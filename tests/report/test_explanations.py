@@ -31,7 +31,8 @@ def two(error, value):
     """What is said of an error of two classes, which is alone."""
     mean, frequency = (0.4, 0.3) if value < 0 else (0.3, 0.4)
     interval = (value - 0.1, value + 0.1)
-    return KINDS[error].two(OfTwo(value, interval, [KINDS[error]], False, "'rain'", mean, frequency, value))[0]
+    line = {"slope": 1 + value, "temperature": 1.0, "all_rows": True}
+    return KINDS[error].two(OfTwo(value, interval, [KINDS[error]], False, "'rain'", mean, frequency, **line))[0]
 
 
 MEANS = ClassMeans(("cat", "dog", "cow"), np.array([0.5, 0.2, 0.3]), np.array([0.4, 0.3, 0.3]))

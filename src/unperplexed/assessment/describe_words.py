@@ -150,8 +150,8 @@ def two_costs(a: Assessment) -> str:
     pooled = ", pooled over the classes" if a.view == "all-classes" and a.n_classes > 2 else ""
     at = f", at the floor {a.floor:g}" if a.floor else ""
     return (
-        f"exp of minus the cost is {number(math.exp(-cost))}. The divergence probability {number(divergence)} is of the"
-        f" calibration curve{pooled}{at}, and holds what the named errors leave."
+        f"The cost of the named errors is a factor of {number(math.exp(-cost))} (exp of minus the cost). The divergence"
+        f" probability, {number(divergence)}, compares with the calibration curve instead{pooled}{at}."
     )
 
 

@@ -62,7 +62,7 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     if once:
         return found
     chunks = file_chunks(arguments, change)
-    if counted.n_classes == 2 and not counted.grouped:
+    if counted.n_classes == 2 and not counted.grouped and counted.tells_log_odds(next(iter(chunks()))):
         return found.with_rows(chunks)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
@@ -100,9 +100,10 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
         raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
     names, tally = matching(arguments.files), whole.source.tally
-    suffices = tally.n_classes == 2 and not tally.grouped  # what was counted
-    if not suffices and "-" not in names and arguments.engine == "local":
+    if "-" not in names and arguments.engine == "local":
         chunks = file_chunks(arguments, recalibration_of(arguments, names))
+        if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(next(iter(chunks()))):
+            return replace(found, total=replace(found.total, assessment=whole))
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
         found = replace(found, groups=tuple(_groups_with_rows(arguments, found)))
     return replace(found, total=replace(found.total, assessment=whole))

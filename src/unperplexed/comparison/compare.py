@@ -355,7 +355,8 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
         reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
-    if dependence.groups is None and len(labels) == 2:
+    counts, first = assessment.source.tally, next(chunks()).forecasts
+    if dependence.groups is None and len(labels) == 2 and counts.tells_log_odds(first):
         return assessment.with_rows(lambda: (chunk.forecasts for chunk in chunks()))
 
     def rows() -> Iterator[RowBlock]:

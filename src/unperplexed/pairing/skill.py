@@ -109,8 +109,8 @@ def skill(
     estimation does not change the interval to first order, because the observed frequencies minimize the mean score.
     In a climatology with few rows a group they are optimistic: a warning names the smallest group. Where base rates
     differ between groups, skill against one base rate for all rows includes the difference of the groups (Hamill and
-    Juras 2006): name these groups in ``climatology``. Adjusted p-values are those of Holm (1979) over the forecasters
-    and groups that are tested by a rule.
+    Juras 2006): name these groups in ``climatology``. p-values and intervals are adjusted (Bonferroni) for the
+    forecasters and groups that are tested by a rule.
 
     Examples
     --------

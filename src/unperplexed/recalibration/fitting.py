@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,8 +72,11 @@ def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     grouped = first is not None and first.grouped
     if first is not None and first.n_classes > 2:
         return _state_of_classes(chunks, settings, grouped)
-    if not grouped and (first is None or not first.logarithmic):  # the same fit as to a tally of these forecasts
-        return state_of_tally(Tally.count(chunks(), parts=[], diagnosed=0), settings)
+    if not grouped:
+        tally = Tally.count(chunks(), parts=[], diagnosed=0)
+        if first is None or tally.tells_log_odds(first):  # the same fit as to a tally of these forecasts
+            found = state_of_tally(tally, settings)
+            return replace(found, facts=replace(found.facts, certain=0))
     parts = _Labelled(chunks)
     rows = (rows_in_clusters if grouped else rows_of_parts)(parts, settings.folds, settings.seed)
     return _state_of_binary(parts.labels, rows, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "sampled": facts.sampled,
         "observed": list(facts.observed),
         "floor": facts.zero,
+        "raised_to": state.raised_to,
         "settings": dict(settings),
         "candidates": [
             {"name": each.name, "weight": each.weight, "log_loss": each.log_loss, "parameters": each.complexity}
@@ -90,10 +92,20 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     require(isinstance(settings, Mapping), "settings")
     gain, baseline = gain_of(data["gain"]), _baseline(data.get("baseline"))
     require(baseline is None or gain is not None, "baseline")
-    return State(facts, candidates, maps, gain, baseline), dict(settings)
+    return State(facts, candidates, maps, gain, baseline, raised_to=_raised_to(data, facts)), dict(settings)
 
 
-_LATER = {"baseline"}
+def _raised_to(data: Mapping[str, Any], facts: Facts) -> float:
+    """Return what maps of version 1 raise small probabilities to: all of a file the same."""
+    if data["version"] > 1:
+        return number(data.get("raised_to", 0.0), "raised_to", 0, _HIGHEST_FLOOR)
+    if len(facts.labels) == 2:
+        return facts.zero
+    first = data["maps"][0]
+    return math.exp(number(first.get("base", first)["log_floor"], "log_floor", -700, 0))
+
+
+_LATER = {"baseline", "raised_to"}
 """Keys that maps of earlier versions lack."""
 
 

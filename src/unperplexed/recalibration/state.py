@@ -63,6 +63,8 @@ class State:
     """None where the gain is, and for maps that were saved without it."""
     cross_fitted: CrossFitted | None = None
     """Not saved."""
+    raised_to: float = 0.0
+    """What smaller probabilities are raised to first, by maps that version 1 saved; 0 for none."""
     held_out: HeldOut | None = None
     """Not saved; None too where a sample of the rows was fitted to."""
 
@@ -75,7 +77,7 @@ class State:
         )
         maps = {name: each for name, each in found.maps.items() if found.weights[name] >= LEAST_WEIGHT}
         held_out = None if found.dealt is None else HeldOut.of(facts, found.without, found.dealt)
-        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted, held_out)
+        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted, held_out=held_out)
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -98,6 +100,12 @@ class State:
         """Weight of the identity."""
         return self.weights.get(IDENTITY, 0.0)
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """What raised probabilities limit log-odds of two classes to, or log-probabilities of more."""
+        low = math.log(self.raised_to)
+        return (low - math.log1p(-self.raised_to), math.log1p(-self.raised_to) - low) if self.two else (low, 0.0)
+
     def of_block(self, block: Block) -> Floats:
         """Recalibrate checked rows: (n, C)."""
         return self._averaged(block.log_odds if self.two else block.log_probabilities)
@@ -113,6 +121,8 @@ class State:
 
     def _averaged(self, at: Floats) -> Floats:
         """Average the maps at log-odds of two classes, or at log-probabilities of more."""
+        if self.raised_to:
+            at = np.clip(at, *self.limits)
         each = (x.both(at).T if self.two else x.probabilities(at) for x in self.maps.values())
         return np.asarray(inside(sum(share * q for share, q in zip(self.shares, each, strict=True))))
 

@@ -38,6 +38,7 @@ class RecalibrationModule(nn.Module):
         self.form, self.n_classes = form, len(state.facts.labels)
         weights = [state.weights[name] for name in state.maps]
         self.register_buffer("weights", buffer(weights) / sum(weights))
+        self.limits = state.limits if state.raised_to else None
         self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,6 +53,8 @@ class RecalibrationModule(nn.Module):
             raise InputError(f"x: expected {self.n_classes} classes in the last dimension, got shape {tuple(x.shape)}.")
         rows = x.double().reshape(-1, 1 if one else self.n_classes)
         at = self._positive_log_odds(rows) if binary else self._log_probabilities(rows)
+        if self.limits is not None:
+            at = at.clamp(*self.limits)
         q = torch.stack([each(at) for each in self.maps], dim=-1) @ self.weights
         if binary and not one:
             q = torch.stack([1 - q, q], dim=-1)

@@ -233,6 +233,17 @@ class TallyState:
         reported[some] = table.centre_and_spread(self.grid, some)[0]
         return Pairs(without_last_digits(reported), table.happened, table.total)
 
+    def tells_log_odds(self, given: Forecasts) -> bool:
+        """Whether counts of two classes tell the log-odds of the forecasts that were counted.
+
+        Next to 1 a probability has lost the digits of its complement, which logits, log-probabilities and a column of
+        the other class still have.
+        """
+        if given.one_column and not given.logarithmic:
+            return True
+        p = None if self.positive is None else self.positive.p
+        return p is not None and p.size > 0 and bool(p[0] > 0 and p[-1] < _NEXT_TO_ONE)
+
     @cached_property
     def positive(self) -> BinaryColumns | None:
         """With two classes the rows by the probability of the positive one; None where ``binary`` is."""
@@ -378,3 +389,7 @@ class TallyState:
         with np.errstate(invalid="ignore"):
             shares = {"frequency": happened / self.weight, "mean_reported": reported / self.weight}
         return pl.DataFrame({"label": [*map(str, self.labels)], "happened": happened, **shares})
+
+
+_NEXT_TO_ONE = 1 - 1e-6
+"""Up to here the complement of a probability in double precision has ten digits."""

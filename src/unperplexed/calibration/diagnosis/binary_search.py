@@ -9,8 +9,9 @@ from typing import NamedTuple
 from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Floats
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
-from ...maps.directions import columns
+from ...maps.directions import TWO, columns
 from ...maps.fit import Fit, Prior
+from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap
 from .gate import Gate, orthonormal
 from .kinds import KINDS
@@ -21,7 +22,7 @@ PARAMETERS = {kind.error: kind.parameter for kind in KINDS.values() if kind.two 
 
 NOISE = "noise"
 
-_BOUNDS = {"bias": 5.0, "slope": 5.0, "asymmetry": 5.0, "tail": 5.0, "lapse": 15.0}
+_BOUNDS = dict.fromkeys(TWO, 5.0) | {LAPSE: 15.0}
 """Standard deviations of the priors of what rows may not determine: a line beside a lapse, of which one in five has its
 maximum at infinity for 100 rows, and errors that separate the outcomes. All others are fitted by maximum likelihood."""
 

@@ -67,7 +67,7 @@ def _of_all_rows(name: str, error: OfClasses, power: Power) -> OfClasses:
     if name == "noise" and power.lapse:
         low, high = power.lapse_odds.metric().interval
         return replace(error, value=power.lapse, interval=(share(low), share(high)))
-    if name != "confidence":
+    if name != "confidence" or math.isnan(power.slope.value):  # the outcomes are separated
         return error
     value, (low, high) = power.slope.value - 1, power.slope.metric().interval
     if not value * error.value > 0:
