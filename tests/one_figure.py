@@ -1,4 +1,4 @@
-"""Runs every command that prints a gain, log loss, cost, slope or number of clusters; a label has one figure."""
+"""Runs every command that prints a gain, log loss, cost, slope, temperature or clusters; a label has one figure."""
 
 import json
 import math
@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unperplexed import Recalibrator
 from unperplexed.cli.parser import main
 
 N = r"([−\d][\d.,e−]*)"
@@ -48,6 +49,10 @@ class Figures:
         """Find a sentence in a command's text; its numbers are those of the labels, to the printed digit."""
         found = re.search(pattern, text)
         assert found, f"{command}: no {pattern!r} in\n{text}"
+        self.shown(command, found, *labels)
+
+    def shown(self, command, found, *labels):
+        """Compare the numbers of a sentence with those of the labels, to the printed digit."""
         values = np.concatenate([np.atleast_1d(self.known[label][1]) for label in labels])
         for shown, value in zip(found.groups(), values, strict=True):
             assert agrees(shown, value), f"{command} prints {shown} for {value} of {labels}: {found[0]}"
@@ -110,6 +115,11 @@ def add_assessment(figures, command, a, of=""):
             f"costs of errors{of}": [number(f["gain"]) for f in d["findings"]],
         },
     )
+    if d["temperature"] is not None:
+        value, _, ends = d["temperature"]
+        label = f"temperature {d['temperature_label']}{of}"
+        figures.add(command, **{label: number(value), f"interval of {label}": [number(end) for end in ends]})
+        figures.add(command, **{f"lapse in percent{of}": 100 * number(d["lapse"])})
     if a["remedy"] is not None:
         add_remedy(figures, command, a["remedy"], of)
 
@@ -117,10 +127,19 @@ def add_assessment(figures, command, a, of=""):
 def add_remedy(figures, command, remedy, of=""):
     label = f"by {remedy['method']}{of}"
     figures.add(command, **gain_figures(remedy, label))
+    if "parameters" in remedy:
+        add_parameters(figures, command, remedy["parameters"], label)
     if "after" in remedy:
         figures.add(
             command, **{f"after {label}": remedy["after"]["log_loss"], f"base rate {label}": remedy["base_rate"]}
         )
+
+
+def add_parameters(figures, command, parameters, label):
+    """Take temperature and lapse of a map, of an average the heaviest."""
+    for name in ("temperature", "lapse"):
+        if name in parameters:
+            figures.add(command, **{f"{name} {label}": parameters[name]})
 
 
 def add_groups(figures, run, by):
@@ -144,6 +163,7 @@ def add_recalibrations(figures, run, alone):
         label = f"by {method}"
         figures.add("recalibrate", **gain_figures(made["gain"], label), clusters=made["gain"]["clusters"] or 0)
         figures.add("recalibrate", **{f"base rate {label}": made["baseline"]["log_loss"]})
+        add_parameters(figures, "recalibrate", Recalibrator.load(run.folder / "map.json").parameters_, label)
 
 
 def add_comparison(figures, compared, alone):
@@ -182,6 +202,35 @@ def figures_of(run):
     return figures, alone
 
 
+X = r"(\d(?:[\d.e−]*\d)?)"
+"""A number above 0 that a full stop may follow."""
+
+TEMPERATURES = {
+    rf"temperature {X} alone, 95% CI {X} to {X}": ("temperature alone", "interval of temperature alone"),
+    rf"temperature {X} with a lapse of {X}%, 95% CI {X} to {X}": (
+        "temperature with a lapse",
+        "lapse in percent",
+        "interval of temperature with a lapse",
+    ),
+    rf"an average of maps, mainly temperature {X}": ("temperature by auto",),
+    rf"(?:Recalibration \(|Recalibrate with )temperature {X}": ("temperature by temperature",),
+    rf"temperature-lapse: temperature {X}, lapse {X}": (
+        "temperature by temperature-lapse",
+        "lapse by temperature-lapse",
+    ),
+}
+"""How temperatures are printed, with their labels."""
+
+
+def hold_temperatures(figures, command, text):
+    """Each temperature that is printed has a label, and is the one of that label; return how many there are."""
+    shown = [(found, labels) for pattern, labels in TEMPERATURES.items() for found in re.finditer(pattern, text)]
+    for found, labels in shown:
+        figures.shown(command, found, *labels)
+    assert len(shown) == len(re.findall(rf"temperature {X}", text)), f"{command}: one has no label in\n{text}"
+    return len(shown)
+
+
 def hold_together(columns, folder, capsys):
     """Run every command on these rows, and compare what is in JSON, and in text, label by label; return the figures."""
     run = Commands(columns, folder, capsys)
@@ -211,6 +260,10 @@ def hold_together(columns, folder, capsys):
     elif alone["remedy"]:
         labels = f"gain {by}", f"gain interval {by}"
         figures.printed("assess", texts["assess"], rf"gain {N} nats \(cross-fitted, 95% CI {N} to {N}\)", *labels)
+    hold_temperatures(figures, "assess", texts["assess"])
+    hold_temperatures(figures, "recalibrate", texts["recalibrate"].split("Smaller held-out log loss")[0])
+    for found in re.finditer(r"Recalibration \([^()]*\) would reduce the log loss of p ", texts["compare"]):
+        hold_temperatures(figures, "compare", found[0])
     labels = "before by auto", "after by auto", "gain by auto", "gain interval by auto"
     figures.printed(
         "recalibrate", texts["recalibrate"], rf"Log loss {N} to {N} \(gain {N}, 95% CI {N} to {N},", *labels

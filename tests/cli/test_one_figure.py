@@ -1,6 +1,6 @@
 """One figure and one interval for each labelled quantity, whichever command prints it: in JSON, and in text as printed.
 
-Gain, log loss, cost, clusters, calibration slope, temperature and the errors of the verdict, of fifteen sets of
+Gain, log loss, cost, clusters, calibration slope, temperature and the errors of the verdict, of sixteen sets of
 forecasts: with clusters, weights, exact zeros, few values, rare events, and up to fifty classes.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from one_figure import Figures, N, agrees, hold_together
+from one_figure import Figures, N, agrees, hold_temperatures, hold_together
 
 
 def with_columns(rng, columns, clusters, weights):
@@ -34,11 +34,13 @@ def two_classes(seed, n=600, slope=1.8, bias=0.3, clusters=0, effect=0.6, weight
     return with_columns(rng, {"y": y, "p": p, "q": q}, match, weights)
 
 
-def more_classes(seed, n=900, classes=3, clusters=0, weights=False, zeros=0, bias=0.0):
+def more_classes(seed, n=900, classes=3, clusters=0, weights=False, zeros=0, bias=0.0, lapse=0.0):
     rng = np.random.default_rng(seed)
     z, match = rng.normal(0, 1.5, (n, classes)), rng.permutation(n) % clusters if clusters else None
     t = z if match is None else z + rng.normal(0, 0.7, (clusters, classes))[match]
     y = (t + rng.gumbel(size=t.shape)).argmax(axis=1)
+    random = rng.random(n) < lapse
+    y[random] = rng.integers(0, classes, random.sum())
     p = softmax(1.8 * z + bias * np.arange(classes) / classes, axis=1)
     p[np.arange(zeros), y[:zeros]] = 0
     p /= p.sum(axis=1, keepdims=True)
@@ -63,6 +65,7 @@ SETS = {
     "ten classes in clusters": lambda: more_classes(12, n=1200, classes=10, clusters=120),
     "zeros of three classes with weights": lambda: more_classes(13, n=1200, weights=True, zeros=4),
     "fifty classes": lambda: more_classes(14, n=1200, classes=50, bias=1.0),
+    "five classes with a lapse": lambda: more_classes(15, n=1500, classes=5, lapse=0.06),
 }
 FAST = ("weighted clusters", "zeros of three classes with weights")
 
@@ -85,6 +88,17 @@ def test_the_page_of_a_recalibration_has_the_figures_of_the_assessment(tmp_path,
     found = re.search(pattern, page)
     assert agrees(found[1], figures.known["after by auto"][1])
     figures.printed("recalibrate --report", page, rf" raw {N} {N} to {N} Brier", "log loss", "log loss interval")
+
+
+def test_the_harness_knows_the_label_of_a_temperature():
+    figures, alone = Figures(), "overconfident (temperature 1.67 alone, 95% CI 1.60 to 1.75)"
+    figures.add("one", **{"temperature alone": 1.672, "interval of temperature alone": (1.601, 1.749)})
+    figures.add("one", **{"temperature by auto": 1.663})
+    average = "Recalibration (an average of maps, mainly temperature 1.66) reduces the log loss"
+    assert hold_temperatures(figures, "one", f"{alone} {average}") == 2
+    for wrong in (alone.replace("1.67", "1.66"), average.replace("1.66", "1.67"), "overconfident (temperature 1.67)"):
+        with pytest.raises(AssertionError):
+            hold_temperatures(figures, "one", wrong)
 
 
 def test_the_harness_finds_another_figure():

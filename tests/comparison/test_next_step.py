@@ -95,7 +95,7 @@ def test_more_classes_than_are_diagnosed_have_none(rng, monkeypatch):
 def test_gains_of_many_forecasters_are_counted_after_the_first_four():
     [gain] = FOUND.next_step.mended.values()
     words = replace(FOUND.next_step, mended={f"f{at}": gain for at in range(6)}).words
-    assert f"Recalibration ({gain.by}) would reduce the log loss of f3" in words
+    assert f"Recalibration ({gain.map}) would reduce the log loss of f3" in words
     assert "of f4" not in words
     assert "2 other forecasters would gain too." in words
 

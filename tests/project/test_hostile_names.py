@@ -113,7 +113,7 @@ def test_classes_keep_their_labels(name):
     assert one_line(str(found.diagnosis)) == one_line(found.verdict)
     fitted = Recalibrator("bias").fit(y, p, labels=labels)
     assert f"for '{short_name(name)}'" in one_line(str(fitted))
-    assert one_line(str(fitted)).startswith("Recalibrate with bias (a bias for each class, ")
+    assert one_line(str(fitted)).startswith("Recalibrate with bias: a bias for each class, ")
 
 
 @pytest.mark.parametrize("name", NAMES)

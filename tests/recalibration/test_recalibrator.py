@@ -280,7 +280,7 @@ def test_certain_and_wrong_forecasts_cost_a_finite_loss_and_are_mended():
 
 def test_text_names_the_map_and_the_gain():
     text = str(FITTED)
-    assert text.startswith("Recalibrate, mainly with ")
+    assert text.startswith("Recalibrate with an average of maps, mainly ")
     assert f"{FITTED.gain_}" in " ".join(text.split())
     card = FITTED._repr_html_()
     assert all(f">{name}<" in card for name in FITTED.weights_)

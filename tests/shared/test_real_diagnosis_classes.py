@@ -60,6 +60,8 @@ def test_networks_of_a_hundred_classes():
     assert lenet.findings[0].gain == pytest.approx(0.094, abs=0.004)
     assert densenet.errors[0] == "confidence"
     assert densenet.findings[densenet.errors.index("certainty")].parameter == 35
+    assert "tail" not in densenet.errors  # one slope suffices: raised to a floor, log-probabilities would bend
+    assert "(temperature 2.12 alone, 95% CI 2.08 to 2.15)" in densenet.verdict
 
 
 def test_world_cup():

@@ -130,7 +130,8 @@ class Remedy(ByValue):
     method: str
     """Method of the `Recalibrator`: "auto", the average of maps, or the name of one map."""
     map: str
-    """The map, of an average the one with the largest weight, with its parameters, such as "temperature 1.55"."""
+    """The map with its parameters, such as "temperature 1.55"; of an average the one with the largest weight, such as
+    "an average of maps, mainly temperature 1.55"."""
     gain: Gain
     """Log loss before and after, on held-out rows, and their difference with its 95% confidence interval."""
     base_rate: float
@@ -148,11 +149,6 @@ class Remedy(ByValue):
         return self.gain.significant
 
     @property
-    def by(self) -> str:
-        """The map, such as "temperature 1.55", or "mainly temperature 1.55" for that of an average."""
-        return f"mainly {self.map}" if self.method == "auto" else self.map
-
-    @property
     def words(self) -> str:
         """What recalibration brings and what it leaves, in sentences."""
         return " ".join(self.sentences())
@@ -167,7 +163,7 @@ class Remedy(ByValue):
             )
             yield from remaining_lines(self.gain, self.recalibrator.baseline)
             return
-        yield f"Recalibration ({self.by}) reduces the log loss {gain_text(self.gain)}."
+        yield f"Recalibration ({self.map}) reduces the log loss {gain_text(self.gain)}."
         yield from remaining_lines(self.gain, self.recalibrator.baseline)
 
     def to_dict(self) -> dict[str, Any]:
@@ -312,7 +308,7 @@ def remedy_of(
     if not made.gain_.significant:
         code = ""
     after = after_remedy(cross_fitted, floor, limit, two=two)
-    return Remedy(method, map_text(made), made.gain_, baseline.log_loss, made, after, code)
+    return Remedy(method, made.map_text, made.gain_, baseline.log_loss, made, after, code)
 
 
 def untried_remedy(
@@ -355,13 +351,6 @@ def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
         return "auto"
     needed = {part for error in diagnosis.errors for part in KINDS[error].asks_for}
     return f"{'logistic' if 'bias' in needed else 'temperature'}{'-lapse' if 'lapse' in needed else ''}"
-
-
-def map_text(made: Recalibrator) -> str:
-    """Name the heaviest map with its parameters."""
-    from ..recalibration import describe_recalibrator
-
-    return describe_recalibrator.map_text(made.method_, made.parameters_, made.labels_)
 
 
 MOST_CLUSTERED = 100_000

@@ -134,7 +134,7 @@ class NextStep(ByValue):
         level = confidence_interval(self.confidence)
         yield self._ranking(level)
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
-            yield f"Recalibration ({each.by}) would reduce the log loss of {short_name(name)} {gain_text(each.gain)}."
+            yield f"Recalibration ({each.map}) would reduce the log loss of {short_name(name)} {gain_text(each.gain)}."
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."

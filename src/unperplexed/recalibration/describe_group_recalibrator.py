@@ -65,4 +65,4 @@ def _change(state: State | None) -> str:
     """Name what the map of a group changes of what the one map gives."""
     if state is None or state.identity > 0.5:
         return ""
-    return map_text(state.heaviest, state.maps[state.heaviest].parameters(), state.facts.labels)
+    return map_text(state)

@@ -83,18 +83,27 @@ _LAPSE = (
 
 
 def _conclusion(state: State) -> str:
-    heaviest = state.heaviest
     if state.identity > 0.5:
         return "Leave the forecasts as they are: no recalibration map improves the held-out log loss reliably"
     if state.gain is not None and not state.gain.significant:
         return "There is no evidence that recalibration reduces the log loss"
-    parameters = parameters_text(state.maps[heaviest].parameters(), state.facts.labels)
-    mainly = ", mainly" if len(state.candidates) > 1 else ""
-    return f"Recalibrate{mainly} with {heaviest}" + (f" ({parameters})" if parameters else "")
+    return f"Recalibrate with {map_text(state)}"
 
 
-def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
-    """Name the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
+def map_text(state: State) -> str:
+    """Name the map, of an average the one with the largest weight, with its parameters.
+
+    Once where both have one name, as a temperature has.
+    """
+    name = state.heaviest
+    parameters = state.maps[name].parameters()
+    shown = _parameters_text(parameters, state.facts.labels)
+    named = shown if [*_numbers(parameters)] == [name] else f"{name}: {shown}" if shown else name
+    return f"an average of maps, mainly {named}" if len(state.candidates) > 1 else named
+
+
+def _parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
+    """Give the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
     several = [
         _range(what, sign, parameters[name], labels)
         for name, what, sign in (("biases", "a bias", "+"), ("slopes", "a slope", ""))
@@ -110,14 +119,6 @@ def _numbers(parameters: Mapping[str, Any]) -> dict[str, str]:
         for name, value in parameters.items()
         if isinstance(value, int | float) and abs(value) >= _NOTHING
     }
-
-
-def map_text(name: str, parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
-    """Name a map with its parameters; once where both have one name, as a temperature has."""
-    shown = parameters_text(parameters, labels)
-    if [*_numbers(parameters)] == [name]:
-        return shown
-    return f"{name}: {shown}" if shown else name
 
 
 def _range(what: str, sign: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:

@@ -194,6 +194,13 @@ class Recalibrator(Result):
         return self._fitted.identity > 0.5
 
     @property
+    def map_text(self) -> str:
+        """The map with its parameters, such as "temperature 1.55"; of an average the one with the largest weight."""
+        from .describe_recalibrator import map_text
+
+        return map_text(self._fitted)
+
+    @property
     def baseline(self) -> Baseline | None:
         """A constant forecast of the base rate on the same held-out rows; None without a gain.
 

@@ -1,12 +1,13 @@
 """The temperature of several classes, fitted alone to all rows: its optimum, its error, and where it is said."""
 
 import math
+import re
 from functools import partial
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_softmax, logit, softmax
 from scipy.stats import t as student
 
 from unperplexed import Tally, assess, diagnose
@@ -73,14 +74,101 @@ def test_the_interval_holds_the_truth(rng):
     for _ in range(150):
         y, p = forecasts(rng, 400, 4, 1.5)
         rows = partial(iter, [RowBlock(p, y)])
-        low, high = power_of_rows(PreparedRows(rows, count(rows)), 1.0).metric().interval
+        low, high = power_of_rows(PreparedRows(rows, count(rows)), 1.0).slope.metric().interval
         held.append(low < 1 / 1.5 < high)
     assert np.mean(held) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
 
 
-def test_counts_do_not_know_it(rng):
+def with_lapse(rng, n, classes, temperature, lapse, spread=3.0):
+    z = rng.normal(0, spread, (n, classes))
+    q = (1 - lapse) * softmax(z / temperature, axis=1) + lapse / classes
+    return (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, classes - 1), softmax(z, axis=1)
+
+
+@pytest.mark.parametrize(("temperature", "lapse"), [(0.4, 0.015), (1.6, 0.03)])
+def test_a_lapse_that_pays_is_fitted_with_it(rng, temperature, lapse):
+    y, p = with_lapse(rng, 4000, 10, temperature, lapse)
+    found = diagnose(y, p, labels=range(10))
+
+    def loss(theta):
+        b, e = theta[0], expit(theta[1])
+        return -np.log((1 - e) * softmax(b * np.log(p), axis=1)[np.arange(y.size), y] + e / 10).sum()
+
+    least = minimize(
+        loss, (1 / temperature, logit(lapse)), method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-9}
+    )
+    power, odds = least.x
+    assert found.temperature.value == pytest.approx(1 / power, rel=1e-5)
+    assert found.lapse == pytest.approx(expit(odds), rel=1e-4)
+    low, high = found.temperature.interval
+    assert low < temperature < high
+    assert found.temperature_label == found.to_dict()["temperature_label"] == "with a lapse"
+    words = f"(temperature {1 / power:.2f} with a lapse of {100 * expit(odds):.2g}%, 95% CI {low:.2f} to {high:.2f})"
+    assert words in found.verdict
+    remedies = " ".join(finding.remedy for finding in found.findings)
+    assert f"Divide the log-probabilities by {1 / power:.2f}" in remedies
+    assert re.search(f"[Mm]ix the predictions with a {expit(odds):.2g} share", remedies)
+    for finding in found.findings:
+        if finding.error == "noise":
+            assert finding.parameter == found.lapse
+            assert finding.interval[0] < lapse < finding.interval[1]
+
+
+def test_the_remedy_of_a_lapse_that_only_rows_predicted_as_certain_show(rng):
+    y, p = forecasts(rng, 3000, 10, 1.6)
+    p[:30] = softmax(np.eye(10)[(y[:30] + 1) % 10] * 40, axis=1)
+    found = diagnose(y, p, labels=range(10))
+    assert "noise" not in found.errors
+    [confidence] = [finding for finding in found.findings if finding.error == "confidence"]
+    assert confidence.remedy.startswith(
+        f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling), and mix the predictions"
+        f" with a {found.lapse:.2g} share of a uniform forecast."
+    )
+
+
+def test_the_error_of_temperature_and_lapse_is_that_of_both_scores(rng):
+    y, p = with_lapse(rng, 3000, 5, 1.5, 0.05)
+    found = diagnose(y, p, labels=range(5))
+    b, e, z, one = 1 / found.temperature.value, found.lapse, np.log(p), np.arange(y.size)
+    q = softmax(b * z, axis=1)
+    mixed = (1 - e) * q + e / 5
+    scores = np.array(
+        [(1 - e) * q * (z - (q * z).sum(axis=1)[:, None]) / mixed, e * (1 - e) * (1 / 5 - q) / mixed]
+    )  # by the power and by the log-odds of the lapse, of each class
+    each = np.einsum("nc,inc,jnc->nij", mixed, scores, scores)
+    direction = np.linalg.inv(each.sum(axis=0))[0]
+    u = direction @ scores[:, one, y]
+    v = np.einsum("i,nij,j->n", direction, each, direction)
+    error = math.sqrt(max(v.sum(), (u**2 / (1 - v / v.sum())).sum()))
+    assert found.power.standard_error == pytest.approx(error, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_interval_beside_a_lapse_holds_the_truth(rng):
+    held = []
+    for _ in range(150):
+        y, p = with_lapse(rng, 1000, 4, 0.6, 0.05)
+        rows = partial(iter, [RowBlock(p, y)])
+        power = power_of_rows(PreparedRows(rows, count(rows)), 1.0, 0.0)
+        ends = (power.slope.metric().interval, power.lapse_odds.metric().interval)
+        held.append([low < truth < high for (low, high), truth in zip(ends, (1 / 0.6, logit(0.05)), strict=True)])
+    assert np.mean(held, axis=0).min() >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
+
+
+def test_a_lapse_seldom_pays_without_one(rng):
+    labels = [diagnose(*forecasts(rng, 600, 4, 1.7), labels=range(4)).temperature_label for _ in range(60)]
+    assert labels.count("alone") >= 59
+
+
+def test_counts_say_alone_only_where_nothing_is_beside(rng):
     y, p = forecasts(rng, 2000, 4, 1.6)
-    found = diagnose(Tally.of(y, p, parts=["diagnosis"]))
-    assert found.temperature is None
-    assert " alone" not in found.verdict
-    assert found.to_dict()["temperature"] is None
+    found, counted = diagnose(y, p, labels=range(4)), diagnose(Tally.of(y, p, parts=["diagnosis"]))
+    assert counted.temperature is None
+    assert counted.temperature_label == ""
+    assert counted.to_dict()["temperature"] is None
+    assert f"(temperature {found.temperature.value:.2f} alone," in counted.verdict
+    p[:5] = softmax(np.eye(4)[(y[:5] + 1) % 4] * 40, axis=1)
+    counted = diagnose(Tally.of(y, p, parts=["diagnosis"]))
+    assert set(counted.errors) == {"confidence", "certainty"}
+    assert re.search(r"\(temperature \d\.\d\d beside the other errors, 95% CI", counted.verdict)
+    assert " alone" not in counted.verdict

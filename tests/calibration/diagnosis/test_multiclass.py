@@ -461,8 +461,8 @@ def test_words_of_alternatives(rng):
 
 
 def test_words_of_the_slope():
-    assert said("confidence", -0.51, -0.53, -0.5) == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
-    words = said("confidence", -0.04, -0.1, 0.02, fitted="alone")
+    assert said("confidence", -0.51, -0.53, -0.5) == "overconfident (temperature 2.04 alone, 95% CI 2.00 to 2.13)"
+    words = said("confidence", -0.04, -0.1, 0.02, fitted="all rows")
     assert words == "perhaps overconfident (temperature 1.04 alone, 95% CI 0.98 to 1.11)"
     assert said("confidence", 0.04, fitted="opposed") == "underconfident (beside the other errors)"
     words = said("confidence", -0.98, -1.1, -0.9)

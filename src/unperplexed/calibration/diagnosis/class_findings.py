@@ -11,11 +11,11 @@ import numpy as np
 from ..._lib.typing import Ints
 from ...statistics.tails import chi2_sf
 from .class_likelihoods import PARAMETERS, SCALARS, Errors
+from .class_power import Power, share
 from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
 from .kind import ClassMeans, OfClasses
 from .kinds import shape as unnamed
-from .line import Coefficient
 from .result import Finding
 from .words import finding_of_classes
 
@@ -24,12 +24,17 @@ _CLOSE = 4.0
 
 
 def named(
-    search: Search, opened: ClassGate, means: ClassMeans, rows: int, power: Callable[[float], Coefficient] | None
-) -> tuple[tuple[Finding, ...], Errors, Coefficient | None]:
+    search: Search,
+    opened: ClassGate,
+    means: ClassMeans,
+    rows: int,
+    power: Callable[[float, float], Power] | None,
+    beside: Errors = (),
+) -> tuple[tuple[Finding, ...], Errors, Power | None]:
     """The best set of errors as findings, and the power of confidence; where none pays for itself, what the gate saw.
 
-    ``power``, given where to start, fits that of all rows alone, which the finding then has; None where rows are not
-    at hand.
+    ``power``, given where to start and the cost of a lapse, fits that of all rows, which the finding then has; None
+    where rows are not at hand. ``beside`` are errors of which the rows were left out.
     """
     best = search.run() or _single(search, opened)
     if not best:
@@ -41,7 +46,8 @@ def named(
     spread = {id(each): _standard_errors(search, each) for each in shown.values()}
     found = []
     slope = 1 + simple.mapping.value("slope") if "confidence" in best else 0.0
-    alone = power(slope) if power is not None and slope > 0 else None
+    lapse_cost = search.cost("noise") * opened.effect / 2
+    of_rows = power(slope, lapse_cost) if power is not None and slope > 0 else None
     for name, gain in zip(order, gains, strict=True):
         less = search.found.get(tuple(each for each in best if each != name))
         ratio = candidate.ratio - (less.ratio if less else 0.0)
@@ -49,21 +55,24 @@ def named(
         p_value = chi2_sf(max(parameters, 1.0), max(ratio, 0.0))
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
         value, interval = _estimate(name, shown[name], spread[id(shown[name])], classes)
-        error = OfClasses(value, interval, best, means, classes.tolist())
-        if name == "confidence" and alone is not None:
-            error = _alone(error, alone)
+        error = OfClasses(value, interval, (*best, *beside), means, classes.tolist())
+        if of_rows is not None:
+            error = _of_all_rows(name, error, of_rows)
         found.append(finding_of_classes(name, error, p_value, gain))
-    return tuple(found), best, alone
+    return tuple(found), best, of_rows
 
 
-def _alone(error: OfClasses, power: Coefficient) -> OfClasses:
-    """Give over- or underconfidence the size of all rows, unless beside the other errors it is the opposite."""
-    if math.isnan(power.value):  # the outcomes are separated
+def _of_all_rows(name: str, error: OfClasses, power: Power) -> OfClasses:
+    """Give over- or underconfidence the size of all rows, unless there it is the opposite, and a lapse that of both."""
+    if name == "noise" and power.lapse:
+        low, high = power.lapse_odds.metric().interval
+        return replace(error, value=power.lapse, interval=(share(low), share(high)))
+    if name != "confidence" or math.isnan(power.slope.value):  # the outcomes are separated
         return error
-    value, (low, high) = power.value - 1, power.metric().interval
+    value, (low, high) = power.slope.value - 1, power.slope.metric().interval
     if not value * error.value > 0:
         return replace(error, fitted="opposed")
-    return replace(error, value=value, interval=(low - 1, high - 1), fitted="alone")
+    return replace(error, value=value, interval=(low - 1, high - 1), fitted="all rows", lapse=power.lapse)
 
 
 def _single(search: Search, opened: ClassGate) -> Errors:
@@ -128,9 +137,8 @@ def _estimate(
     value = mapping.value(PARAMETERS[name])
     if name != "noise":
         return value, (value - half, value + half)
-    # Its standard error is that of its log-odds.
-    odds = value / (1 - value) * np.exp(np.clip(np.array([-half, half]), -700, 700))
-    return value, (float(odds[0] / (1 + odds[0])), float(odds[1] / (1 + odds[1])))
+    odds = math.log(value) - math.log1p(-value)  # its standard error is that of its log-odds
+    return value, (share(odds - half), share(odds + half))
 
 
 def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:

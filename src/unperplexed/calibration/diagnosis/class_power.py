@@ -1,24 +1,45 @@
-"""The temperature of forecasts of several classes: fitted alone, and to all rows, those predicted as certain too."""
+"""The temperature of forecasts of several classes: of all rows, those predicted as certain too."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.elementary import of_rows
-from ..._lib.typing import Floats
-from ...maps.fit import Prior, fitted
+from ..._lib.elementary import expit
+from ..._lib.typing import AnyFloats, Floats
+from ...maps.classes import softmax
+from ...maps.fit import Fit, Prior, fitted
+from ...maps.parameters import LAPSE
 from ...maps.rows import Rows
 from ...statistics.means import effective_number
 from .class_rows import Chunk, PreparedRows
 from .line import Coefficient, judged
 
 
-def power_of_rows(rows: PreparedRows, start: float) -> Coefficient:
-    """Estimate the power of all probabilities that fits best, of which the temperature is the inverse.
+class Power(NamedTuple):
+    """Power of all probabilities, of which the temperature is the inverse; NaN where none above 0 fits best."""
+
+    slope: Coefficient = Coefficient()
+    lapse_odds: Coefficient = Coefficient(-math.inf)
+    """Log-odds of the lapse that is fitted with it; minus infinity where it is fitted alone."""
+
+    @property
+    def lapse(self) -> float:
+        """The share of a uniform forecast that is fitted with it; 0 where it is fitted alone."""
+        return share(self.lapse_odds.value)
+
+
+def share(odds: float) -> float:
+    """Return the lapse of some log-odds."""
+    return float(expit(np.array(odds)))
+
+
+def power_of_rows(rows: PreparedRows, start: float, lapse_cost: float = math.inf) -> Power:
+    """Estimate the power of all probabilities that fits best: alone, or with a lapse where that pays for its cost.
 
     Parameters
     ----------
@@ -26,17 +47,27 @@ def power_of_rows(rows: PreparedRows, start: float) -> Coefficient:
         Nothing of it is left out; probabilities of exactly 0 count as 0.01 / (rows times classes).
     start : float
         Power to start from, above 0.
+    lapse_cost : float
+        What a lapse is to add to the log-likelihood, in nats; by default none is looked for.
 
     Returns
     -------
-    Coefficient
-        By maximum likelihood, with the larger variance of model and sandwich, as `line.calibration_line`; NaN where no
-        power above 0 fits best.
+    Power
+        By maximum likelihood, with the larger variance of model and sandwich, as `line.calibration_line`.
     """
-    of = Rows(_Everything(rows), rows.counts.classes, ("slope",))
-    found = fitted(of, Prior({"slope": math.inf}), np.array([start - 1]))
-    power = 1 + float(found.theta[0])
-    return Coefficient() if found.separated or power <= 0 else _judged(rows, power, float(found.information[0, 0]))
+    found = _fitted(rows, ("slope",), [start - 1])
+    if lapse_cost < math.inf:
+        both = _fitted(rows, ("slope", LAPSE), [float(found.theta[0]), -math.inf])
+        found = both if both.value - found.value > lapse_cost else found
+    if found.separated or found.theta[0] <= -1:
+        return Power()
+    values, inverse = found.theta + [1.0, 0.0][: found.theta.size], np.linalg.inv(found.information)
+    return Power(*_judged(rows, values, inverse))
+
+
+def _fitted(rows: PreparedRows, parameters: tuple[str, ...], start: list[float]) -> Fit:
+    of = Rows(_Everything(rows), rows.counts.classes, parameters)
+    return fitted(of, Prior(dict.fromkeys(parameters, math.inf)), np.array(start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,34 +81,42 @@ class _Everything:
         return self.rows.everything()
 
 
-def _judged(rows: PreparedRows, power: float, information: float) -> Coefficient:
-    """Give the power its standard error."""
+def _judged(rows: PreparedRows, values: Floats, inverse: AnyFloats) -> list[Coefficient]:
+    """Give the power, and the log-odds of a lapse beside it, their standard errors."""
     clusters = rows.counts.clusters
-    model = robust = squares = 0.0
-    sums, sizes = np.zeros((2, 0 if clusters is None else len(clusters)))
-    for u, v, chunk in _scores(rows, power):
-        model += float(chunk.weights @ v)
+    squares, (model, robust) = 0.0, np.zeros((2, values.size))
+    sizes = np.zeros(0 if clusters is None else len(clusters))
+    sums = np.zeros((values.size, sizes.size))
+    for u, v, chunk in _moved(rows, values, inverse):
+        model += v @ chunk.weights
         squares += float(chunk.weights @ chunk.weights)
         if chunk.cluster is None:
-            robust += float((u * u / np.maximum(1 - v / information, 1e-6)).sum())
+            robust += (u * u / np.maximum(1 - v / np.diag(inverse)[:, None], 1e-6)).sum(axis=1)
         else:
-            sums += np.bincount(chunk.cluster, u, sums.size)
+            sums += [np.bincount(chunk.cluster, each, sizes.size) for each in u]
             sizes += np.bincount(chunk.cluster, chunk.weights, sizes.size)
-    if clusters is None:
-        return judged(power, max(model, robust) / information**2, rows.counts.rows**2 / squares)
-    robust = float(sums @ sums) * sums.size / (sums.size - 1)
-    independent = effective_number(sizes)
-    return judged(power, max(model, robust) / information**2, independent, independent - 1)
+    independent, degrees = rows.counts.rows**2 / squares, math.inf
+    if clusters is not None:
+        robust = (sums**2).sum(axis=1) * sizes.size / (sizes.size - 1)
+        independent = effective_number(sizes)
+        degrees = independent - 1
+    found = zip(values.tolist(), np.maximum(model, robust).tolist(), strict=True)
+    return [judged(value, variance, independent, degrees) for value, variance in found]
 
 
-def _scores(rows: PreparedRows, power: float) -> Iterator[tuple[Floats, Floats, Chunk]]:
-    """Yield the score of each row and its variance by the model, both times the weight, and the rows."""
+def _moved(rows: PreparedRows, values: Floats, inverse: AnyFloats) -> Iterator[tuple[Floats, Floats, Chunk]]:
+    """Yield what each row adds to each value, and its variance by the model, both times the weight, and the rows."""
+    lapse = share(values[1]) if values.size > 1 else 0.0
     for chunk in rows.everything():
         z = chunk.log_p.astype(np.float64, copy=False)
-        q = power * z
-        q -= of_rows(np.maximum, q)
-        np.exp(q, out=q)
-        q /= of_rows(np.add, q)
-        mean = np.einsum("ij,ij->i", q, z)
-        variance = np.einsum("ij,ij,ij->i", q, z, z) - mean**2
-        yield chunk.weights * (chunk.pick(z) - mean), chunk.weights * np.maximum(variance, 0.0), chunk
+        q = softmax(values[0] * z)
+        scores = [z - np.einsum("ij,ij->i", q, z)[:, None]]
+        if lapse:
+            even = 1 / q.shape[1]
+            mixed = (1 - lapse) * q + lapse * even
+            scores = [(1 - lapse) * q / mixed * scores[0], lapse * (1 - lapse) * (even - q) / mixed]
+            q = mixed
+        moved = [sum(part * score for part, score in zip(row, scores, strict=True)) for row in inverse]
+        u = np.array([chunk.pick(x) for x in moved])
+        v = np.array([np.einsum("ij,ij,ij->i", q, x, x) for x in moved])
+        yield chunk.weights * u, chunk.weights * v, chunk

@@ -113,6 +113,10 @@ class Search:
         """Biases of these classes only, beside other errors."""
         return self._fitted((*errors, "bias"), self.found[errors].mapping, classes)
 
+    def cost(self, name: str) -> float:
+        """Cost of an error of one parameter: what its likelihood ratio is to exceed."""
+        return self._unit + (0 if name == "confidence" else 2)
+
     def covariance(self, candidate: Candidate) -> Floats:
         """Covariance of the coefficients of a candidate."""
         fit = candidate.fit
@@ -145,7 +149,7 @@ class Search:
         fit = fitted(of, prior, of.theta_of(start), self._known(errors))
         ratio = 2 * (fit.value - self._unmended) / effect
         scalars = [name for name in errors if name != "bias"]
-        cost = sum(self._unit + (0 if name == "confidence" else 2) for name in scalars)
+        cost = sum(self.cost(name) for name in scalars)
         parameters = float(len(scalars))
         if "bias" in errors:
             variance = self._variance_beside(tuple(scalars))

@@ -136,8 +136,10 @@ class OfClasses:
     means: ClassMeans
     biased: Sequence[int] = ()
     """Classes with a bias."""
-    fitted: Literal["beside", "alone", "opposed"] = "beside"
-    """How the value is fitted: beside other errors, or alone to all rows; "opposed" if alone it is the opposite."""
+    fitted: Literal["beside", "all rows", "opposed"] = "beside"
+    """How the value is fitted: beside the other errors, or to all rows; "opposed" if there it is the opposite."""
+    lapse: float = 0.0
+    """Share of a uniform forecast that is fitted to all rows with it."""
 
 
 @dataclass(frozen=True, eq=False)

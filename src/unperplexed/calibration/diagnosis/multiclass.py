@@ -97,7 +97,9 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
             gain=sum(finding.gain for finding in more),
         )
         mostly_rest = left > search.found[best].ratio
-    return in_words(replace(about, power=power), (*findings, *more), mostly_rest)
+    if power:
+        about = replace(about, power=power.slope, lapse=power.lapse)
+    return in_words(about, (*findings, *more), mostly_rest)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -144,7 +146,8 @@ def diagnose_class_sums(
         if surprising:
             return in_words(about, (*findings, surprising))
         search = Search(SumLikelihoods(statistics, sample, observed), statistics, opened, alpha)
-        more, best, _ = named(search, opened, _means(statistics, certain, labels), statistics.rows, None)
+        beside = tuple(finding.error for finding in findings)
+        more, best, _ = named(search, opened, _means(statistics, certain, labels), statistics.rows, None, beside)
         if best:
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):

@@ -188,7 +188,9 @@ class Diagnosis(JsonResult):
     rows of more classes are in clusters. `calibration_slope` and `calibration_intercept` are of them."""
 
     power: Coefficient | None = field(default=None, repr=False)
-    """Slope of all log-odds or log-probabilities, certain ones too, fitted alone: 1 / `temperature`."""
+    """Slope of all log-odds or log-probabilities, certain ones too: 1 / `temperature`."""
+    lapse: float = 0.0
+    """Share of a uniform forecast that is fitted with the temperature where that pays, more than two classes only."""
 
     def __post_init__(self) -> None:
         """Join the clauses."""
@@ -203,11 +205,16 @@ class Diagnosis(JsonResult):
 
     @property
     def temperature(self) -> Metric | None:
-        """The number that all log-odds or log-probabilities are to be divided by, fitted alone; None where not known.
+        """The number that all log-odds or log-probabilities are to be divided by; None where not known.
 
-        1 is best; above 1 forecasts are overconfident.
+        1 is best; above 1 forecasts are overconfident. `temperature_label` says what was fitted with it.
         """
         return None if self.power is None else self.power.inverse()
+
+    @property
+    def temperature_label(self) -> str:
+        """What was fitted with the temperature: "alone", or "with a lapse", which is `lapse`; "" without one."""
+        return "" if self.power is None else "with a lapse" if self.lapse else "alone"
 
     @property
     def calibration_slope(self) -> Metric | None:
@@ -243,7 +250,7 @@ class Diagnosis(JsonResult):
         """Give everything as plain Python values, under the attributes' names."""
         plain = super().to_dict()
         del plain["line"], plain["power"]
-        names = ("calibration_slope", "calibration_intercept", "temperature")
+        names = ("calibration_slope", "calibration_intercept", "temperature", "temperature_label")
         return plain | {name: plain_values(getattr(self, name)) for name in names}
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:

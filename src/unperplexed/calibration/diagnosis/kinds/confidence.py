@@ -65,15 +65,26 @@ def _classes(e: OfClasses) -> Said:
     if slope > 10:
         detail = "temperature below 0.1: the most probable class nearly always occurs"
     elif low > _LEAST_SLOPE:
-        alone = " alone" if e.fitted == "alone" else ""
-        detail = f"temperature {1 / slope:.2f}{alone}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
+        detail = f"temperature {1 / slope:.2f} {_fitted(e)}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
     else:
         numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
         detail = f"slope of the log-probabilities {numbers}"
     clause = _away(detail) if slope <= 0 else _perhaps(KIND.clause(e.value, detail=detail), low, high)
     if slope <= 0.02:
         return clause, _MIXED_UP
-    return clause, Advice(f"Divide the log-probabilities by {1 / slope:.2f} (temperature scaling).", fitted=True)
+    mix = (
+        f", and mix the predictions with a {e.lapse:.2g} share of a uniform forecast"
+        if e.lapse and "noise" not in e.together
+        else ""
+    )
+    return clause, Advice(f"Divide the log-probabilities by {1 / slope:.2f} (temperature scaling){mix}.", fitted=True)
+
+
+def _fitted(e: OfClasses) -> str:
+    """Say what is fitted with a temperature."""
+    if e.fitted == "beside" and len(e.together) > 1:
+        return "beside the other errors"
+    return f"with a lapse of {100 * e.lapse:.2g}%" if e.lapse else "alone"
 
 
 def _away(detail: str) -> Clause:
