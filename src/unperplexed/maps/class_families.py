@@ -115,7 +115,7 @@ class _Fitting:
     def __init__(self, log_p: Floats, truth: Ints, weights: Floats, known: Known) -> None:
         self.known, self.whole = known, float(weights.sum())
         self.n, self.classes = log_p.shape
-        self.zero = zero_of(self.classes, max(self.whole, 1.0))
+        self.zero = zero_of(log_p, self.classes, max(self.whole, 1.0))
         finite = np.where(np.isneginf(log_p), math.log(self.zero), log_p)
         self.chunks = chunks_of(finite, truth, weights)
         self.largest = float(-finite.min(initial=0.0))

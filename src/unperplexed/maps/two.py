@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.typing import AnyFloats
 from .directions import TWO
 from .parameters import LAPSE, TWO_CLASSES, shown
 
@@ -25,12 +26,13 @@ def probability_of(t: Any, lapse: Any = 0.0, xp: Any = np) -> Any:
     return xp.clip((1 - lapse) * likely + lapse / 2, None, LARGEST)
 
 
-def zero_of(classes: int, n: float) -> float:
-    """Return what a probability of exactly 0 counts as in n rows, so that logarithms stay finite: .01 / (C n).
+def zero_of(log_p: AnyFloats, classes: int, n: float) -> float:
+    """Return what a probability of exactly 0 counts as, so that logarithms stay finite.
 
-    Were all probabilities such, .01 of them would be expected to occur. Other ones, however small, stay as they are.
+    It is .01 / (C n) for n rows, or the smallest other probability if that is smaller, so that none is below a zero.
     """
-    return 0.01 / (classes * n)
+    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
+    return max(min(0.01 / (classes * n), math.exp(smallest)), SMALLEST)
 
 
 def finite(s: Any, zero: float, xp: Any = np) -> Any:

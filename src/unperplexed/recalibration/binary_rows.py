@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
@@ -185,7 +186,7 @@ def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed
 
 
 def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
-    zeros, zero = counts.zeros, zero_of(2, n_rows)
+    zeros, zero = counts.zeros, zero_of(log_expit(-np.abs(counts.s)), 2, n_rows)
     counts = BinaryCounts.of(finite(counts.s, zero), counts.total, counts.squared)
     folds, rows = number_of_folds(folds, n_rows), counts.rows
     share = folds_of_counts(rows.reshape(-1), folds, seed).reshape(folds, *rows.shape) / np.maximum(rows, 1)
@@ -202,7 +203,7 @@ def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -
     clusters = np.unique(cluster).size
     if clusters < 2:
         raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
-    zero, zeros = zero_of(2, n), int(np.count_nonzero(s == np.where(y, -np.inf, np.inf)))
+    zero, zeros = zero_of(log_expit(-np.abs(s)), 2, n), int(np.count_nonzero(s == np.where(y, -np.inf, np.inf)))
     values, entry = np.unique(without_last_digits(finite(s, zero)), return_inverse=True)
     folds = min(number_of_folds(folds, n), clusters)
     dealt = folds_of_clusters(cluster, contents_of_rows(s[:, None], y, w), folds, seed)

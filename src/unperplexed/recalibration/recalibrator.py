@@ -78,7 +78,7 @@ class Recalibrator(Result):
     Notes
     -----
     Maps take logits and log-probabilities as they come, of any size. Only a probability of exactly 0 is replaced, by
-    ``0.01 / (C n)`` for n rows of C classes in the fit.
+    ``0.01 / (C n)`` for n rows of C classes in the fit, or by the smallest other one if that is smaller.
 
     Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
     (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic

@@ -54,7 +54,8 @@ def refinement_loss(
     seed : int, default 0
         Random seed of the folds.
     floor : float or "auto", default "auto"
-        What a probability of exactly 0 counts as, so that logarithms stay finite; "auto" is 0.01 / (C n).
+        What a probability of exactly 0 counts as, so that logarithms stay finite; "auto" is 0.01 / (C n), or the
+        smallest other probability if that is smaller.
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``from_logits`` ..., and ``groups``, the
         clusters that share a fold.
@@ -102,7 +103,7 @@ def _finite_logarithms(log_p: Floats, floor: float | Literal["auto"]) -> Floats:
     """Log-probabilities, where zeros count as the floor."""
     n, classes = log_p.shape
     if isinstance(floor, str) and floor == "auto":
-        zero = zero_of(classes, n)
+        zero = zero_of(log_p, classes, n)
     elif isinstance(floor, int | float | np.number) and 0 < floor < 1 / classes:
         zero = float(floor)
     else:

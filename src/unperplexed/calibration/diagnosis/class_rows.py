@@ -18,6 +18,7 @@ from ..._lib.typing import (
 from ...forecasts.given import Given
 from ...kernels.logarithms import log_odds
 from ...maps import rows
+from ...maps.two import zero_of
 
 CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""
@@ -160,7 +161,9 @@ class PreparedRows:
         self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
         observed, predicted, out = np.zeros(counts.classes), np.zeros(counts.classes), 0
         wrong, named = 0, list[int]()
+        self._zero = np.inf
         for chunk in self._raw():
+            self._zero = min(self._zero, zero_of(chunk.log_p, counts.classes, counts.rows))
             certain, erred = _certain(chunk.p, chunk.truth, counts.limit)
             out += int(certain.sum())
             wrong += int(erred.sum())
@@ -196,9 +199,9 @@ class PreparedRows:
             yield _prepared(chunk, ~certain, self.counts.floor)
 
     def everything(self) -> Iterator[Chunk]:
-        """Yield all rows, those that were certain too; probabilities of exactly 0 count as `RowCounts.floor`."""
+        """Yield all rows, those that were certain too; probabilities of exactly 0 count as `zero_of` says."""
         for chunk in self._raw():
-            chunk.log_p[np.isneginf(chunk.log_p)] = np.log(self.counts.floor)
+            chunk.log_p[np.isneginf(chunk.log_p)] = np.log(self._zero)
             yield chunk
 
     def _raw(self) -> Iterator[Chunk]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.elementary import expit
+from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Bools
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
 from ...maps.directions import columns
@@ -110,7 +110,7 @@ def power_alone(rows: Scored, n_rows: float, clusters: Callable[[Bools], Cluster
 
     No rows stay out: predictions of exactly 0 count as `zero_of` says. Otherwise as `calibration_line`.
     """
-    some = rows._replace(s=finite(rows.s, zero_of(2, n_rows)))
+    some = rows._replace(s=finite(rows.s, zero_of(log_expit(-np.abs(rows.s)), 2, n_rows)))
     if not some.s.any():
         return Coefficient()
     slope = _coefficient(("slope",), some, None if clusters is None else clusters(np.isfinite(some.s)))
