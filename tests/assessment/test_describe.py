@@ -208,4 +208,6 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     calibrated = assess(y, 1 / (1 + np.exp(-s)), resamples=0)
     assert "exp of minus the cost" not in str(calibrated) + calibrated.to_html()
     y, p = softmax_forecasts(rng, 2000, 3, temperature=2.0)
-    assert "with the calibration curve instead, pooled over the classes, at the floor" in " ".join(str(assess(y, p)).split())
+    assert "with the calibration curve instead, pooled over the classes, at the floor" in " ".join(
+        str(assess(y, p)).split()
+    )
