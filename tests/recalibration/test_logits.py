@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, softmax
 
@@ -65,6 +64,7 @@ def test_refinement_is_that_of_scipys_temperature():
 @pytest.mark.parametrize("classes", [1, 2, 10])
 def test_every_way_out_is_the_same(classes, tmp_path, monkeypatch):
     """A module of each form, a saved map, transform of each form, and the file that the command line writes."""
+    torch = pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     y, x = logits(max(classes, 2), 40, n=400)
     x = x[:, 1] - x[:, 0] if classes == 1 else x

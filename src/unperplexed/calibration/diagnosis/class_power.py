@@ -44,7 +44,7 @@ def power_of_rows(rows: PreparedRows, start: float, lapse_cost: float = math.inf
     Parameters
     ----------
     rows : PreparedRows
-        Nothing of it is left out; probabilities of exactly 0 count as 0.01 / (rows times classes).
+        Nothing of it is left out; probabilities of exactly 0 count as `zero_of` says.
     start : float
         Power to start from, above 0.
     lapse_cost : float
