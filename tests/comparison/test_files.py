@@ -245,7 +245,8 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
             assert difference["interval"] == pytest.approx(other["differences"][rule]["interval"], rel=1e-9)
     for name in ("ours", "theirs"):
         rows = [row % N for row in order if row // N == (name == "theirs")]
-        alone = json.loads(assess(data["y"][rows], data[name][rows], resamples=0).to_json())
+        alone = assess(data["y"][rows], data[name][rows], groups=data["place"][rows], resamples=0)
+        alone = json.loads(alone.to_json())
         for dependent in ("uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis", "remedy"):
             del alone[dependent]  # rows of a place may depend on one another
         assessment = long["forecasters"][name]["assessment"]

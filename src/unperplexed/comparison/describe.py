@@ -42,9 +42,9 @@ from .describe_tables import (
     short_differences_table,
     zero_forecasters,
 )
+from .describe_verdict import Said, verdict_clauses
 from .difference_charts import differences_chart
 from .result import Comparison, Difference, PairedComparison
-from .verdict import Said, verdict_clauses
 
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""

@@ -218,7 +218,7 @@ class Comparison(JsonResult):
 
         p-values below 1 minus ``confidence`` are significant.
         """
-        from .verdict import verdict_clauses
+        from .describe_verdict import verdict_clauses
 
         return tuple(each.words for each in verdict_clauses(self))
 
