@@ -391,7 +391,7 @@ def test_with_floor_zero_infinite_differences_are_said():
     assert math.isnan(undefined.p_value)
     assert comparison.between("a", "b").turning_rows == 0
     zeros = "a assigned 0 to observed outcomes in 1 row, b in 2 rows"
-    assert comparison.describe_verdict == f"c is first by log loss; {zeros}"
+    assert comparison.verdict == f"c is first by log loss; {zeros}"
     assert comparison.scored_floor == 0
     both = compare({"a": a, "b": b}, y, floor=0)
     assert both.verdict == f"no forecaster is first; {zeros}"
@@ -478,7 +478,7 @@ def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependen
     assert found.difference == pytest.approx(math.log(0.8 / 0.9))
     assert found.standard_error == 0
     assert np.isnan([*found.interval, found.p_value, found.adjusted_p_value]).all()
-    assert comparison.describe_verdict == "a is first by log loss, but no p-value can be computed"
+    assert comparison.verdict == "a is first by log loss, but no p-value can be computed"
     assert "difference in log loss between a and b is the same in every" in comparison.warnings[0]
     assert math.isnan(comparison.forecasters["a"].geometric_accuracy_interval.low)
 
@@ -497,7 +497,7 @@ def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
     found = comparison.pairs[0].differences["log_loss"]
     assert found.standard_error > 0
     assert np.isnan([*found.interval, found.p_value]).all()
-    assert comparison.describe_verdict == "a is first by log loss, but no p-value can be computed"
+    assert comparison.verdict == "a is first by log loss, but no p-value can be computed"
     assert re.search("most of the weight is in one of the .* no confidence interval", comparison.warnings[-1])
 
 
@@ -583,19 +583,14 @@ def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
     """A floor of 0.005, raised for free in hundreds of classes, would turn the verdict around."""
     y, p, q = calibrated_and_overconfident(rng)
     comparison = compare({"overconfident": q, "truth": p}, y, resamples=0)
-    assert (
-        comparison.describe_verdict == "truth beats overconfident by log loss (p < 0.001) and Brier score (p < 0.001)"
-    )
+    assert comparison.verdict == "truth beats overconfident by log loss (p < 0.001) and Brier score (p < 0.001)"
     pair = comparison.between("truth", "overconfident")
     assert pair.differences["log_loss"].p_value < 1e-30
     assert pair.differences["brier_score"].p_value < 1e-10
     at_floor = [np.log(np.maximum(correct(each, y), 0.005)) for each in (p, q)]
     assert stats.ttest_rel(*at_floor).statistic < -5
     for floor in (0.005, 0.2):  # no floor decides while no forecaster assigned 0
-        assert (
-            compare({"overconfident": q, "truth": p}, y, floor=floor, resamples=0).verdict
-            == comparison.describe_verdict
-        )
+        assert compare({"overconfident": q, "truth": p}, y, floor=floor, resamples=0).verdict == comparison.verdict
 
 
 def test_the_verdict_depends_on_no_seed(data):
@@ -679,10 +674,10 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     y, p = data
     comparison = compare(with_a_zero(p, y), y, resamples=0)
     named = "at the floor 0.00333"
-    assert f"log loss {named}" in comparison.describe_verdict
-    assert comparison.describe_verdict.endswith("; f2 assigned 0 to observed outcomes in 1 row")
+    assert f"log loss {named}" in comparison.verdict
+    assert comparison.verdict.endswith("; f2 assigned 0 to observed outcomes in 1 row")
     plain = json.loads(comparison.to_json())
-    assert (plain["scored_floor"], plain["verdict"]) == (comparison.scored_floor, comparison.describe_verdict)
+    assert (plain["scored_floor"], plain["verdict"]) == (comparison.scored_floor, comparison.verdict)
     assert [each["zero_rows"] for each in plain["forecasters"].values()] == [0, 0, 1]
     frame, differences = comparison.frame(), comparison.frame("differences")
     assert set(frame["scored_floor"]) == {comparison.scored_floor}
@@ -692,8 +687,8 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     assert {rule for rule, floor in floors.items() if floor} == {"log_loss", "penalized_log_loss"}
     assert floors["brier_score"] is None
     text, page = " ".join(str(comparison).split()), comparison.to_html()
-    assert text.startswith(f"{comparison.describe_verdict}. ")
-    headline, assigned = re.sub(r" [(]p .*?[)]", "", comparison.describe_verdict).split("; ")
+    assert text.startswith(f"{comparison.verdict}. ")
+    headline, assigned = re.sub(r" [(]p .*?[)]", "", comparison.verdict).split("; ")
     assert f'<h1>{headline}</h1><p class="lead">{assigned}.' in page  # p-values stand below
     for where in (text, page):
         assert f"{named} (probability 0 assigned to observed outcomes: f2 in 1 row)" in where
@@ -887,7 +882,7 @@ def test_the_text_fits_and_says_it(data):
     assert max(map(len, text.splitlines())) <= 80
     first, second = list(comparison.forecasters)[:2]
     words = " ".join(text.split())
-    assert words.startswith(f"{comparison.describe_verdict}. Log loss of {first} − {second}: ")
+    assert words.startswith(f"{comparison.verdict}. Log loss of {first} − {second}: ")
     assert " 3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, 40 clusters of dependent rows " in words
     assert "40 clusters of dependent rows; log loss and geometric accuracy without a floor" in words
     pair = comparison.pairs[0]
@@ -1009,7 +1004,7 @@ def test_intervals_of_differences_cover_the_true_difference(rng):
 def test_equals_are_said_to_be_equal(data):
     y, p = data
     comparison = compare({"a": p["f0"], "b": p["f0"]}, y)
-    assert comparison.describe_verdict == "a and b score the same in every row"
+    assert comparison.verdict == "a and b score the same in every row"
     assert str(comparison).count("a and b score the same in every row") == 2
     swapped = p["f0"].copy()
     rest = np.arange(3) != y[:, None]

@@ -80,7 +80,7 @@ def test_a_network_of_a_hundred_classes_loses_to_itself_with_a_fitted_temperatur
     rivals = {"network": p[half:], "scaled": tempered(p[half:], fitted.x)}
     comparison = compare(rivals, y[half:], resamples=0)
     assert comparison.scored_floor == 0
-    assert comparison.describe_verdict == "scaled beats network by log loss (p < 0.001) and Brier score (p < 0.001)"
+    assert comparison.verdict == "scaled beats network by log loss (p < 0.001) and Brier score (p < 0.001)"
 
 
 def test_zeros_that_occurred_are_compared_at_the_floor_and_named(capsys):
