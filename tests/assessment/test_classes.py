@@ -217,7 +217,7 @@ def test_merged_is_whole_for_two_classes_and_their_verdict(rng, exact_limit, tem
     assert slopes[0].value == pytest.approx(slopes[1].value, rel=1e-5)
     assert slopes[0].interval == pytest.approx(slopes[1].interval, rel=1e-5)
     remedies = [each.pop("remedy") for each in plain]
-    if merged.source.tally.tells_log_odds(Forecasts(y, p)):
+    if merged.source.tally.tells_log_odds(lambda: [Forecasts(y, p)]):
         assert remedies[0] == remedies[1]
     else:  # rows tell more of what is next to 1
         assert temperature > 1

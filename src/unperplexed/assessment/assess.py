@@ -202,7 +202,7 @@ def assess(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
         skill=skill_against(y_true, y_prob, baseline, climatology, settings, scores, reading),
     )
-    if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(forecasts):
+    if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.view != "each-class":

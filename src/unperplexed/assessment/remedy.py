@@ -295,7 +295,7 @@ def remedy_of(
     method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
-        if chunks is None or (counted and tally.tells_log_odds(next(iter(chunks())))):
+        if chunks is None or (counted and tally.tells_log_odds(chunks)):
             made.fit(tally)
         else:
             made.fit_chunks(chunks)

@@ -62,7 +62,7 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     if once:
         return found
     chunks = file_chunks(arguments, change)
-    if counted.n_classes == 2 and not counted.grouped and counted.tells_log_odds(next(iter(chunks()))):
+    if counted.n_classes == 2 and not counted.grouped and counted.tells_log_odds(chunks):
         return found.with_rows(chunks)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
@@ -102,7 +102,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     names, tally = matching(arguments.files), whole.source.tally
     if "-" not in names and arguments.engine == "local":
         chunks = file_chunks(arguments, recalibration_of(arguments, names))
-        if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(next(iter(chunks()))):
+        if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(chunks):
             return replace(found, total=replace(found.total, assessment=whole))
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
         found = replace(found, groups=tuple(_groups_with_rows(arguments, found)))

@@ -23,6 +23,7 @@ from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
+from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import Reading
@@ -355,9 +356,13 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
         reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
-    counts, first = assessment.source.tally, next(chunks()).forecasts
-    if dependence.groups is None and len(labels) == 2 and counts.tells_log_odds(first):
-        return assessment.with_rows(lambda: (chunk.forecasts for chunk in chunks()))
+    if dependence.groups is None and len(labels) == 2:
+
+        def read() -> Iterator[Forecasts]:
+            return (chunk.forecasts for chunk in chunks())
+
+        if assessment.source.tally.tells_log_odds(read):
+            return assessment.with_rows(read)
 
     def rows() -> Iterator[RowBlock]:
         for chunk in chunks():

@@ -74,7 +74,7 @@ def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
         return _state_of_classes(chunks, settings, grouped)
     if not grouped:
         tally = Tally.count(chunks(), parts=[], diagnosed=0)
-        if first is None or tally.tells_log_odds(first):  # the same fit as to a tally of these forecasts
+        if tally.tells_log_odds(chunks):  # the same fit as to a tally of these forecasts
             found = state_of_tally(tally, settings)
             return replace(found, facts=replace(found.facts, certain=0))
     parts = _Labelled(chunks)

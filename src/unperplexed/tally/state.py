@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -233,16 +233,17 @@ class TallyState:
         reported[some] = table.centre_and_spread(self.grid, some)[0]
         return Pairs(without_last_digits(reported), table.happened, table.total)
 
-    def tells_log_odds(self, given: Forecasts) -> bool:
-        """Whether counts of two classes tell the log-odds of the forecasts that were counted.
+    def tells_log_odds(self, chunks: Callable[[], Iterable[Forecasts]]) -> bool:
+        """Whether counts of two classes tell the log-odds of the forecasts that were counted, which ``chunks`` reads.
 
         Next to 1 a probability has lost the digits of its complement, which logits, log-probabilities and a column of
         the other class still have.
         """
-        if given.one_column and not given.logarithmic:
-            return True
         p = None if self.positive is None else self.positive.p
-        return p is not None and p.size > 0 and bool(p[0] > 0 and p[-1] < _NEXT_TO_ONE)
+        if p is not None and p.size and p[0] > 0 and p[-1] < _NEXT_TO_ONE:
+            return True
+        given = next(iter(chunks()), None)
+        return given is None or (given.one_column and not given.logarithmic)
 
     @cached_property
     def positive(self) -> BinaryColumns | None:
