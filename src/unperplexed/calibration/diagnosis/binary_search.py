@@ -26,9 +26,8 @@ _BOUNDS = dict.fromkeys(TWO, 5.0) | {LAPSE: 15.0}
 """Standard deviations of the priors of what rows may not determine: a line beside a lapse, of which one in five has its
 maximum at infinity for 100 rows, and errors that separate the outcomes. All others are fitted by maximum likelihood."""
 
-_PLAIN = ("bias", "confidence")
 _SURCHARGE = 2.0
-"""Cost of an error other than these, on top."""
+"""Cost of an error that is not plain, on top."""
 
 _BOTH_SIDES = 0.05
 """Least share of the information on either side of even odds, for an asymmetry to be a candidate."""
@@ -80,7 +79,7 @@ class Search:
                 if NOISE not in names_here and found.separated:
                     found = fitted_cells(of, bounds)
                 ratio = max(0.0, 2 * (found.value - base) / tested.design_effect)
-                costs = sum(cost + (0 if x in _PLAIN else _SURCHARGE) for x in names_here)
+                costs = sum(cost + (0 if KINDS[x].plain else _SURCHARGE) for x in names_here)
                 held = -2 * found.value / tested.design_effect if found.separated else 0.0
                 self.fits[names_here] = Fitted(map_of(found), found, ratio + held, costs, held)
 

@@ -41,10 +41,8 @@ class Likelihoods(Protocol):
     classes: int
     known: Floats
     """Information on slope, tail and biases, were the forecasts calibrated."""
-    searched: frozenset[str]
-    """Errors that can be looked for."""
     alone: frozenset[str]
-    """Those of them that can be looked for only by themselves."""
+    """Errors that can be looked for only by themselves."""
 
     def of(self, parameters: Sequence[str], start: ClassMap) -> MapLikelihood:
         """Return the likelihood of maps with these parameters, near a map of fewer."""
@@ -59,7 +57,7 @@ class Likelihoods(Protocol):
 class RowLikelihoods:
     """Likelihoods over rows."""
 
-    searched, alone = frozenset(PARAMETERS), frozenset[str]()
+    alone = frozenset[str]()
 
     def __init__(self, chunks: PreparedRows, statistics: ClassStatistics) -> None:
         self.chunks, self.classes = chunks, len(statistics.observed)

@@ -14,7 +14,7 @@ from ...maps.rows import LAPSES, Coefficients
 from ...statistics.definite import definite
 from ...tally.row_sample import RowSample
 from .class_curvature import Curvature
-from .class_likelihoods import PARAMETERS, MapLikelihood, part_of
+from .class_likelihoods import MapLikelihood, part_of
 from .class_statistics import ClassStatistics, information_of
 
 
@@ -25,7 +25,6 @@ class SumLikelihoods:
     the probabilities of the observed classes only; beside other errors it is not known.
     """
 
-    searched = frozenset(PARAMETERS)
     alone = frozenset(("noise",))
 
     def __init__(self, statistics: ClassStatistics, sample: RowSample | None, observed: tuple[Floats, Floats]) -> None:

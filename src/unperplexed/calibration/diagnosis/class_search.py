@@ -74,7 +74,7 @@ class Search:
         self._variance = statistics.information / gate.effect
         self._unit = math.log(max(2 * float(self._variance.sum()), math.exp(LEAST)))  # sum of V is twice that of v
         shape = _beside_biases(statistics.shape_information, of.known)
-        possible = [x for x in PLAIN if of.searched.issuperset(x) and _identifiable(x, shape)]
+        possible = [x for x in PLAIN if _identifiable(x, shape)]
         self._plain = [x for x in possible if len(x) < 2 or of.alone.isdisjoint(x)]
         self._beside = [x for x in self._plain if of.alone.isdisjoint(x)]
         """Sets to which biases can be added."""
