@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diagnosis import earlier
-from unperplexed.calibration.diagnosis.class_rows import RowBlock, tail
+from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
+from unperplexed.maps.directions import tail
 
 
 class Case(NamedTuple):

@@ -336,7 +336,7 @@ def _first(f: Forecaster, drawn: tuple[np.ndarray, np.ndarray], units: str) -> t
     events = [(each,) for each in f.counts(*drawn)]
     if units == "rows":
         factors = f.factors(*drawn)
-        series = Series(WHOLE, events, factors, ROW_WEIGHTS, log_evidence(factors, ROW_WEIGHTS))
+        series = Series(WHOLE, events, factors, ROW_WEIGHTS, log_evidence(factors, ROW_WEIGHTS), factors, ROW_WEIGHTS)
     else:
         series = Series.of(WHOLE, events, True)
     found = alarms_of(series, tuple(map(str, range(len(events)))), (0, 1), LIMIT, 0, units == "periods")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from unperplexed import Forecasts, Recalibrator
 from unperplexed.recalibration.fitting import checked_settings
@@ -60,7 +60,7 @@ def one(case: Case, rng: np.random.Generator) -> tuple[float, float, bool, bool]
     found = gain_over_one_map(rows, maps, settings)
     assert found is not None
     s_new = rng.normal(-0.5, 1.5, FRESH)
-    shared = maps.shared.probabilities(np.stack([expit(-s_new), expit(s_new)], axis=1))
+    shared = maps.shared.of_log_probabilities(log_expit(np.stack([-s_new, s_new], axis=1)))
     pooled, separate = [], []
     for k in range(GROUPS):
         true = expit(bias[k] + slope[k] * s_new)
