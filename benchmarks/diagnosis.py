@@ -28,7 +28,7 @@ from scipy.stats import norm
 
 from unperplexed.calibration.diagnosis.binary import diagnose_binary
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
-from unperplexed.calibration.diagnosis.binary_search import NOISE, PARAMETERS
+from unperplexed.calibration.diagnosis.binary_search import PARAMETERS
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.result import Diagnosis
 from unperplexed.maps.two import BinaryMap
@@ -113,8 +113,8 @@ class Case(NamedTuple):
 
 def mended(s: Values, parameters: dict[str, float]) -> Values:
     """Return calibrated probabilities, given the parameters of errors."""
-    coefficients = {PARAMETERS[name]: x for name, x in parameters.items() if name != NOISE}
-    return np.asarray(BinaryMap("", coefficients, parameters.get(NOISE, 0.0)).probabilities(s))
+    coefficients = {PARAMETERS[name]: x for name, x in parameters.items() if name != "noise"}
+    return np.asarray(BinaryMap("", coefficients, parameters.get("noise", 0.0)).probabilities(s))
 
 
 def draw(rng: np.random.Generator, case: Case) -> RowBlock:

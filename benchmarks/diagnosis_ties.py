@@ -39,9 +39,9 @@ def named(case: Case, seed: int) -> np.ndarray:
         if (tested := gate(rows)).p_value >= LEVEL:
             continue
         search = Search(rows, tested, 3)
-        best = search.best(range(1, 4))
+        best = search.best()
         for at, margin in enumerate(MARGINS):
-            some = [x for x, fitted in search.fits.items() if fitted.worth >= search.fits[best].worth - margin]
+            some = [x for x, each in search.found.items() if each.worth >= search.found[best].worth - margin]
             right[at] += set(min(some, key=plainness) if margin else best) == set(ERRORS[case.error])
     return right
 

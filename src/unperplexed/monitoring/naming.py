@@ -10,11 +10,12 @@ import numpy as np
 
 from .._lib.typing import Floats
 from ..calibration.diagnosis.binary import BinaryData, diagnose_binary
-from ..calibration.diagnosis.binary_search import NOISE, PARAMETERS
+from ..calibration.diagnosis.binary_search import PARAMETERS
 from ..calibration.diagnosis.clusters import ClusterSums
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label
+from ..maps.parameters import LAPSE
 from .event_counts import EventCounts
 
 TOP = "most probable class"
@@ -67,7 +68,7 @@ def named_error(
 
 def _undetermined(finding: Finding) -> bool:
     """Whether a few rows do not bound the coefficient of an error: it is then as large as the fit lets it be."""
-    return finding.error in PARAMETERS and finding.error != NOISE and math.isnan(finding.interval[0])
+    return PARAMETERS.get(finding.error, LAPSE) != LAPSE and math.isnan(finding.interval[0])
 
 
 def _sums_over(period: np.ndarray, residual: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:

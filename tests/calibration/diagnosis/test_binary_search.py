@@ -2,12 +2,15 @@
 
 import itertools
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import chi2
 
-from unperplexed.calibration.diagnosis.binary_search import PARAMETERS, Search, costliest_first, gains, in_cells
+from unperplexed.calibration.diagnosis.binary_search import PARAMETERS, Search, in_cells
+from unperplexed.calibration.diagnosis.choice import Candidate, as_good, gains, p_value
 from unperplexed.calibration.diagnosis.gate import Gate
 from unperplexed.calibration.diagnosis.scored import Scored
 
@@ -35,7 +38,7 @@ def test_a_set_is_worth_its_likelihood_ratio_less_what_its_errors_cost(search):
     def log_likelihood(p):
         return c.positive @ np.log(p) + (c.total - c.positive) @ np.log1p(-p)
 
-    for names, fitted in search.fits.items():
+    for names, fitted in search.found.items():
         ratio = 2 * (fitted.fit.value - log_likelihood(expit(c.s))) / 1.5
         assert fitted.ratio == pytest.approx(max(ratio, 0), rel=1e-9, abs=1e-9)
         costs = sum(cost + 2 * (name not in ("bias", "confidence")) for name in names)
@@ -49,30 +52,58 @@ def test_all_sets_of_at_most_three_errors_are_tried_but_noise_with_tails(search)
         for names in itertools.combinations(PARAMETERS, size)
         if not {"noise", "tail"} <= set(names)
     }
-    assert set(search.fits) <= expected
-    assert {(name,) for name in PARAMETERS} <= set(search.fits)
-    assert max(map(len, search.fits)) == 3
+    assert set(search.found) <= expected
+    assert {(name,) for name in PARAMETERS} <= set(search.found)
+    assert max(map(len, search.found)) == 3
 
 
 def test_more_errors_fit_better_and_the_best_set_is_worth_most(search):
-    for names, other in itertools.product(search.fits, repeat=2):
+    for names, other in itertools.product(search.found, repeat=2):
         if set(names) < set(other) and "noise" not in other:
-            assert search.ratio(other) >= search.ratio(names) - 1e-5
-    best = search.best(range(1, 4))
+            assert search.found[other].ratio >= search.found[names].ratio - 1e-5
+    best = search.best()
     assert best == ("bias", "confidence")
-    assert search.fits[best].worth == max(each.worth for each in search.fits.values())
-    assert len(search.best(range(1, 2))) == 1
-    assert search.ratio(()) == 0
+    assert search.found[best].worth == max(each.worth for each in search.found.values())
 
 
 def test_gains_are_half_the_ratio_less_twice_the_parameters(search):
-    order = costliest_first(search, ("bias", "confidence"))
-    alone = {name: search.ratio((name,)) for name in order}
-    assert alone[order[0]] >= alone[order[1]]
-    scale = 1.5 / (2 * 1500)
-    first, second = gains(search, order, scale)
-    assert first == pytest.approx((alone[order[0]] - 2) * scale, rel=1e-9)
-    assert first + second == pytest.approx((search.ratio(("bias", "confidence")) - 4) * scale, rel=1e-9)
+    both, scale = ("bias", "confidence"), 1.5 / (2 * 1500)
+    found = gains(search.found, both, scale)
+    (first, gain), (second, more) = found.items()
+    alone = {name: search.found[name,].ratio for name in both}
+    assert alone[first] >= alone[second]
+    assert gain == pytest.approx((alone[first] - 2) * scale, rel=1e-9)
+    assert gain + more == pytest.approx((search.found[both].ratio - 4) * scale, rel=1e-9)
+    assert p_value(search.found, both, second) == pytest.approx(
+        chi2.sf(search.found[both].ratio - alone[first], 1), rel=1e-9
+    )
+
+
+def made(search, ratios, costs=()):
+    """Sets of errors with these likelihood ratios."""
+    costs = costs or [0.0] * len(ratios)
+    one = search.found["bias",]
+    return {
+        errors: Candidate(errors, one.fit, one.mapping, ratio, 0.0, cost, len(errors))
+        for (errors, ratio), cost in zip(ratios.items(), costs, strict=True)
+    }
+
+
+def test_gains_never_fall_and_add_up_where_sets_were_not_tried_or_errors_offset_one_another(search):
+    ratios = {("bias",): 1.0, ("tail",): 30.0, ("bias", "tail"): 20.0, ("bias", "tail", "noise"): 26.0}
+    found = gains(made(search, ratios), ("bias", "tail", "noise"), 0.5)
+    assert list(found.items()) == [("tail", 10.0), ("bias", 0.0), ("noise", 0.0)]
+    offset = {("bias",): 1.0, ("confidence",): 1.5, ("bias", "confidence"): 40.0}
+    assert gains(made(search, offset), ("bias", "confidence"), 1.0) == {"confidence": 0.0, "bias": 36.0}
+
+
+def test_sets_worth_nearly_as_much_are_as_good_unless_they_have_more_errors(search):
+    best, others = ("bias", "tail"), [("tail", "noise"), ("bias",), ("tail",), ("confidence",), ("asymmetry",)]
+    more = ("bias", "confidence", "tail")
+    ratios = dict(zip([best, *others, more], [60.0, 56.01, 57.0, 58.0, 55.9, 56.5, 70.0], strict=True))
+    found = as_good(made(search, ratios), best)
+    assert found == (("tail",), ("bias",), ("asymmetry",))
+    assert as_good(made(search, ratios, [0, 0, 9, 0, 0, 0, 0]), best) == (("tail",), ("asymmetry",), ("tail", "noise"))
 
 
 @pytest.mark.parametrize(("share", "tried"), [(0.049, False), (0.051, True)])
@@ -84,9 +115,9 @@ def test_an_asymmetry_needs_both_sides_of_even_odds(share, tried):
     w = np.where(s < 0, share / v[s < 0].sum(), (1 - share) / v[s > 0].sum()) * 60
     y = (rng.random(400) < expit(s)) * w
     found = Search(Scored(s, w, y, w, y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
-    assert (("asymmetry",) in found.fits) == tried
+    assert (("asymmetry",) in found.found) == tried
     other = Search(Scored(-s, w, w - y, w, w - y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
-    assert (("asymmetry",) in other.fits) == tried
+    assert (("asymmetry",) in other.found) == tried
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -95,8 +126,8 @@ def test_even_odds_are_on_neither_side(sign):
     s = sign * np.append(0, np.sort(rng.uniform(0.5, 2, 99)))
     w = np.append(50, np.ones(99))
     found = Search(Scored(s, w, w / 2, w, w / 2, w), Gate(1.0, 0.5, 1.0, 40.0), 1)
-    assert {("bias",), ("confidence",)} <= set(found.fits)
-    assert ("asymmetry",) not in found.fits
+    assert {("bias",), ("confidence",)} <= set(found.found)
+    assert ("asymmetry",) not in found.found
 
 
 def test_of_errors_that_mean_the_same_the_plainest_is_named():
@@ -104,7 +135,7 @@ def test_of_errors_that_mean_the_same_the_plainest_is_named():
     s = np.full(1, -1.0)
     rows = Scored(s, *(np.array([x]) for x in (400.0, 180.0, 400.0, 180.0, 400.0)))
     found = Search(rows, Gate(9.0, 0.01, 1.0, 80.0), 2)
-    assert found.best(range(1, 3)) == ("bias",)
+    assert found.best() == ("bias",)
 
 
 def test_many_log_odds_are_fitted_in_narrow_cells():
@@ -126,9 +157,9 @@ def test_many_log_odds_are_fitted_in_narrow_cells():
 @pytest.mark.parametrize(("more", "best"), [(1e-7, ("bias",)), (0.01, ("confidence",))])
 def test_sets_that_differ_by_rounding_alone_are_worth_the_same(search, more, best):
     other = copy(search)
-    alone = search.fits["bias",]
-    other.fits = {("bias",): alone, ("confidence",): alone._replace(ratio=alone.ratio + more)}
-    assert other.best(range(1, 2)) == best
+    alone = search.found["bias",]
+    other.found = {("bias",): alone, ("confidence",): replace(alone, ratio=alone.ratio + more)}
+    assert other.best() == best
 
 
 def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
@@ -136,20 +167,20 @@ def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
     s = np.sort(rng.normal(0, 1, 30))
     y = (rng.random(30) < expit(s)).astype(float)
     found, base = Search(rows_of(s, y), Gate(1.0, 0.5, 1.0, 6.0), 1), -np.logaddexp(0, np.where(y, -s, s)).sum()
-    for names, fitted in found.fits.items():
+    for names, fitted in found.found.items():
         cost = 3.84 + 2 * (names[0] not in ("bias", "confidence"))
         assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)
         assert fitted.ratio == pytest.approx(2 * (fitted.fit.value - base), rel=1e-9, abs=1e-9)
-    assert min(each.ratio for each in found.fits.values()) < 0.9
+    assert min(each.ratio for each in found.found.values()) < 0.9
 
 
 def test_without_events_the_bias_is_named_and_sizes_are_bounded():
     """Every error but noise would explain that none was seen, by any large size."""
     s = np.sort(np.random.default_rng(6).normal(-4, 1, 300))
     found = Search(rows_of(s, np.zeros(300)), Gate(9.0, 0.01, 1.0, 8.0), 3)
-    assert found.best(range(1, 4)) == ("bias",)
-    assert all(each.fit.separated for names, each in found.fits.items() if names != ("noise",))
-    assert all(abs(value) < 20 for each in found.fits.values() for value in each.map.coefficients.values())
+    assert found.best() == ("bias",)
+    assert all(each.fit.separated for names, each in found.found.items() if names != ("noise",))
+    assert all(abs(value) < 20 for each in found.found.values() for value in each.mapping.coefficients.values())
 
 
 def test_three_errors_that_single_out_one_event_are_not_named():
@@ -157,5 +188,5 @@ def test_three_errors_that_single_out_one_event_are_not_named():
     s = np.sort(np.random.default_rng(7).normal(-6, 1.5, 1000))
     y = (np.arange(1000) == 600).astype(float)
     found = Search(rows_of(s, y), Gate(9.0, 0.01, 1.0, 8.0), 3)
-    assert len(found.best(range(1, 4))) == 1
-    assert all(abs(value) < 20 for each in found.fits.values() for value in each.map.coefficients.values())
+    assert len(found.best()) == 1
+    assert all(abs(value) < 20 for each in found.found.values() for value in each.mapping.coefficients.values())

@@ -53,7 +53,7 @@ def test_each_set_of_errors_costs_what_it_should(search):
         assert each.ratio == pytest.approx(2 * (each.fit.value - base) / effect, abs=1e-9)
         scalars = [name for name in errors if name != "bias"]
         cost = sum(unit + 2 * (name != "confidence") for name in scalars)
-        rest = each.ratio - 2 * each.fit.penalty / effect - each.criterion - cost
+        rest = each.ratio - 2 * each.fit.penalty / effect - each.worth - cost
         if "bias" not in errors:
             assert rest == pytest.approx(0, abs=1e-4)
             assert each.parameters == len(scalars)
@@ -65,12 +65,11 @@ def test_each_set_of_errors_costs_what_it_should(search):
             share = beside / (beside + each.sd**-2)
             of_biases = 3 / 4 * share.sum() if each.classes is None else share[each.classes].sum()
             assert each.parameters == pytest.approx(len(scalars) + of_biases, rel=1e-9)
-        more = (each.ratio - 2 * each.parameters) * effect / (2 * 900)
-        assert each.gain(effect, 900) == pytest.approx(max(more, 0), rel=1e-12)
+        assert each.beyond_chance == pytest.approx(each.ratio - 2 * each.parameters, rel=1e-12)
 
 
-def test_the_best_set_has_the_largest_criterion_and_is_what_was_planted(search):
-    assert max(search.found.values(), key=lambda each: each.criterion) is search.found[search.best]
+def test_the_best_set_is_worth_most_and_is_what_was_planted(search):
+    assert max(search.found.values(), key=lambda each: each.worth) is search.found[search.best]
     assert set(search.best) == {"confidence", "bias"}
     assert search.named(("confidence",)).tolist() == [0]
     assert set(search.singles()) == {("confidence",), ("tail",), ("noise",)}
@@ -163,10 +162,10 @@ def test_a_class_of_which_nothing_is_known_is_not_named():
 def test_small_biases_and_those_of_a_few_classes_are_tried_beside_the_best_two_sets(search, below, both):
     """Of which the second may be 30 below the first."""
     other, tried = copy(search), []
-    criteria = {(): 5.0, ("confidence",): 70.0, ("tail",): 100.0 - below, ("confidence", "tail"): 100.0}
-    other._plain = other._beside = list(criteria)
-    best = {**criteria, ("tail",): 0.0, ("confidence",): 0.0, ("tail", "bias"): 100.0 - below}
-    other.found = {errors: replace(search.found[()], criterion=each) for errors, each in best.items()}
+    worths = {(): 5.0, ("confidence",): 70.0, ("tail",): 100.0 - below, ("confidence", "tail"): 100.0}
+    other._plain = other._beside = list(worths)
+    best = {**worths, ("tail",): 0.0, ("confidence",): 0.0, ("tail", "bias"): 100.0 - below}
+    other.found = {errors: replace(search.found[()], cost=-each) for errors, each in best.items()}
     other._try, other._bias_cannot_pay = (lambda _: None), (lambda *_: True)
     other._try_other_biases = tried.append
     assert other.run() == ("confidence", "tail")

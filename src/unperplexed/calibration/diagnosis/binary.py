@@ -20,10 +20,11 @@ from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...maps.directions import columns
 from ...maps.parameters import LAPSE
+from ...maps.two import BinaryMap
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
 from .binary_clusters import Uncertain, effects_alone, uncertain
-from .binary_search import PARAMETERS, Fitted, Search, costliest_first
-from .binary_search import gains as gains_of
+from .binary_search import PARAMETERS, Search
+from .choice import Candidate, Errors, as_good, gains, p_value
 from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
@@ -40,9 +41,6 @@ LEVEL = 0.05
 
 _MOST_ERRORS = 3
 _LEAST_INFORMATION = 0.05
-
-_AS_GOOD = 4.0
-"""Sets of errors within so much of the best cannot be told apart from it."""
 
 _POWER = 3.2
 """Standard errors that a test at 5% sees with 80% power, with the other errors fitted beside it."""
@@ -109,11 +107,25 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
     about = replace(about, p_value=tested.p_value, statistic=tested.statistic, detectable=seen)
     if tested.p_value >= LEVEL:
         return in_words(about, found)
-    named = _Naming(data, line, power, rows, kept, tested, clusters)
+    search = Search(rows, tested, data.most_errors)
+    best = search.best()
+    if not best:
+        unnamed = Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)
+        return in_words(about, [*found, unnamed])
+    if (surprising := _surprising(data, rows, kept, tested)) is not None:
+        return in_words(about, [*found, surprising])
+    whole, mostly_rest = search.found[best], False
+    named = _findings(data, line, power, search, best, _uncertain(rows, clusters, tested, whole))
     about = replace(
-        about, gain=named.gain, alternatives=named.alternatives, rest_p_value=named.rest, mended=named.mended
+        about,
+        gain=sum(each.gain for each in named),
+        alternatives=as_good(search.found, best),
+        mended=() if sizes_tell(best) or whole.fit.separated else _mended(whole.mapping),
     )
-    return in_words(about, found + named.findings, named.mostly_rest)
+    if not whole.fit.separated:
+        left, p_value = _rest(rows, whole.mapping, tested)
+        about, mostly_rest = replace(about, rest_p_value=p_value), left > whole.ratio
+    return in_words(about, [*found, *named], mostly_rest)
 
 
 def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:
@@ -145,131 +157,103 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
     )
 
 
-class _Naming:
-    """Names what the gate has seen."""
+def _surprising(data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate) -> Finding | None:
+    """Return the at most three most surprising rows, if without them there is no evidence of any one error."""
+    chosen = _most_surprising(rows, data, kept)
+    total, positive = rows.total.copy(), rows.positive.copy()
+    for k, (at, outcome, _) in enumerate(chosen, 1):
+        weight = _mean_weight(rows, at, outcome)
+        total[at] -= weight
+        positive[at] -= weight * outcome
+        left = total > 1e-9 * rows.total
+        without = rows._replace(total=total, positive=positive).only(left)
+        found = Search(without, tested, 1).found
+        if max(each.ratio for each in found.values()) < squared_normal_isf(LEVEL / len(found)):
+            said = few_rows.said([math.exp(each.log_p) for each in chosen[:k]])
+            numbers: tuple[int, ...] = ()
+            if data.rows_at is not None:
+                places = np.flatnonzero(kept)
+                of = [data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
+                numbers = tuple(some[of[:at].count(some)] for at, some in enumerate(of))
+            return Finding("rows", *said, float(k), p_value=tested.p_value, rows=numbers)
+    return None
 
-    def __init__(
-        self,
-        data: BinaryData,
-        line: CalibrationLine,
-        power: Coefficient,
-        rows: Scored,
-        kept: np.ndarray,
-        tested: Gate,
-        clusters: ClusterSums | None,
-    ) -> None:
-        self.data, self.line, self.power, self.rows, self.kept = data, line, power, rows, kept
-        self.tested, self.clusters = tested, clusters
-        self.findings: list[Finding] = []
-        self.alternatives: tuple[tuple[str, ...], ...] = ()
-        self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
-        self.mended: tuple[MendedProbability, ...] = ()
-        search = Search(rows, tested, data.most_errors)
-        best = search.best(range(1, data.most_errors + 1)) if search.fits else ()
-        if best and search.fits[best].worth <= 0:  # no name pays for itself: the best alone, if it is significant
-            best = search.best(range(1, 2))
-            best = best if search.ratio(best) >= squared_normal_isf(LEVEL) else ()
-        if not best:
-            self.findings = [Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)]
-            return
-        if (surprising := self._surprising()) is not None:
-            self.findings = [surprising]
-            return
-        self._name(search, best)
-        if not search.fits[best].fit.separated:
-            self._rest(search.fits[best])
 
-    def _surprising(self) -> Finding | None:
-        """Return the at most three most surprising rows, if without them there is no evidence of any one error."""
-        rows, chosen = self.rows, _most_surprising(self.rows, self.data, self.kept)
-        total, positive = rows.total.copy(), rows.positive.copy()
-        for k, (at, outcome, _) in enumerate(chosen, 1):
-            weight = _mean_weight(rows, at, outcome)
-            total[at] -= weight
-            positive[at] -= weight * outcome
-            left = total > 1e-9 * rows.total
-            without = rows._replace(total=total, positive=positive).only(left)
-            fits = Search(without, self.tested, 1).fits
-            if max(x.ratio for x in fits.values()) < squared_normal_isf(LEVEL / len(fits)):
-                said = few_rows.said([math.exp(each.log_p) for each in chosen[:k]])
-                numbers: tuple[int, ...] = ()
-                if self.data.rows_at is not None:
-                    places = np.flatnonzero(self.kept)
-                    of = [self.data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
-                    numbers = tuple(rows[of[:at].count(rows)] for at, rows in enumerate(of))
-                return Finding("rows", *said, float(k), p_value=self.tested.p_value, rows=numbers)
-        return None
+def _findings(
+    data: BinaryData,
+    line: CalibrationLine,
+    power: Coefficient,
+    search: Search,
+    best: Errors,
+    sure: dict[str, Uncertain],
+) -> list[Finding]:
+    """Say what each error of a set is, costliest first; ``sure`` tells how sure each parameter is."""
+    whole, event = search.found[best], data.event or quoted(data.labels[1], "the positive class")
+    ordered = gains(search.found, best, search.effect / (2 * data.n))
+    findings = []
+    for name, gain in ordered.items():
+        value, sd = whole.mapping.value(PARAMETERS[name]), sure[PARAMETERS[name]]
+        half, p = sd.reach * sd.standard_error, sd.p_value(value)
+        if math.isnan(p):
+            p = p_value(search.found, best, name)
+        # Rows predicted as certain, which the map leaves out, may turn the line round.
+        size, separated = line.size_of(name, best), whole.fit.separated
+        all_rows = size is not None and not separated and size.value * value > 0
+        interval = (value - half, value + half)
+        if size is not None and all_rows:
+            value, interval = size.value, (size.interval.low, size.interval.high)
+        error = OfTwo(
+            value,
+            interval,
+            [KINDS[each] for each in ordered],
+            separated,
+            event,
+            data.mean,
+            data.frequency,
+            slope=line.slope.value,
+            temperature=power.inverse().value,
+            all_rows=all_rows,
+        )
+        findings.append(finding_of_two(name, error, p, gain, data.labels[1]))
+    return findings
 
-    def _name(self, search: Search, best: tuple[str, ...]) -> None:
-        whole, sure = search.fits[best], self._uncertain(search.fits[best])
-        order = costliest_first(search, best)
-        gains = gains_of(search, order, self.tested.design_effect / (2 * self.data.n))
-        self.gain = sum(gains)
-        event = self.data.event or quoted(self.data.labels[1], "the positive class")
-        for name, gain in zip(order, gains, strict=True):
-            less = tuple(x for x in best if x != name)
-            value, sd = whole.map.value(PARAMETERS[name]), sure[name]
-            half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
-            if math.isnan(p_value):
-                p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
-            # Rows predicted as certain, which the map leaves out, may turn the line round.
-            size, separated = self.line.size_of(name, order), whole.fit.separated
-            all_rows = size is not None and not separated and size.value * value > 0
-            interval = (value - half, value + half)
-            if size is not None and all_rows:
-                value, interval = size.value, (size.interval.low, size.interval.high)
-            error = OfTwo(
-                value,
-                interval,
-                [KINDS[each] for each in order],
-                separated,
-                event,
-                self.data.mean,
-                self.data.frequency,
-                slope=self.line.slope.value,
-                temperature=self.power.inverse().value,
-                all_rows=all_rows,
-            )
-            self.findings.append(finding_of_two(name, error, p_value, gain, self.data.labels[1]))
-        if not (sizes_tell(best) or whole.fit.separated):
-            p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
-            mended = whole.map.probabilities(np.log(p) - np.log1p(-p))
-            self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
-        others = sorted(search.fits, key=lambda names: -search.fits[names].worth)
-        self.alternatives = tuple(
-            names
-            for names in others
-            if names != best and search.fits[names].worth > whole.worth - _AS_GOOD and len(names) <= len(best)
-        )[:3]
 
-    def _uncertain(self, whole: Fitted) -> dict[str, Uncertain]:
-        """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
-        if self.clusters is not None and whole.map.coefficients and not whole.fit.separated:
-            sure = uncertain(self.rows, self.clusters, whole.map)
-        else:
-            scale = math.nan if whole.fit.separated else math.sqrt(self.tested.design_effect)
-            errors = (scale * np.sqrt(np.diag(whole.fit.covariance))).tolist()
-            sure = {name: Uncertain(error, 1.96) for name, error in zip(whole.fit.places, errors, strict=True)}
-            sure.pop(LAPSE, None)
-        return {name: sure.get(parameter, Uncertain(math.nan, 1.96)) for name, parameter in PARAMETERS.items()}
+def _mended(found: BinaryMap) -> tuple[MendedProbability, ...]:
+    """Return where a map takes some probabilities."""
+    p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+    mended = found.probabilities(np.log(p) - np.log1p(-p))
+    return tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
 
-    def _rest(self, whole: Fitted) -> None:
-        """Test what the named errors leave over."""
-        rows, found = self.rows, whole.map
-        q, t = found.probabilities(rows.s), found.log_odds(rows.s)
-        v = np.maximum(q * (1 - q), 1e-100)
-        rise = (1 - found.lapse) * expit(t) * expit(-t) / v
-        nuisance = list(columns(found.coefficients, rows.s) * rise)
-        if found.lapse:
-            nuisance.append((0.5 - expit(t)) / v)
-        x = 2 * information_time(rows.s, rows.total * v) - 1
-        shapes = [legendre.legval(x, np.eye(7)[k]) for k in range(1, 7)]
-        basis = orthonormal(nuisance + shapes, rows.total * v)[len(nuisance) :]
-        some = [column for column in basis if column is not None]
-        z = np.array([(rows.positive - rows.total * q) @ column for column in some])
-        statistic = float(z @ z) / self.tested.design_effect
-        self.rest = chi2_sf(len(some), statistic) if some else 1.0
-        self.mostly_rest = statistic > whole.ratio
+
+def _uncertain(
+    rows: Scored, clusters: ClusterSums | None, tested: Gate, whole: Candidate[BinaryMap]
+) -> dict[str, Uncertain]:
+    """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
+    unsure = dict.fromkeys(whole.fit.places, Uncertain(math.nan, 1.96))
+    if whole.fit.separated:
+        return unsure
+    if clusters is not None and whole.mapping.coefficients:
+        return unsure | uncertain(rows, clusters, whole.mapping)
+    errors = np.sqrt(tested.design_effect * np.diag(whole.fit.covariance)).tolist()
+    each = zip(whole.fit.places, errors, strict=True)
+    return {name: Uncertain(math.nan if name == LAPSE else error, 1.96) for name, error in each}
+
+
+def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
+    """Test what the named errors leave over: statistic and p-value."""
+    q, t = found.probabilities(rows.s), found.log_odds(rows.s)
+    v = np.maximum(q * (1 - q), 1e-100)
+    rise = (1 - found.lapse) * expit(t) * expit(-t) / v
+    nuisance = list(columns(found.coefficients, rows.s) * rise)
+    if found.lapse:
+        nuisance.append((0.5 - expit(t)) / v)
+    x = 2 * information_time(rows.s, rows.total * v) - 1
+    shapes = [legendre.legval(x, np.eye(7)[k]) for k in range(1, 7)]
+    basis = orthonormal(nuisance + shapes, rows.total * v)[len(nuisance) :]
+    some = [column for column in basis if column is not None]
+    z = np.array([(rows.positive - rows.total * q) @ column for column in some])
+    statistic = float(z @ z) / tested.design_effect
+    return statistic, chi2_sf(len(some), statistic) if some else 1.0
 
 
 def _mean_weight(rows: Scored, at: int, outcome: int) -> float:

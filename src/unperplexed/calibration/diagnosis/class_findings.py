@@ -9,18 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from ..._lib.typing import Ints
-from ...statistics.tails import chi2_sf
-from .class_likelihoods import PARAMETERS, SCALARS, Errors
+from .choice import LEAST, Errors, cost, gains, p_value
+from .class_likelihoods import PARAMETERS, SCALARS
 from .class_power import Power, share
-from .class_search import LEAST, Candidate, Search
+from .class_search import ClassCandidate, Search
 from .class_tests import ClassGate
 from .kind import ClassMeans, OfClasses
 from .kinds import shape as unnamed
 from .result import Finding
 from .words import finding_of_classes
-
-_CLOSE = 4.0
-"""Sets of errors whose criterion is at most so much below the best are not told apart from it."""
 
 
 def named(
@@ -39,26 +36,21 @@ def named(
     best = search.run() or _single(search, opened)
     if not best:
         return (shape(opened),), (), None
-    order, gains = _sequence(search, best, rows)
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
     shown = {name: simple if name == "confidence" else candidate for name in best}  # the slope beside a tail misleads
     spread = {id(each): _standard_errors(search, each) for each in shown.values()}
     found = []
     slope = 1 + simple.mapping.value("slope") if "confidence" in best else 0.0
-    lapse_cost = search.cost("noise") * opened.effect / 2
+    lapse_cost = cost("noise", search.unit) * opened.effect / 2
     of_rows = power(slope, lapse_cost) if power is not None and slope > 0 else None
-    for name, gain in zip(order, gains, strict=True):
-        less = search.found.get(tuple(each for each in best if each != name))
-        ratio = candidate.ratio - (less.ratio if less else 0.0)
-        parameters = candidate.parameters - (less.parameters if less else 0.0) if name == "bias" else 1.0
-        p_value = chi2_sf(max(parameters, 1.0), max(ratio, 0.0))
+    for name, gain in gains(search.found, best, opened.effect / (2 * rows)).items():
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
         value, interval = _estimate(name, shown[name], spread[id(shown[name])], classes)
         error = OfClasses(value, interval, (*best, *beside), means, classes.tolist())
         if of_rows is not None:
             error = _of_all_rows(name, error, of_rows)
-        found.append(finding_of_classes(name, error, p_value, gain))
+        found.append(finding_of_classes(name, error, p_value(search.found, best, name), gain))
     return tuple(found), best, of_rows
 
 
@@ -93,29 +85,7 @@ def _biased_classes(search: Search, best: Errors) -> Ints:
     return search.named(tuple(name for name in best if name != "bias")) if classes is None else classes
 
 
-def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[float]]:
-    """The errors in the order of what they add to the gain, each after those before it; the gains add up."""
-    effect, before = search.gate.effect, 0.0
-    order: list[str] = []
-    gains: list[float] = []
-    whole = search.found[best].gain(effect, rows)
-
-    def reached(name: str) -> float:
-        errors = tuple(each for each in best if each in (*order, name))
-        return search.found[errors].gain(effect, rows) if errors in search.found else 0.0
-
-    left = list(best)
-    while left:
-        name = max(left, key=reached)
-        now = whole if len(left) == 1 else min(max(reached(name), before), whole)
-        order.append(name)
-        gains.append(now - before)
-        left.remove(name)
-        before = now
-    return order, gains
-
-
-def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
+def _standard_errors(search: Search, candidate: ClassCandidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
     covariance = search.covariance(candidate)
     scalars = [name for name in candidate.errors if name in SCALARS]
@@ -126,7 +96,7 @@ def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
 
 
 def _estimate(
-    name: str, candidate: Candidate, spread: dict[str, float], classes: Ints
+    name: str, candidate: ClassCandidate, spread: dict[str, float], classes: Ints
 ) -> tuple[float, tuple[float, float]]:
     """Return the parameter of an error with its interval; NaN for the biases of several classes."""
     mapping, half = candidate.mapping, 1.96 * spread.get(name, math.nan)
@@ -139,17 +109,6 @@ def _estimate(
         return value, (value - half, value + half)
     odds = math.log(value) - math.log1p(-value)  # its standard error is that of its log-odds
     return value, (share(odds - half), share(odds + half))
-
-
-def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
-    """Other sets of no more errors whose criterion is close to the best one's, the closest first."""
-    least = search.found[best].criterion - _CLOSE
-    others = [
-        errors
-        for errors, each in search.found.items()
-        if errors and errors != best and each.criterion > least and len(errors) <= len(best)
-    ]
-    return tuple(sorted(others, key=lambda errors: -search.found[errors].criterion)[:3])
 
 
 def shape(opened: ClassGate) -> Finding:

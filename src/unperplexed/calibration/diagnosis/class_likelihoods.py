@@ -14,8 +14,6 @@ from ...maps.rows import Rows, places_of
 from .class_rows import PreparedRows
 from .class_statistics import ClassStatistics, information_of
 
-Errors = tuple[str, ...]
-
 PARAMETERS = {"confidence": "slope", "tail": "tail", "bias": "biases", "noise": "lapse"}
 """The parameter of a map that mends each error."""
 

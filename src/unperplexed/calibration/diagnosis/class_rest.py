@@ -10,7 +10,8 @@ from ..._lib.typing import AnyFloats, Floats
 from ...maps.classes import CURVES, ClassMap, softmax
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
-from .class_likelihoods import PARAMETERS, SCALARS, Errors
+from .choice import Errors
+from .class_likelihoods import PARAMETERS, SCALARS
 from .class_rows import Chunk
 from .class_statistics import ClassStatistics
 

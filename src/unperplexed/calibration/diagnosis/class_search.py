@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._lib.typing import Floats, Ints
 from ...maps.classes import ClassMap
-from ...maps.fit import Fit, Prior, fitted
+from ...maps.fit import Prior, fitted
 from ...maps.rows import places_of
 from ...statistics.definite import definite
-from ...statistics.tails import squared_normal_isf
-from .class_likelihoods import ALL, PARAMETERS, SCALARS, Errors, Likelihoods, part_of
+from .choice import BOUNDS, Candidate, Errors, cost, sets_of, unit_cost
+from .class_likelihoods import ALL, PARAMETERS, SCALARS, Likelihoods, part_of
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
 from .class_tests import NEW, ClassGate, third_moments
@@ -22,47 +22,21 @@ BIAS_SD = 0.5
 """Standard deviation of the prior of class biases, in log-odds."""
 SMALL_SD = 0.15
 """The same where the biases of many classes are small."""
-FAR = 5.0
-"""That of slope and tail: it only bounds them where the outcomes are separated."""
 _NONE = 1e-6
 """That of the bias of a class that is to have none."""
 
-PLAIN: tuple[Errors, ...] = (
-    (),
-    ("confidence",),
-    ("tail",),
-    ("noise",),
-    ("confidence", "tail"),
-    ("confidence", "noise"),
-)
-"""Sets of errors without class biases; each is also tried with them. Never the tail with the noise."""
 _NEAR = 30.0
-"""Sets of errors whose criterion is further below the best are not looked at for biases of a few classes."""
-LEAST = squared_normal_isf(0.05)
+"""Sets of errors that are worth so much less than the best are not looked at for biases of a few classes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """A set of errors with what speaks for it."""
+class ClassCandidate(Candidate[ClassMap]):
+    """A set of errors of several classes."""
 
-    errors: Errors
-    fit: Fit
-    mapping: ClassMap
-    """The map that mends them."""
-    ratio: float
-    """Likelihood ratio against the forecasts as they are, divided by the design effect."""
-    parameters: float
-    """How many parameters it has; biases that their prior draws to 0 count less."""
-    criterion: float
-    """Penalised likelihood ratio less the cost of the errors."""
     classes: Ints | None = None
     """Classes with a bias, where not all have one."""
     sd: float = BIAS_SD
     """Standard deviation of the prior of the biases."""
-
-    def gain(self, effect: float, rows: float) -> float:
-        """Reduction of the log loss in nats a row, less what the fit owes to chance."""
-        return max(0.0, (self.ratio - 2 * self.parameters) * effect / (2 * rows))
 
 
 class Search:
@@ -72,9 +46,9 @@ class Search:
         """Take likelihoods with the statistics of the same rows and the gate's design effects."""
         self.of, self.statistics, self.gate, self.alpha = of, statistics, gate, alpha
         self._variance = statistics.information / gate.effect
-        self._unit = math.log(max(2 * float(self._variance.sum()), math.exp(LEAST)))  # sum of V is twice that of v
+        self.unit = unit_cost(float(self._variance.sum()))
         shape = _beside_biases(statistics.shape_information, of.known)
-        possible = [x for x in PLAIN if _identifiable(x, shape)]
+        possible = [x for x in sets_of(SCALARS, 2) if _identifiable(x, shape)]
         self._plain = [x for x in possible if len(x) < 2 or of.alone.isdisjoint(x)]
         self._beside = [x for x in self._plain if of.alone.isdisjoint(x)]
         """Sets to which biases can be added."""
@@ -82,14 +56,14 @@ class Search:
         self._informations: dict[Errors, Floats] = {}
         self._scores: dict[Errors, Floats] = {}
         self._unmended = of.of((), ClassMap()).ascent(np.empty(0))[0]
-        self.found: dict[Errors, Candidate] = {}
+        self.found: dict[Errors, ClassCandidate] = {}
         self.found[()] = self._fitted((), ClassMap())
 
     def run(self) -> Errors:
         """Try all sets of errors; the best one."""
         for errors in self._plain[1:]:
             self._try(errors)
-        for errors in sorted(self._beside, key=lambda each: -self.found[each].criterion):
+        for errors in sorted(self._beside, key=lambda each: -self.found[each].worth):
             if not self._bias_cannot_pay(errors):
                 self._try((*errors, "bias"))
         first, *others = sorted(self._beside, key=self._with_bias)
@@ -97,9 +71,9 @@ class Search:
         for second in others[:1]:
             if self._with_bias(second) - self._with_bias(first) < _NEAR:
                 self._try_other_biases(second)
-        return max(self.found, key=lambda each: self.found[each].criterion)
+        return max(self.found, key=lambda each: self.found[each].worth)
 
-    def singles(self) -> dict[Errors, Candidate]:
+    def singles(self) -> dict[Errors, ClassCandidate]:
         """The errors of one parameter, each alone, that were tried."""
         return {(name,): self.found[(name,)] for name in SCALARS if (name,) in self.found}
 
@@ -109,21 +83,17 @@ class Search:
             self._named[errors] = self._forward(errors)
         return self._named[errors]
 
-    def few(self, errors: Errors, classes: Ints) -> Candidate:
+    def few(self, errors: Errors, classes: Ints) -> ClassCandidate:
         """Biases of these classes only, beside other errors."""
         return self._fitted((*errors, "bias"), self.found[errors].mapping, classes)
 
-    def cost(self, name: str) -> float:
-        """Cost of an error of one parameter: what its likelihood ratio is to exceed."""
-        return self._unit + (0 if name == "confidence" else 2)
-
-    def covariance(self, candidate: Candidate) -> Floats:
+    def covariance(self, candidate: ClassCandidate) -> Floats:
         """Covariance of the coefficients of a candidate."""
         fit = candidate.fit
         return self.gate.effect * replace(fit, used=fit.likelihood.information(fit.theta)).covariance
 
     def _with_bias(self, errors: Errors) -> float:
-        both = [self.found[each].criterion for each in (errors, (*errors, "bias")) if each in self.found]
+        both = [self.found[each].worth for each in (errors, (*errors, "bias")) if each in self.found]
         return -max(both)
 
     def _try(self, errors: Errors) -> None:
@@ -139,26 +109,28 @@ class Search:
         if not self._bias_cannot_pay(errors, SMALL_SD):
             tried.append(self._fitted(both, self.found[errors].mapping, sd=SMALL_SD))
         for candidate in tried:
-            if both not in self.found or candidate.criterion > self.found[both].criterion:
+            if both not in self.found or candidate.worth > self.found[both].worth:
                 self.found[both] = candidate
 
-    def _fitted(self, errors: Errors, start: ClassMap, classes: Ints | None = None, sd: float = BIAS_SD) -> Candidate:
+    def _fitted(
+        self, errors: Errors, start: ClassMap, classes: Ints | None = None, sd: float = BIAS_SD
+    ) -> ClassCandidate:
         """Fit a set of errors from a map of fewer; with biases of some classes only, if given."""
         of, effect = self.of.of([PARAMETERS[name] for name in errors], start), self.gate.effect
         prior = prior_of(self.of.classes, effect, classes, sd)
         fit = fitted(of, prior, of.theta_of(start), self._known(errors))
         ratio = 2 * (fit.value - self._unmended) / effect
         scalars = [name for name in errors if name != "bias"]
-        cost = sum(self.cost(name) for name in scalars)
+        costs = sum(cost(name, self.unit) for name in scalars)
         parameters = float(len(scalars))
         if "bias" in errors:
             variance = self._variance_beside(tuple(scalars))
-            cost += _bias_cost(variance, classes, sd)
+            costs += _bias_cost(variance, classes, sd)
             used = variance if classes is None else variance[classes]
             share = float((used / (used + sd**-2)).sum())
             parameters += share * (1 if classes is not None else (len(used) - 1) / len(used))
-        criterion = ratio - 2 * fit.penalty / effect - cost
-        return Candidate(errors, fit, of.map_of(fit.theta), ratio, parameters, criterion, classes, sd)
+        held = 2 * fit.penalty / effect
+        return ClassCandidate(errors, fit, of.map_of(fit.theta), ratio, held, costs, parameters, classes, sd)
 
     def _known(self, errors: Errors) -> Floats | None:
         """Information to climb with, that of fewer errors; None where there is none."""
@@ -211,7 +183,7 @@ def prior_of(n_classes: int, effect: float, classes: Ints | None = None, sd: flo
     """Prior of a map with a bias of all classes or of some."""
     deviations = np.full(n_classes, sd if classes is None else _NONE)
     deviations[slice(0) if classes is None else classes] = sd
-    return Prior({"slope": FAR, "tail": FAR, "lapse": 3 * FAR, "biases": deviations}, effect)
+    return Prior(BOUNDS | {"biases": deviations}, effect)
 
 
 def _bias_cost(variance: Floats, classes: Ints | None, sd: float) -> float:

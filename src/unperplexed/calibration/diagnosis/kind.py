@@ -40,6 +40,8 @@ class Kind:
     """Whether requirements of a gate know its name."""
     plain: bool = False
     """Whether it is among the errors that are looked for first."""
+    unlike: str = ""
+    """An error that means much the same, so that both are never named together."""
     low_above: bool = False
     """Whether a parameter above 0 says that probabilities are too low, or too close to one another."""
     shown_in: Literal["bias", "slope", "loss", ""] = ""

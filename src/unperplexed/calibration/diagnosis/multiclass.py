@@ -15,8 +15,9 @@ from ...forecasts.labels import Label
 from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
+from .choice import as_good
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
-from .class_findings import close_sets, named
+from .class_findings import named
 from .class_likelihoods import RowLikelihoods
 from .class_power import power_of_rows
 from .class_rest import rest
@@ -92,7 +93,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
         left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
-            alternatives=close_sets(search, best),
+            alternatives=as_good(search.found, best),
             rest_p_value=p_value,
             gain=sum(finding.gain for finding in more),
         )
@@ -152,7 +153,7 @@ def diagnose_class_sums(
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):
                 return in_words(about, (*findings, _far_off(statistics, certain, opened, labels)))
-            about = replace(about, alternatives=close_sets(search, best), gain=gain)
+            about = replace(about, alternatives=as_good(search.found, best), gain=gain)
         return in_words(about, (*findings, *more))
 
 

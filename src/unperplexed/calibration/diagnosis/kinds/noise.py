@@ -27,6 +27,7 @@ KIND = Kind(
     place=4,
     noun="random outcomes (some occur whatever was predicted)",
     parameter="lapse",
+    unlike="tail",
     shown_in="loss",
     applied=2,
     regressor="a lapse",
