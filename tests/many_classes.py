@@ -38,6 +38,13 @@ def diagnose(p, y, weights=None, cluster=None, size=10**9, labels=None):
         return diagnose_classes(blocks(p, y, weights, cluster, size), labels or tuple(range(p.shape[1])))
 
 
+def bent(likelihoods, mapping, parameters=("slope", "tail", "biases")):
+    """Slope of a log-likelihood by the biases, and the information on some parameters, at a map."""
+    of = likelihoods.of(parameters, mapping)
+    theta = of.theta_of(mapping)
+    return of.ascent(theta)[1][of.places.get("biases", slice(0))], of.information(theta)
+
+
 def prepared(p, y, **kinds):
     rows = blocks(p, y, **kinds)
     return PreparedRows(rows, count(rows))

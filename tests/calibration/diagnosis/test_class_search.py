@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from many_classes import prepared, simulate
+from many_classes import bent, prepared, simulate
 from unperplexed.calibration.diagnosis import class_findings
-from unperplexed.calibration.diagnosis.class_likelihoods import ALL, PARAMETERS, RowLikelihoods
+from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
 from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
 from unperplexed.calibration.diagnosis.class_search import (
     BIAS_SD,
@@ -26,6 +26,9 @@ from unperplexed.calibration.diagnosis.class_tails import gamma_p_values
 from unperplexed.calibration.diagnosis.class_tests import gate, third_moments
 from unperplexed.maps.classes import ClassMap
 from unperplexed.maps.fit import fitted
+
+
+ALL = ["slope", "tail", "biases", "lapse"]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,7 @@ def test_each_set_of_errors_costs_what_it_should(search):
         else:
             beside = variance
             if scalars:
-                beside = np.diag(search.of.information(search.found[(*scalars,)].mapping))[2:6] / effect
+                beside = np.diag(bent(search.of, search.found[(*scalars,)].mapping, ALL)[1])[2:6] / effect
             assert rest == pytest.approx(_bias_cost(beside, each.classes, each.sd), rel=1e-3)
             share = beside / (beside + each.sd**-2)
             of_biases = 3 / 4 * share.sum() if each.classes is None else share[each.classes].sum()
@@ -179,11 +182,12 @@ def test_biases_are_told_beside_other_errors(monkeypatch, search, errors):
     monkeypatch.setattr("unperplexed.calibration.diagnosis.class_search.forward", lambda *each: given.extend(each))
     other._forward(errors)
     score, covariance, third, inflation, step, alpha = given
-    known, here = search.of.information(search.found[errors].mapping), [ALL.index(PARAMETERS[name]) for name in errors]
+    seen, known = bent(search.of, search.found[errors].mapping, ALL)
+    here = [ALL.index(PARAMETERS[name]) for name in errors]
     across = known[2:6, here]
     expected = known[2:6, 2:6] - across @ np.linalg.inv(known[np.ix_(here, here)]) @ across.T
     np.testing.assert_allclose(covariance, expected, rtol=1e-6, atol=1e-6 * expected.max())
-    np.testing.assert_array_equal(score, search.of.score(search.found[errors].mapping))
+    np.testing.assert_allclose(score, seen, rtol=1e-9)
     np.testing.assert_array_equal(third, third_moments(search.statistics))
     np.testing.assert_array_equal(inflation, np.maximum(search.gate.class_effect, 1))
     assert (step, alpha) == (0, 0.05)  # weights differ: counts are no whole numbers
@@ -205,7 +209,7 @@ def test_biases_that_cannot_pay_their_cost_are_not_tried(sd):
     enough = math.sqrt((cost - 10) / 1.5 / ratio)
     for size, pays in ((0.999, False), (1.001, True)):
         other = copy(search)
-        other._scores = {(): likelihoods.score(ClassMap()) * enough * size}
+        other._scores = {(): bent(likelihoods, ClassMap())[0] * enough * size}
         assert other._bias_cannot_pay((), sd) != pays
 
 

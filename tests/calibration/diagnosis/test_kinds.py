@@ -6,8 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from unperplexed import assess, assess_by, explain
+from many_classes import prepared
+from unperplexed import Tally, assess, assess_by, diagnose, explain
 from unperplexed.assessment.flat import WORDS, verdict_words
+from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
+from unperplexed.calibration.diagnosis.class_search import Search
+from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
@@ -130,3 +135,36 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     assert not check(found.whole, "verdict not in (biased, miscalibrated)")
     assert check(found.whole, "verdict not in (biased)")
     assert math.isfinite(assess(y, p, resamples=0).diagnosis.gain)
+
+
+def test_a_further_kind_is_looked_for_and_found_among_several_classes(monkeypatch):
+    """By its record alone: its map is fitted by itself, in pairs and with biases; counts know no such map."""
+    wave = Kind(
+        "wave",
+        names=("wavy",),
+        terms=("asymmetric",),
+        place=9,
+        noun="a wave",
+        parameter="rest",
+        shown_in="loss",
+        classes=lambda e: (wave.clause(e.value, detail=f"{e.value:.1f}"), Advice("Fit a sine.", fitted=True)),
+    )
+    monkeypatch.setitem(KINDS, "wave", wave)
+    monkeypatch.setitem(PARAMETERS, "wave", wave.parameter)
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, (8000, 4))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    q = p / np.sqrt(1 - p)
+    y = (q.cumsum(axis=1) < q.sum(axis=1, keepdims=True) * rng.random((8000, 1))).sum(axis=1)
+    found = diagnose(y, p, labels=range(4))
+    assert found.verdict == "Wavy (-0.5)."
+    [finding] = found.findings
+    assert finding.parameter == pytest.approx(-0.5, abs=0.1)
+    assert finding.interval[0] < -0.5 < finding.interval[1] < 0
+    assert finding.p_value < 1e-9
+    rows = prepared(p, y)
+    statistics = statistics_of(rows)
+    search = Search(RowLikelihoods(rows, statistics), statistics, gate(statistics), 0.05)
+    assert search.run() == ("wave",)
+    assert {("confidence", "wave"), ("tail", "wave"), ("noise", "wave")} <= set(search.found)
+    assert diagnose(Tally.of(y, p, parts=["diagnosis"])).errors == ("confidence",)

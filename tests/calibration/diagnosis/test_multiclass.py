@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import erfc, softmax
 from scipy.stats import binom, chi2
 
-from many_classes import blocks, diagnose, prepared, simulate
+from many_classes import bent, blocks, diagnose, prepared, simulate
 from unperplexed import Tally, assess
 from unperplexed.calibration.diagnosis import class_rows, multiclass
 from unperplexed.calibration.diagnosis.class_likelihoods import RowLikelihoods
@@ -202,7 +202,7 @@ def test_fit_is_the_maximum(rng):
     fit = fitted(of, prior_of(5, 1.0), of.theta_of(ClassMap()), likelihoods.known)
     np.testing.assert_allclose(of.ascent(fit.theta)[1], fit.precision * fit.theta, atol=1e-3)
     mapping = of.map_of(fit.theta)
-    np.testing.assert_allclose(likelihoods.score(mapping), mapping.biases * 4, atol=1e-3)
+    np.testing.assert_allclose(bent(likelihoods, mapping)[0], mapping.biases * 4, atol=1e-3)
     assert mapping.value("slope") == pytest.approx(-0.3, abs=0.06)
     assert mapping.biases[0] - mapping.biases[3] == pytest.approx(0.8, abs=0.2)
 

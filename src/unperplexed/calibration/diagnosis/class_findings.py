@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._lib.typing import Ints
 from .choice import LEAST, Errors, cost, gains, p_value
-from .class_likelihoods import PARAMETERS, SCALARS
+from .class_likelihoods import PARAMETERS
 from .class_power import Power, share
 from .class_search import ClassCandidate, Search
 from .class_tests import ClassGate
@@ -88,8 +88,7 @@ def _biased_classes(search: Search, best: Errors) -> Ints:
 def _standard_errors(search: Search, candidate: ClassCandidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
     covariance = search.covariance(candidate)
-    scalars = [name for name in candidate.errors if name in SCALARS]
-    at = {name: candidate.fit.places[PARAMETERS[name]].start for name in scalars}
+    at = {name: candidate.fit.places[PARAMETERS[name]].start for name in candidate.errors if name != "bias"}
     if candidate.classes is not None and len(candidate.classes) == 1:
         at["bias"] = candidate.fit.places["biases"].start + int(candidate.classes[0])
     return {name: math.sqrt(covariance[here, here]) for name, here in at.items()}

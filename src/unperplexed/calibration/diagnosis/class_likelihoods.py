@@ -13,14 +13,13 @@ from ...maps.fit import Likelihood
 from ...maps.rows import Rows, places_of
 from .class_rows import PreparedRows
 from .class_statistics import ClassStatistics, information_of
+from .kinds import KINDS
 
-PARAMETERS = {"confidence": "slope", "tail": "tail", "bias": "biases", "noise": "lapse"}
+PARAMETERS = {kind.error: kind.of_each or kind.parameter for kind in KINDS.values() if kind.classes is not None}
 """The parameter of a map that mends each error."""
 
-SCALARS = ("confidence", "tail", "noise")
-"""Errors of one parameter."""
-
-ALL = tuple(PARAMETERS.values())
+KNOWN = ("slope", "tail", "biases")
+"""Parameters of which the statistics have the information, were the forecasts calibrated."""
 
 
 class MapLikelihood(Likelihood, Protocol):
@@ -38,48 +37,31 @@ class Likelihoods(Protocol):
 
     classes: int
     known: Floats
-    """Information on slope, tail and biases, were the forecasts calibrated."""
-    alone: frozenset[str]
-    """Errors that can be looked for only by themselves."""
+    """Information on `KNOWN`."""
+    together: Sequence[str]
+    """Parameters that can be fitted together, and those that can be fitted only alone."""
+    alone: Sequence[str]
 
     def of(self, parameters: Sequence[str], start: ClassMap) -> MapLikelihood:
         """Return the likelihood of maps with these parameters, near a map of fewer."""
-
-    def score(self, fitted: ClassMap) -> Floats:
-        """Return the slope of the log-likelihood by the bias of each class."""
-
-    def information(self, fitted: ClassMap) -> Floats:
-        """Return the Fisher information on slope, tail, the biases of all classes and the log-odds of the lapse."""
 
 
 class RowLikelihoods:
     """Likelihoods over rows."""
 
-    alone = frozenset[str]()
-
     def __init__(self, chunks: PreparedRows, statistics: ClassStatistics) -> None:
         self.chunks, self.classes = chunks, len(statistics.observed)
         self.known = information_of(statistics)
+        self.together, self.alone = list(PARAMETERS.values()), list[str]()
 
     def of(self, parameters: Sequence[str], start: ClassMap) -> Rows:
         """Return the likelihood of maps with these parameters."""
         del start
         return Rows(self.chunks, self.classes, parameters)
 
-    def score(self, fitted: ClassMap) -> Floats:
-        """Return the slope of the log-likelihood by the bias of each class."""
-        lapse = ["lapse"] if fitted.lapse else []
-        rows = Rows(self.chunks, self.classes, [*fitted.shared, "biases", *lapse])
-        return np.asarray(rows.ascent(rows.theta_of(fitted))[1][rows.places["biases"]])
 
-    def information(self, fitted: ClassMap) -> Floats:
-        """Return the Fisher information on slope, tail, the biases of all classes and the log-odds of the lapse."""
-        rows = Rows(self.chunks, self.classes, ALL)
-        return rows.information(rows.theta_of(fitted))
-
-
-def part_of(information: Floats, parameters: Sequence[str], classes: int) -> Floats:
-    """Return the part of the information that concerns some parameters."""
-    every, some = places_of(ALL, classes), places_of(parameters, classes)
-    at = np.concatenate([np.arange(every[name].start, every[name].stop) for name in some] or [np.empty(0, np.int64)])
+def part_of(information: Floats, every: Sequence[str], parameters: Sequence[str], classes: int) -> Floats:
+    """Return the part of the information on every parameter that concerns some of them."""
+    places = places_of(every, classes)
+    at = np.r_[tuple(places[name] for name in places_of(parameters, classes))].astype(np.int64)
     return np.asarray(information[np.ix_(at, at)])

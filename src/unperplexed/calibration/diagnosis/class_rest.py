@@ -11,7 +11,7 @@ from ...maps.classes import CURVES, ClassMap, softmax
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
 from .choice import Errors
-from .class_likelihoods import PARAMETERS, SCALARS
+from .class_likelihoods import PARAMETERS
 from .class_rows import Chunk
 from .class_statistics import ClassStatistics
 
@@ -28,7 +28,7 @@ def rest(
     The shapes are Legendre polynomials of degree 1 to 5 in the share of the information below each log-odds.
     """
     at, share = information_share(statistics)
-    fitted = [name for name in SCALARS if name in errors]
+    fitted = [name for name in errors if name != "bias"]
     size = len(fitted) + _DEGREES
     score, covariance = np.zeros(size), np.zeros((size, size))
     for chunk in chunks:

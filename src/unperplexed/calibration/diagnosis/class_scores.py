@@ -10,11 +10,12 @@ import numpy as np
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...maps.classes import ClassMap
+from ...maps.parameters import LAPSE
 from ...maps.rows import LAPSES, Coefficients
 from ...statistics.definite import definite
 from ...tally.row_sample import RowSample
 from .class_curvature import Curvature
-from .class_likelihoods import MapLikelihood, part_of
+from .class_likelihoods import KNOWN, MapLikelihood, part_of
 from .class_statistics import ClassStatistics, information_of
 
 
@@ -25,7 +26,8 @@ class SumLikelihoods:
     the probabilities of the observed classes only; beside other errors it is not known.
     """
 
-    alone = frozenset(("noise",))
+    together: Sequence[str] = KNOWN
+    alone: Sequence[str] = (LAPSE,)
 
     def __init__(self, statistics: ClassStatistics, sample: RowSample | None, observed: tuple[Floats, Floats]) -> None:
         """Take the statistics of the rows, some rows, and the probabilities of what was observed with their weights."""
@@ -38,24 +40,7 @@ class SumLikelihoods:
 
     def of(self, parameters: Sequence[str], start: ClassMap) -> MapLikelihood:
         """Return the likelihood of maps with these parameters; what it says of biases is that at the start."""
-        return Lapse(self) if "lapse" in parameters else Sums(self, parameters, self.seen(start))
-
-    def score(self, fitted: ClassMap) -> Floats:
-        """Return the slope of the log-likelihood by the bias of each class."""
-        seen, shape = self.seen(fitted), np.array([fitted.value("slope"), fitted.value("tail")])
-        own = 0.0 if fitted.biases is None else seen.known @ fitted.biases
-        return np.asarray(seen.score - seen.across @ shape - own)
-
-    def information(self, fitted: ClassMap) -> Floats:
-        """Return the information on slope, tail, all class biases, and the log-odds of a lapse alone."""
-        found = np.zeros((len(self.known) + 1, len(self.known) + 1))
-        seen, shape = self.seen(fitted), np.array([fitted.value("slope"), fitted.value("tail")])
-        found[:2, :2], found[2:-1, 2:-1] = self.shape(shape)[2], seen.known
-        found[2:-1, :2], found[:2, 2:-1] = seen.across, seen.across.T
-        if fitted.lapse:
-            lapse = Lapse(self)
-            found[-1:, -1:] = lapse.information(lapse.theta_of(fitted))
-        return found
+        return Lapse(self) if LAPSE in parameters else Sums(self, parameters, self.seen(start))
 
     def shape(self, shape: Floats) -> tuple[float, Floats, Floats]:
         """Log-likelihood of slope and tail, its gradient, and its Hessian with the other sign."""
@@ -121,7 +106,7 @@ class Sums(Coefficients):
         """Return the second derivatives with the other sign."""
         seen, bend = self._seen, self._sums.shape(self._parts(theta)[0])[2]
         whole = np.block([[bend, seen.across.T], [seen.across, seen.known]])
-        return part_of(whole, self._parameters, self.classes)
+        return part_of(whole, KNOWN, self._parameters, self.classes)
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return None: there is no lapse."""
@@ -131,7 +116,7 @@ class Lapse(Coefficients):
     """Likelihood of a lapse alone; see `fit.Likelihood`."""
 
     def __init__(self, sums: SumLikelihoods) -> None:
-        super().__init__(sums.classes, ["lapse"])
+        super().__init__(sums.classes, [LAPSE])
         p, self._weight = sums.observed
         self._more = 1 / (self.classes * p) - 1
 

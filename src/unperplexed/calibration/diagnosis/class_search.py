@@ -13,7 +13,7 @@ from ...maps.fit import Prior, fitted
 from ...maps.rows import places_of
 from ...statistics.definite import definite
 from .choice import BOUNDS, Candidate, Errors, cost, sets_of, unit_cost
-from .class_likelihoods import ALL, PARAMETERS, SCALARS, Likelihoods, part_of
+from .class_likelihoods import KNOWN, PARAMETERS, Likelihoods, part_of
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
 from .class_tests import NEW, ClassGate, third_moments
@@ -48,10 +48,11 @@ class Search:
         self._variance = statistics.information / gate.effect
         self.unit = unit_cost(float(self._variance.sum()))
         shape = _beside_biases(statistics.shape_information, of.known)
-        possible = [x for x in sets_of(SCALARS, 2) if _identifiable(x, shape)]
-        self._plain = [x for x in possible if len(x) < 2 or of.alone.isdisjoint(x)]
-        self._beside = [x for x in self._plain if of.alone.isdisjoint(x)]
+        possible = [x for x in sets_of([name for name in PARAMETERS if name != "bias"], 2) if _identifiable(x, shape)]
+        self._beside = [x for x in possible if all(PARAMETERS[name] in of.together for name in x)]
         """Sets to which biases can be added."""
+        alone = [(name,) for name in PARAMETERS if PARAMETERS[name] in of.alone and (name,) in possible]
+        self._plain = sorted([*self._beside, *alone], key=possible.index)
         self._named: dict[Errors, Ints] = {}
         self._informations: dict[Errors, Floats] = {}
         self._scores: dict[Errors, Floats] = {}
@@ -75,7 +76,7 @@ class Search:
 
     def singles(self) -> dict[Errors, ClassCandidate]:
         """The errors of one parameter, each alone, that were tried."""
-        return {(name,): self.found[(name,)] for name in SCALARS if (name,) in self.found}
+        return {errors: each for errors, each in self.found.items() if len(errors) == 1 and errors != ("bias",)}
 
     def named(self, errors: Errors) -> Ints:
         """Classes that are biased beside these errors: forward, each by its score conditional on those before."""
@@ -135,38 +136,48 @@ class Search:
     def _known(self, errors: Errors) -> Floats | None:
         """Information to climb with, that of fewer errors; None where there is none."""
         plain = tuple(name for name in errors if name != "bias")
-        if plain == errors and ("noise" in errors or not errors):
-            return None
-        known = self._information(plain) if plain != errors and plain else self.of.known
-        return part_of(known, [PARAMETERS[name] for name in errors], self.of.classes)
+        parameters = [PARAMETERS[name] for name in errors]
+        if plain != errors and plain:
+            return part_of(self._information(plain), self.of.together, parameters, self.of.classes)
+        return (
+            part_of(self.of.known, KNOWN, parameters, self.of.classes)
+            if parameters and {*parameters} <= {*KNOWN}
+            else None
+        )
 
     def _variance_beside(self, errors: Errors) -> Floats:
         """Information on the bias of each class beside other errors: more than predicted beside overconfidence."""
         if not errors:
             return self._variance
-        biases = part_of(self._information(errors), ["biases"], self.of.classes)
+        biases = part_of(self._information(errors), self.of.together, ["biases"], self.of.classes)
         return np.maximum(np.diag(biases), 0.0) / self.gate.effect
 
     def _information(self, errors: Errors) -> Floats:
+        """Information on all parameters beside errors without biases."""
         if errors not in self._informations:
-            self._informations[errors] = self.of.information(self.found[errors].mapping)
+            mapping = self.found[errors].mapping
+            of = self.of.of(self.of.together, mapping)
+            self._informations[errors] = of.information(of.theta_of(mapping))
         return self._informations[errors]
 
     def _score(self, errors: Errors) -> Floats:
+        """Slope of the log-likelihood by the bias of each class beside errors without biases."""
         if errors not in self._scores:
-            self._scores[errors] = self.of.score(self.found[errors].mapping)
+            mapping = self.found[errors].mapping
+            of = self.of.of([*(PARAMETERS[name] for name in errors), "biases"], mapping)
+            self._scores[errors] = of.ascent(of.theta_of(mapping))[1][of.places["biases"]]
         return self._scores[errors]
 
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
         effect = self.gate.effect
         score = self._score(errors)
-        precision = part_of(self.of.known, ["biases"], self.of.classes) + np.eye(len(score)) * effect / sd**2
+        precision = part_of(self.of.known, KNOWN, ["biases"], self.of.classes) + np.eye(len(score)) * effect / sd**2
         approximate = float(score @ np.linalg.solve(definite(precision), score)) / effect
         return 1.5 * approximate + 10 < _bias_cost(self._variance, None, sd)
 
     def _forward(self, errors: Errors) -> Ints:
-        known, places = self._information(errors), places_of(ALL, self.of.classes)
+        known, places = self._information(errors), places_of(self.of.together, self.of.classes)
         here, biases = [places[PARAMETERS[name]].start for name in errors], places["biases"]
         covariance = known[biases, biases]
         if here:

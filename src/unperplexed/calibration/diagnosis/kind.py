@@ -34,6 +34,8 @@ class Kind:
     """Names it among other explanations: "a bias"."""
     parameter: str = ""
     """Parameter of the map that mends it; "" for an error that no map describes."""
+    of_each: str = ""
+    """Parameter with more than two classes, where each class has its own: "biases"."""
     brief: str = ""
     """What a narrow column calls it, where that is not its name."""
     required: bool = True

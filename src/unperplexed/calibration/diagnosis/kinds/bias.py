@@ -97,6 +97,7 @@ KIND = Kind(
     place=0,
     noun="a bias",
     parameter="bias",
+    of_each="biases",
     brief="biased",
     plain=True,
     low_above=True,
