@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -108,6 +108,11 @@ class Fit:
     def information(self) -> Floats:
         """Fisher information: of few coefficients at the maximum, else near it; 0 where there is no lapse."""
         return self.likelihood.information(self.theta) if self.theta.size <= _FEW else self.used
+
+    def at_maximum(self) -> Fit:
+        """Return it with the information at the maximum, of many coefficients too."""
+        few = self.theta.size <= _FEW
+        return self if few else replace(self, used=self.likelihood.information(self.theta))
 
     @cached_property
     def covariance(self) -> Floats:

@@ -89,6 +89,27 @@ def curvature(t: Floats, weights: Floats, e: float) -> Curvature:
     return Curvature(q, mixed, s, h)
 
 
+def derivatives(
+    chunk: Chunk, fitted: ClassMap, names: Iterable[str], further: Iterable[AnyFloats] = ()
+) -> tuple[list[Floats], Floats]:
+    """Return the derivatives of mapped log-probabilities, and mapped probabilities, all (n, C) in double precision.
+
+    They are by parameters that all classes share, the log-odds of the lapse among them, and by what ``further``
+    directions would add to the log-odds.
+    """
+    names, e = list(names), fitted.lapse
+    curves = {name: chunk.curve(name) for name in CURVES if name in fitted.shared}
+    q = softmax(fitted.scores(chunk.log_p, curves).astype(np.float64, copy=False))
+    even = 1 / q.shape[1]
+    mixed = np.maximum((1 - e) * q + e * even, 1e-300)
+    rise = (1 - e) * q / mixed
+    directions = [*(chunk.direction(name) for name in names if name != LAPSE), *further]
+    found = [rise * (x - np.einsum("ij,ij->i", q, x)[:, None]) for x in directions]
+    if LAPSE in names:
+        found.insert(names.index(LAPSE), e * (1 - e) * (even - q) / mixed)
+    return found, mixed
+
+
 class Pull(NamedTuple):
     """First derivatives of the log-likelihood by the scores t: those of a row are pull [class observed] - share f."""
 

@@ -53,8 +53,11 @@ def gamma_tails(shape: Floats, x: Floats, above: Bools) -> Floats:
         from scipy.special import gammainc, gammaincc
 
         return np.asarray(np.where(above, gammaincc(shape, x), gammainc(shape, x)))
-    each = zip(shape.tolist(), x.tolist(), above.tolist(), strict=True)
-    return np.array([_gamma_tail(a, at, above=up) for a, at, up in each])
+    found, large = np.empty(shape.size), (shape > _LARGEST) & (x > 0) & (x < math.inf)
+    found[large] = _gamma_by_integration(shape[large], x[large], above[large])
+    others = zip(*(each[~large].tolist() for each in (shape, x, above)), strict=True)
+    found[~large] = [_gamma_tail(a, at, above=up) for a, at, up in others]
+    return found
 
 
 def skewed_sf(z: Floats, skewness: Floats) -> Floats:
@@ -77,7 +80,7 @@ def _gamma_tail(shape: float, x: float, *, above: bool) -> float:
     if x <= 0 or math.isinf(x):
         return float((x <= 0) == above)
     if shape > _LARGEST:
-        return _gamma_by_integration(shape, x, above=above)
+        return float(_gamma_by_integration(np.array([shape]), np.array([x]), np.array([above]))[0])
     front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
     if x < shape + 1:
         term = total = 1 / shape
@@ -100,24 +103,24 @@ def _gamma_tail(shape: float, x: float, *, above: bool) -> float:
     return front * found if above else 1 - front * found
 
 
-def _gamma_by_integration(shape: float, x: float, *, above: bool) -> float:
+def _gamma_by_integration(shape: Floats, x: Floats, above: Bools) -> Floats:
     """The same by Gauss-Legendre nodes over the smaller side, as far as there is any density to speak of.
 
     The density at t = shape (1 + u) is that of a normal value where u is small: exp(-shape (u - ln(1 + u))) / (1 + u).
     """
-    sd, (nodes, weights) = 1 / math.sqrt(shape), _legendre()
-    first, side = x / shape - 1, 1.0 if x > shape else -1.0
-    width = min(12 * sd, 40 * (1 + first) / max(shape * abs(first), 1e-9))
-    u = first + side * width * (nodes + 1) / 2
+    sd, (nodes, weights) = 1 / np.sqrt(shape), _legendre()
+    first, side = x / shape - 1, np.where(x > shape, 1.0, -1.0)
+    width = np.minimum(12 * sd, 40 * (1 + first) / np.maximum(shape * np.abs(first), 1e-9))
+    u = first[:, None] + (side * width)[:, None] * (nodes + 1) / 2
     inside = u > -1
     small = np.abs(u) < _SERIES
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = u - np.log1p(u)
     fall = np.where(small, _less_logarithm(np.where(small, u, 0.0)), exact)
-    density = np.where(inside, np.exp(-shape * fall) / np.where(inside, 1 + u, 1.0), 0.0)
+    density = np.where(inside, np.exp(-shape[:, None] * fall) / np.where(inside, 1 + u, 1.0), 0.0)
     stirling = (1 / 12 - (1 / 360 - 1 / (1260 * shape**2)) / shape**2) / shape
-    beyond = width / 2 * float(weights @ density) * math.exp(-stirling) / (sd * math.sqrt(2 * math.pi))
-    return beyond if (side > 0) == above else 1 - beyond
+    beyond = width / 2 * (density @ weights) * np.exp(-stirling) / (sd * math.sqrt(2 * math.pi))
+    return np.where((side > 0) == above, beyond, 1 - beyond)
 
 
 @cache

@@ -75,7 +75,7 @@ def test_the_interval_holds_the_truth(rng):
     for _ in range(150):
         y, p = forecasts(rng, 400, 4, 1.5)
         rows = partial(iter, [RowBlock(p, y)])
-        low, high = power_of_rows(PreparedRows(rows, count(rows)), 1.0).slope.metric().interval
+        low, high = power_of_rows(PreparedRows(rows, count(rows))).slope.metric().interval
         held.append(low < 1 / 1.5 < high)
     assert np.mean(held) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
 
@@ -150,7 +150,7 @@ def test_the_interval_beside_a_lapse_holds_the_truth(rng):
     for _ in range(150):
         y, p = with_lapse(rng, 1000, 4, 0.6, 0.05)
         rows = partial(iter, [RowBlock(p, y)])
-        power = power_of_rows(PreparedRows(rows, count(rows)), 1.0, 0.0)
+        power = power_of_rows(PreparedRows(rows, count(rows)), lapse_cost=0.0)
         ends = (power.slope.metric().interval, power.lapse_odds.metric().interval)
         held.append([low < truth < high for (low, high), truth in zip(ends, (1 / 0.6, logit(0.05)), strict=True)])
     assert np.mean(held, axis=0).min() >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)

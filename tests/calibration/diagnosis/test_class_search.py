@@ -27,7 +27,6 @@ from unperplexed.calibration.diagnosis.class_tests import gate, third_moments
 from unperplexed.maps.classes import ClassMap
 from unperplexed.maps.fit import fitted
 
-
 ALL = ["slope", "tail", "biases", "lapse"]
 
 

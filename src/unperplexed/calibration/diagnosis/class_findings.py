@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy as np
 from ..._lib.typing import Ints
 from .choice import LEAST, Errors, cost, gains, p_value
 from .class_likelihoods import PARAMETERS
-from .class_power import Power, share
+from .class_power import Power, power_of_rows, share
+from .class_rows import PreparedRows
 from .class_search import ClassCandidate, Search
 from .class_tests import ClassGate
 from .kind import ClassMeans, OfClasses
@@ -25,13 +25,12 @@ def named(
     opened: ClassGate,
     means: ClassMeans,
     rows: int,
-    power: Callable[[float, float], Power] | None,
+    prepared: PreparedRows | None,
     beside: Errors = (),
 ) -> tuple[tuple[Finding, ...], Errors, Power | None]:
     """The best set of errors as findings, and the power of confidence; where none pays for itself, what the gate saw.
 
-    ``power``, given where to start and the cost of a lapse, fits that of all rows, which the finding then has; None
-    where rows are not at hand. ``beside`` are errors of which the rows were left out.
+    The finding has the power of all rows, where ``prepared`` ones are at hand; ``beside`` are errors of rows left out.
     """
     best = search.run() or _single(search, opened)
     if not best:
@@ -39,19 +38,30 @@ def named(
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
     shown = {name: simple if name == "confidence" else candidate for name in best}  # the slope beside a tail misleads
-    spread = {id(each): _standard_errors(search, each) for each in shown.values()}
+    spread = {each.errors: _standard_errors(search, each) for each in {simple, candidate} & {*shown.values()}}
     found = []
-    slope = 1 + simple.mapping.value("slope") if "confidence" in best else 0.0
-    lapse_cost = cost("noise", search.unit) * opened.effect / 2
-    of_rows = power(slope, lapse_cost) if power is not None and slope > 0 else None
+    asked = prepared is not None and "confidence" in best and simple.mapping.slope > 0
+    of_rows = _power(search, prepared) if asked and prepared is not None else None
     for name, gain in gains(search.found, best, opened.effect / (2 * rows)).items():
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
-        value, interval = _estimate(name, shown[name], spread[id(shown[name])], classes)
+        value, interval = _estimate(name, shown[name], spread[shown[name].errors], classes)
         error = OfClasses(value, interval, (*best, *beside), means, classes.tolist())
         if of_rows is not None:
             error = _of_all_rows(name, error, of_rows)
         found.append(finding_of_classes(name, error, p_value(search.found, best, name), gain))
     return tuple(found), best, of_rows
+
+
+def _power(search: Search, rows: PreparedRows) -> Power:
+    """Estimate the power of all rows; no lapse is looked for where the search has found among the same that none pays.
+
+    Its priors change the likelihood of the same rows by far less than the margin.
+    """
+    alone, both = (search.found[errors] for errors in (("confidence",), ("confidence", "noise")))
+    lapse_cost = cost("noise", search.unit) * search.gate.effect / 2
+    if not (rows.certain.rows or rows.zeros) and both.fit.value - alone.fit.value < lapse_cost - 0.1:
+        lapse_cost = math.inf
+    return power_of_rows(rows, alone.mapping, both.mapping, lapse_cost)
 
 
 def _of_all_rows(name: str, error: OfClasses, power: Power) -> OfClasses:

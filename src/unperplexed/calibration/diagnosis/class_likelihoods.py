@@ -52,7 +52,8 @@ class RowLikelihoods:
     def __init__(self, chunks: PreparedRows, statistics: ClassStatistics) -> None:
         self.chunks, self.classes = chunks, len(statistics.observed)
         self.known = information_of(statistics)
-        self.together, self.alone = list(PARAMETERS.values()), list[str]()
+        self.together: Sequence[str] = list(PARAMETERS.values())
+        self.alone: Sequence[str] = ()
 
     def of(self, parameters: Sequence[str], start: ClassMap) -> Rows:
         """Return the likelihood of maps with these parameters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Floats
-from ...maps.classes import softmax
+from ...maps.classes import ClassMap
 from ...maps.fit import Fit, Prior, fitted
 from ...maps.parameters import LAPSE
-from ...maps.rows import Rows
+from ...maps.rows import Rows, derivatives
 from ...statistics.means import effective_number
 from .class_rows import Chunk, PreparedRows
 from .line import Coefficient, judged
@@ -33,20 +33,25 @@ class Power(NamedTuple):
         return share(self.lapse_odds.value)
 
 
+_NONE = ClassMap()
+
+
 def share(odds: float) -> float:
     """Return the lapse of some log-odds."""
     return float(expit(np.array(odds)))
 
 
-def power_of_rows(rows: PreparedRows, start: float, lapse_cost: float = math.inf) -> Power:
+def power_of_rows(
+    rows: PreparedRows, alone: ClassMap = _NONE, beside: ClassMap = _NONE, lapse_cost: float = math.inf
+) -> Power:
     """Estimate the power of all probabilities that fits best: alone, or with a lapse where that pays for its cost.
 
     Parameters
     ----------
     rows : PreparedRows
         Nothing of it is left out; probabilities of exactly 0 count as `zero_of` says.
-    start : float
-        Power to start from, above 0.
+    alone, beside : ClassMap
+        Maps to start from: of a slope above 0 alone, and of one with a lapse.
     lapse_cost : float
         What a lapse is to add to the log-likelihood, in nats; by default none is looked for.
 
@@ -55,19 +60,21 @@ def power_of_rows(rows: PreparedRows, start: float, lapse_cost: float = math.inf
     Power
         By maximum likelihood, with the larger variance of model and sandwich, as `line.calibration_line`.
     """
-    found = _fitted(rows, ("slope",), [start - 1])
+    found = _fitted(rows, ("slope",), alone)
     if lapse_cost < math.inf:
-        both = _fitted(rows, ("slope", LAPSE), [float(found.theta[0]), -math.inf])
-        found = both if both.value - found.value > lapse_cost else found
-    if found.separated or found.theta[0] <= -1:
+        both = _fitted(rows, ("slope", LAPSE), beside if beside.lapse else found[0])
+        found = both if both[1].value - found[1].value > lapse_cost else found
+    mapping, fit = found
+    if fit.separated or mapping.slope <= 0:
         return Power()
-    values, inverse = found.theta + [1.0, 0.0][: found.theta.size], np.linalg.inv(found.information)
-    return Power(*_judged(rows, values, inverse))
+    values = fit.theta + [1.0, 0.0][: fit.theta.size]
+    return Power(*_judged(rows, mapping, values, np.linalg.inv(fit.information)))
 
 
-def _fitted(rows: PreparedRows, parameters: tuple[str, ...], start: list[float]) -> Fit:
+def _fitted(rows: PreparedRows, parameters: Sequence[str], start: ClassMap) -> tuple[ClassMap, Fit]:
     of = Rows(_Everything(rows), rows.counts.classes, parameters)
-    return fitted(of, Prior(dict.fromkeys(parameters, math.inf)), np.array(start))
+    fit = fitted(of, Prior(dict.fromkeys(parameters, math.inf)), of.theta_of(start))
+    return of.map_of(fit.theta), fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +88,27 @@ class _Everything:
         return self.rows.everything()
 
 
-def _judged(rows: PreparedRows, values: Floats, inverse: AnyFloats) -> list[Coefficient]:
+def _judged(rows: PreparedRows, mapping: ClassMap, values: Floats, inverse: AnyFloats) -> list[Coefficient]:
     """Give the power, and the log-odds of a lapse beside it, their standard errors."""
-    clusters = rows.counts.clusters
+    clusters, names = rows.counts.clusters, ["slope", LAPSE][: values.size]
     squares, (model, robust) = 0.0, np.zeros((2, values.size))
     sizes = np.zeros(0 if clusters is None else len(clusters))
     sums = np.zeros((values.size, sizes.size))
-    for u, v, chunk in _moved(rows, values, inverse):
-        model += v @ chunk.weights
-        squares += float(chunk.weights @ chunk.weights)
+    for chunk in rows.everything():
+        w = chunk.weights
+        scores, q = derivatives(chunk, mapping, names)
+        moved = [sum(part * score for part, score in zip(row, scores, strict=True)) for row in inverse]
+        u = w * np.array([chunk.pick(x) for x in moved])  # what each row adds to each value
+        v = w * np.array(
+            [np.einsum("ij,ij,ij->i", q, x, x) for x in moved]
+        )  # its variance by the model, over the weight
+        model += v @ w
+        squares += float(w @ w)
         if chunk.cluster is None:
             robust += (u * u / np.maximum(1 - v / np.diag(inverse)[:, None], 1e-6)).sum(axis=1)
         else:
             sums += [np.bincount(chunk.cluster, each, sizes.size) for each in u]
-            sizes += np.bincount(chunk.cluster, chunk.weights, sizes.size)
+            sizes += np.bincount(chunk.cluster, w, sizes.size)
     independent, degrees = rows.counts.rows**2 / squares, math.inf
     if clusters is not None:
         robust = (sums**2).sum(axis=1) * sizes.size / (sizes.size - 1)
@@ -102,21 +116,3 @@ def _judged(rows: PreparedRows, values: Floats, inverse: AnyFloats) -> list[Coef
         degrees = independent - 1
     found = zip(values.tolist(), np.maximum(model, robust).tolist(), strict=True)
     return [judged(value, variance, independent, degrees) for value, variance in found]
-
-
-def _moved(rows: PreparedRows, values: Floats, inverse: AnyFloats) -> Iterator[tuple[Floats, Floats, Chunk]]:
-    """Yield what each row adds to each value, and its variance by the model, both times the weight, and the rows."""
-    lapse = share(values[1]) if values.size > 1 else 0.0
-    for chunk in rows.everything():
-        z = chunk.log_p.astype(np.float64, copy=False)
-        q = softmax(values[0] * z)
-        scores = [z - np.einsum("ij,ij->i", q, z)[:, None]]
-        if lapse:
-            even = 1 / q.shape[1]
-            mixed = (1 - lapse) * q + lapse * even
-            scores = [(1 - lapse) * q / mixed * scores[0], lapse * (1 - lapse) * (even - q) / mixed]
-            q = mixed
-        moved = [sum(part * score for part, score in zip(row, scores, strict=True)) for row in inverse]
-        u = np.array([chunk.pick(x) for x in moved])
-        v = np.array([np.einsum("ij,ij,ij->i", q, x, x) for x in moved])
-        yield chunk.weights * u, chunk.weights * v, chunk

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..._lib.typing import AnyFloats, Floats
-from ...maps.classes import CURVES, ClassMap, softmax
+from ..._lib.typing import Floats
+from ...maps.classes import ClassMap
+from ...maps.rows import derivatives
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
 from .choice import Errors
@@ -28,16 +29,14 @@ def rest(
     The shapes are Legendre polynomials of degree 1 to 5 in the share of the information below each log-odds.
     """
     at, share = information_share(statistics)
-    fitted = [name for name in errors if name != "bias"]
+    fitted = [PARAMETERS[name] for name in errors if name != "bias"]
     size = len(fitted) + _DEGREES
     score, covariance = np.zeros(size), np.zeros((size, size))
     for chunk in chunks:
-        directions, left = _directions(chunk, mapping, fitted, at, share)
-        weighted = left * chunk.weights[:, None]
-        for i, one in enumerate(directions):
-            score[i] += chunk.weights @ chunk.pick(one)
-            covariance[i, i:] += [float(np.einsum("ij,ij,ij->", weighted, one, other)) for other in directions[i:]]
-    covariance = np.triu(covariance) + np.triu(covariance, 1).T
+        directions, left = derivatives(chunk, mapping, fitted, _shapes(chunk, at, share))
+        score += [chunk.weights @ chunk.pick(one) for one in directions]
+        flat = np.stack(directions).reshape(size, -1)
+        covariance += (flat * (left * chunk.weights[:, None]).ravel()) @ flat.T
     statistic, count = _beside(score, covariance, len(fitted))
     return statistic / effect, chi2_sf(count, float(statistic / effect)) if count else 1.0
 
@@ -55,21 +54,10 @@ def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:
     return np.log(p[used]) - np.log1p(-p[used]), below[used] / information.sum()
 
 
-def _directions(
-    chunk: Chunk, mapping: ClassMap, fitted: list[str], at: Floats, share: Floats
-) -> tuple[list[Floats], Floats]:
-    """Derivatives of the mended log-probabilities by the fitted errors and by each shape; mended probabilities."""
-    curves = {name: chunk.curve(name) for name in CURVES if name in mapping.shared}
-    q, e = softmax(mapping.scores(chunk.log_p, curves).astype(np.float64)), mapping.lapse
-    left = np.maximum((1 - e) * q + e / q.shape[1], 1e-300)
-    slope = (1 - e) * q / left
+def _shapes(chunk: Chunk, at: Floats, share: Floats) -> Floats:
     p = np.clip(chunk.p.astype(np.float64), 1e-15, 1 - 1e-15)
     time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
-    features: list[AnyFloats] = [chunk.direction(PARAMETERS[x]) for x in fitted if x != "noise"]
-    noise = [e * (1 - e) * (1 / q.shape[1] - q) / left] if "noise" in fitted else []
-    shapes = np.moveaxis(np.polynomial.legendre.legvander(time, _DEGREES), -1, 0)[1:]
-    moved = [slope * (f - np.einsum("ij,ij->i", q, f)[:, None]) for f in (*features, *shapes)]
-    return moved[: len(features)] + noise + moved[len(features) :], left
+    return np.moveaxis(np.polynomial.legendre.legvander(time, _DEGREES), -1, 0)[1:]
 
 
 def _beside(score: Floats, covariance: Floats, fitted: int) -> tuple[float, int]:

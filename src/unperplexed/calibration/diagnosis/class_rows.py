@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,19 +80,24 @@ class Chunk(rows.Chunk):
     named: Ints
     """Numbers by which the user knows them; -1 where there are none."""
 
-    def only(self, numbers: Ints) -> Chunk:
-        """Those of some numbers."""
-        keep = np.isin(self.number, numbers)
-        cluster = None if self.cluster is None else self.cluster[keep]
-        return Chunk(
-            self.log_p[keep],
-            self.truth[keep],
-            self.weights[keep],
-            self.p[keep],
-            cluster,
-            self.number[keep],
-            self.named[keep],
-        )
+    def only(self, here: Bools | Ints) -> Chunk:
+        """Some of them."""
+        columns: list[Any] = [None if column is None else column[here] for column in self._columns()]
+        return Chunk(*columns)
+
+    def _columns(self) -> Iterator[Any]:
+        return (getattr(self, column.name) for column in fields(self) if column.init)
+
+    @staticmethod
+    def joined(chunks: Sequence[Chunk]) -> Chunk:
+        """One chunk of several, with the curves that they have."""
+        if len(chunks) == 1:
+            return chunks[0]
+        each_column = zip(*(each._columns() for each in chunks), strict=True)
+        columns: list[Any] = [None if column[0] is None else np.concatenate(column) for column in each_column]
+        found = Chunk(*columns)
+        found.curves |= {name: np.concatenate([each.curves[name] for each in chunks]) for name in chunks[0].curves}
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +164,9 @@ class PreparedRows:
         self.counts = counts
         self._source = rows
         self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
+        apart: list[Chunk] = []
+        self.zeros = False
+        """Whether any are exactly 0 in the rows that stay."""
         observed, predicted, out = np.zeros(counts.classes), np.zeros(counts.classes), 0
         wrong, named = 0, list[int]()
         self._zero = np.inf
@@ -170,9 +178,14 @@ class PreparedRows:
             named += chunk.named[erred][chunk.named[erred] >= 0].tolist()
             observed += np.bincount(chunk.truth[certain], chunk.weights[certain], counts.classes)
             predicted += chunk.weights[certain] @ chunk.p[certain]
+            some = chunk.only(~certain)
+            self.zeros |= bool(np.isneginf(some.log_p).any())
             if self._kept is not None:
-                self._kept.append(_prepared(chunk, ~certain, self.counts.floor))
+                self._kept.append(_finite(some, counts.floor))
+                apart.append(chunk.only(certain))
         expected = sum(float(_certain_mass(c.p, counts.limit).sum()) for c in self._raw()) if wrong else 0.0
+        self._apart = _finite(Chunk.joined(apart), self._zero) if apart and not self.zeros else None
+        """The certain rows, where these and those that are kept are all."""
         self.certain = Certain(out, wrong, tuple(named[:MOST_NAMED]), expected, observed, predicted)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -186,23 +199,25 @@ class PreparedRows:
         """The same rows in chunks of about a thousand or more: products of matrices are faster so."""
         waiting: list[Chunk] = []
         for chunk in self:
+            chunk.curve("tail")
             waiting.append(chunk)
             if sum(len(each.truth) for each in waiting) >= WIDE_ROWS:
-                yield _joined(waiting)
+                yield Chunk.joined(waiting)
                 waiting = []
         if waiting:
-            yield _joined(waiting)
+            yield Chunk.joined(waiting)
 
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._raw():
             certain, _ = _certain(chunk.p, chunk.truth, self.counts.limit)
-            yield _prepared(chunk, ~certain, self.counts.floor)
+            yield _finite(chunk.only(~certain), self.counts.floor)
 
     def everything(self) -> Iterator[Chunk]:
         """Yield all rows, those that were certain too; probabilities of exactly 0 count as `zero_of` says."""
-        for chunk in self._raw():
-            chunk.log_p[np.isneginf(chunk.log_p)] = np.log(self._zero)
-            yield chunk
+        if self._kept is None or self._apart is None:
+            yield from (_finite(chunk, self._zero) for chunk in self._raw())
+        else:
+            yield from (*self._kept, self._apart)
 
     def _raw(self) -> Iterator[Chunk]:
         """All rows, divided by their sums; the logarithms of exact zeros are infinite."""
@@ -243,24 +258,6 @@ class PreparedRows:
         return found
 
 
-def _joined(chunks: list[Chunk]) -> Chunk:
-    """One chunk of several."""
-    if len(chunks) == 1:
-        return chunks[0]
-    cluster = [each.cluster for each in chunks if each.cluster is not None]
-    found = Chunk(
-        np.concatenate([each.log_p for each in chunks]),
-        np.concatenate([each.truth for each in chunks]),
-        np.concatenate([each.weights for each in chunks]),
-        np.concatenate([each.p for each in chunks]),
-        np.concatenate(cluster) if cluster else None,
-        np.concatenate([each.number for each in chunks]),
-        np.concatenate([each.named for each in chunks]),
-    )
-    found.curves["tail"] = np.concatenate([each.curve("tail") for each in chunks])
-    return found
-
-
 def at_most(p: AnyFloats, limit: Floats) -> Floats:
     """Probability that each row assigns to classes no more probable than its limit."""
     return np.asarray(np.where(p <= limit[:, None], p, 0).sum(axis=1, dtype=np.float64))
@@ -284,9 +281,7 @@ def _certain_mass(p: AnyFloats, limit: float) -> Floats:
     return np.asarray(np.where(low < limit, low, 0).max(axis=1))
 
 
-def _prepared(chunk: Chunk, keep: Bools, floor: float) -> Chunk:
-    p = chunk.p[keep]
-    log_p = chunk.log_p[keep]
-    log_p[np.isneginf(log_p)] = np.log(floor)
-    cluster = None if chunk.cluster is None else chunk.cluster[keep]
-    return Chunk(log_p, chunk.truth[keep], chunk.weights[keep], p, cluster, chunk.number[keep], chunk.named[keep])
+def _finite(chunk: Chunk, zero: float) -> Chunk:
+    """The same rows, in which probabilities of exactly 0 count as another."""
+    chunk.log_p[np.isneginf(chunk.log_p)] = np.log(zero)
+    return chunk

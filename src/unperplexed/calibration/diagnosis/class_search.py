@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,9 +56,9 @@ class Search:
         self._named: dict[Errors, Ints] = {}
         self._informations: dict[Errors, Floats] = {}
         self._scores: dict[Errors, Floats] = {}
-        self._unmended = of.of((), ClassMap()).ascent(np.empty(0))[0]
-        self.found: dict[Errors, ClassCandidate] = {}
-        self.found[()] = self._fitted((), ClassMap())
+        base = fitted(of.of((), ClassMap()), Prior({}))
+        self._unmended = base.value
+        self.found: dict[Errors, ClassCandidate] = {(): ClassCandidate((), base, ClassMap(), 0.0, 0.0, 0.0, 0.0)}
 
     def run(self) -> Errors:
         """Try all sets of errors; the best one."""
@@ -90,8 +90,7 @@ class Search:
 
     def covariance(self, candidate: ClassCandidate) -> Floats:
         """Covariance of the coefficients of a candidate."""
-        fit = candidate.fit
-        return self.gate.effect * replace(fit, used=fit.likelihood.information(fit.theta)).covariance
+        return self.gate.effect * candidate.fit.at_maximum().covariance
 
     def _with_bias(self, errors: Errors) -> float:
         both = [self.found[each].worth for each in (errors, (*errors, "bias")) if each in self.found]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
-from operator import sub
 
 import numpy as np
 
@@ -19,10 +17,10 @@ from .choice import as_good
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import named
 from .class_likelihoods import RowLikelihoods
-from .class_power import power_of_rows
 from .class_rest import rest
 from .class_rows import (
     Certain,
+    Chunk,
     PreparedRows,
     Rows,
     count,
@@ -86,7 +84,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
         return in_words(about, (*findings, surprising))
     search = Search(RowLikelihoods(prepared, statistics), statistics, opened, alpha)
     means = _means(statistics, prepared.certain, labels)
-    more, best, power = named(search, opened, means, counts.rows, partial(power_of_rows, prepared))
+    more, best, power = named(search, opened, means, counts.rows, prepared)
     mostly_rest = False
     if best:
         mapping = search.found[best].mapping
@@ -233,10 +231,12 @@ def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: floa
     """One to three surprising outcomes without which the gate does not reject."""
     found = prepared.most_surprising()
     numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
-    few = [chunk.only(numbers) for chunk in prepared] if found else []
+    if not found:
+        return None
+    few = Chunk.joined([chunk.only(np.isin(chunk.number, numbers)) for chunk in prepared])
     for drop in range(1, len(found) + 1):
-        out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
-        if not gate(reduce(sub, out, statistics)).p_value < alpha:
+        out = ClassStatistics.of(few.only(np.isin(few.number, numbers[:drop])))
+        if not gate(statistics - out).p_value < alpha:
             rows = tuple(named for *_, named in found[:drop] if named >= 0)
             return _rows_finding([p for _, _, p, _ in found[:drop]], rows, gate(statistics))
     return None
