@@ -232,8 +232,8 @@ def test_where_no_set_pays_the_error_that_the_gate_saw_is_named(search, monkeypa
 
     def named(**seen):
         own = copy(search)
-        own.found = dict(search.found)
-        return class_findings._single(own, replace(search.gate, **seen))
+        own.found, own.gate = dict(search.found), replace(search.gate, **seen)
+        return class_findings._single(own)
 
     singles = search.singles()
     best = max(singles, key=lambda each: singles[each].ratio)

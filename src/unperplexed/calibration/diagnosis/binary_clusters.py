@@ -17,12 +17,7 @@ from ..._lib.typing import Floats
 from ...maps.directions import columns
 from ...maps.two import BinaryMap
 from ...statistics.means import t_quantile
-from .clusters import (
-    ClusterSums,
-    cluster_covariance,
-    cluster_shares,
-    degrees_of_freedom,
-)
+from .clusters import ClusterSums, cluster_covariance, cluster_shares, degrees_of_freedom
 from .scored import Scored
 
 _RIDGE = 1e-9

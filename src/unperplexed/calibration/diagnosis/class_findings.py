@@ -13,28 +13,23 @@ from .class_likelihoods import PARAMETERS
 from .class_power import Power, power_of_rows, share
 from .class_rows import PreparedRows
 from .class_search import ClassCandidate, Search
-from .class_tests import ClassGate
 from .kind import ClassMeans, OfClasses
-from .kinds import shape as unnamed
+from .kinds import shape
 from .result import Finding
 from .words import finding_of_classes
 
 
 def named(
-    search: Search,
-    opened: ClassGate,
-    means: ClassMeans,
-    rows: int,
-    prepared: PreparedRows | None,
-    beside: Errors = (),
+    search: Search, means: ClassMeans, rows: int, prepared: PreparedRows | None, beside: Errors = ()
 ) -> tuple[tuple[Finding, ...], Errors, Power | None]:
     """The best set of errors as findings, and the power of confidence; where none pays for itself, what the gate saw.
 
     The finding has the power of all rows, where ``prepared`` ones are at hand; ``beside`` are errors of rows left out.
     """
-    best = search.run() or _single(search, opened)
+    opened = search.gate
+    best = search.run() or _single(search)
     if not best:
-        return (shape(opened),), (), None
+        return (Finding("shape", *shape.said(opened.p_value, two=False), p_value=opened.p_value),), (), None
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
     shown = {name: simple if name == "confidence" else candidate for name in best}  # the slope beside a tail misleads
@@ -77,9 +72,9 @@ def _of_all_rows(name: str, error: OfClasses, power: Power) -> OfClasses:
     return replace(error, value=value, interval=(low - 1, high - 1), fitted="all rows", lapse=power.lapse)
 
 
-def _single(search: Search, opened: ClassGate) -> Errors:
+def _single(search: Search) -> Errors:
     """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
-    if opened.shape <= min(opened.spread, opened.single):
+    if search.gate.shape <= min(search.gate.spread, search.gate.single):
         singles = search.singles()
         best = max(singles, key=lambda each: singles[each].ratio, default=())
         return best if best and singles[best].ratio > LEAST else ()
@@ -118,8 +113,3 @@ def _estimate(
         return value, (value - half, value + half)
     odds = math.log(value) - math.log1p(-value)  # its standard error is that of its log-odds
     return value, (share(odds - half), share(odds + half))
-
-
-def shape(opened: ClassGate) -> Finding:
-    """The finding where the gate rejects and no error is significant."""
-    return Finding("shape", *unnamed.said(opened.p_value, two=False), p_value=opened.p_value)

@@ -11,7 +11,7 @@ from ...maps.classes import ClassMap
 from ...maps.rows import derivatives
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
-from .choice import Errors
+from .choice import Candidate
 from .class_likelihoods import PARAMETERS
 from .class_rows import Chunk
 from .class_statistics import ClassStatistics
@@ -22,18 +22,18 @@ _NEW = 0.03
 
 
 def rest(
-    chunks: Iterable[Chunk], statistics: ClassStatistics, mapping: ClassMap, errors: Errors, effect: float
+    chunks: Iterable[Chunk], statistics: ClassStatistics, found: Candidate[ClassMap], effect: float
 ) -> tuple[float, float]:
     """Statistic and p-value of shapes of the log-odds beside the fitted errors, the same for all classes.
 
     The shapes are Legendre polynomials of degree 1 to 5 in the share of the information below each log-odds.
     """
     at, share = information_share(statistics)
-    fitted = [PARAMETERS[name] for name in errors if name != "bias"]
+    fitted = [PARAMETERS[name] for name in found.errors if name != "bias"]
     size = len(fitted) + _DEGREES
     score, covariance = np.zeros(size), np.zeros((size, size))
     for chunk in chunks:
-        directions, left = derivatives(chunk, mapping, fitted, _shapes(chunk, at, share))
+        directions, left = derivatives(chunk, found.mapping, fitted, _shapes(chunk, at, share))
         score += [chunk.weights @ chunk.pick(one) for one in directions]
         flat = np.stack(directions).reshape(size, -1)
         covariance += (flat * (left * chunk.weights[:, None]).ravel()) @ flat.T

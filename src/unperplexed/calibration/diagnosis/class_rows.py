@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._lib.typing import (
-    AnyFloats,
-    Bools,
-    Floats,
-    Ints,
-)
+from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.given import Given
 from ...kernels.logarithms import log_odds
 from ...maps import rows

@@ -10,20 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..._lib.arrays import run_starts
-from ..._lib.typing import (
-    AnyFloats,
-    Bools,
-    Floats,
-    Ints,
-    ReadOnlyArrays,
-)
+from ..._lib.typing import AnyFloats, Bools, Floats, Ints, ReadOnlyArrays
 from ...tally.class_row_sums import CELLS, HALF
-from .class_rows import (
-    Chunk,
-    PreparedRows,
-    RowBlock,
-    RowCounts,
-)
+from .class_rows import Chunk, PreparedRows, RowBlock, RowCounts
 
 SHARDS = 1024
 """Clusters are summed in so many shards; several clusters may share one."""

@@ -12,13 +12,7 @@ from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail
-from .clusters import (
-    LEAST_VARIANCE,
-    cluster_covariance,
-    cluster_shares,
-    degrees_of_freedom,
-    squares_tested,
-)
+from .clusters import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 
 NEW = 0.03
 """A direction of which a smaller share is new beside those before it is left out."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,15 +17,9 @@ from ...tally.row_sample import RowSample
 from .choice import as_good
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
 from .class_findings import named
-from .class_likelihoods import RowLikelihoods
+from .class_likelihoods import Likelihoods, RowLikelihoods
 from .class_rest import rest
-from .class_rows import (
-    Certain,
-    Chunk,
-    PreparedRows,
-    Rows,
-    count,
-)
+from .class_rows import Certain, Chunk, PreparedRows, Rows, count
 from .class_scores import SumLikelihoods
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
@@ -54,51 +49,22 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: flo
     alpha : float, default 0.05
         Level of the test whether anything is wrong, and of the naming of single classes.
     """
-    with np.errstate(under="ignore"):
-        return _diagnose(rows, labels, alpha)
-
-
-def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Diagnosis:
     counts = count(rows)
     if not counts.rows:
         return not_made("there are no rows", 0, labels)
     if counts.classes > MOST_CLASSES:
         return not_made(f"it takes at most {MOST_CLASSES:,} classes", counts.rows, labels)
-    if counts.clusters is not None and len(counts.clusters) < FEWEST_CLUSTERS:
-        return not_made(too_few(len(counts.clusters)), counts.rows, labels)
-    prepared = PreparedRows(rows, counts)
-    statistics = statistics_of(prepared)
-    findings = _certainty(prepared.certain, counts.clusters is not None)
     clusters = None if counts.clusters is None else len(counts.clusters)
-    about = Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters)
-    if not float(statistics.information.sum()) > _SEEN:
-        return in_words(about, findings)
-    opened = gate(statistics)
-    about = replace(
-        about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
-    )
-    if not opened.p_value < alpha:
-        return in_words(about, findings)
-    surprising = _surprising(prepared, statistics, alpha)
-    if surprising:
-        return in_words(about, (*findings, surprising))
-    search = Search(RowLikelihoods(prepared, statistics), statistics, opened, alpha)
-    means = _means(statistics, prepared.certain, labels)
-    more, best, power = named(search, opened, means, counts.rows, prepared)
-    mostly_rest = False
-    if best:
-        mapping = search.found[best].mapping
-        left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
-        about = replace(
-            about,
-            alternatives=as_good(search.found, best),
-            rest_p_value=p_value,
-            gain=sum(finding.gain for finding in more),
+    with np.errstate(under="ignore"):
+        prepared = PreparedRows(rows, counts)
+        statistics = statistics_of(prepared)
+        return _diagnosed(
+            Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters),
+            _Read(statistics, prepared.certain, labels, alpha),
+            lambda opened: _surprising(prepared, statistics, opened, alpha),
+            lambda: RowLikelihoods(prepared, statistics),
+            prepared,
         )
-        mostly_rest = left > search.found[best].ratio
-    if power:
-        about = replace(about, power=power.slope, lapse=power.lapse)
-    return in_words(about, (*findings, *more), mostly_rest)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -128,31 +94,62 @@ def diagnose_class_sums(
     """
     with np.errstate(under="ignore"):
         statistics, certain = statistics_of_sums(sums, clustered=clustered)
-        findings = _certainty(certain, clustered)
         clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
-        if clusters is not None and clusters < FEWEST_CLUSTERS:
-            return not_made(too_few(clusters), statistics.rows, labels)
-        about = Diagnosis((), n_rows=statistics.rows, n_classes=len(labels), by=COUNTS, n_clusters=clusters)
-        if not float(statistics.information.sum()) > _SEEN:
-            return in_words(about, findings)
-        opened = gate(statistics)
-        about = replace(
-            about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
+        return _diagnosed(
+            Diagnosis((), n_rows=statistics.rows, n_classes=len(labels), by=COUNTS, n_clusters=clusters),
+            _Read(statistics, certain, labels, alpha, observed),
+            lambda opened: _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha),
+            lambda: SumLikelihoods(statistics, sample, observed),
         )
-        if not opened.p_value < alpha:
-            return in_words(about, findings)
-        surprising = _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha)
-        if surprising:
-            return in_words(about, (*findings, surprising))
-        search = Search(SumLikelihoods(statistics, sample, observed), statistics, opened, alpha)
-        beside = tuple(finding.error for finding in findings)
-        more, best, _ = named(search, opened, _means(statistics, certain, labels), statistics.rows, None, beside)
-        if best:
-            gain = sum(finding.gain for finding in more)
-            if _beyond_counts(more, gain, observed):
-                return in_words(about, (*findings, _far_off(statistics, certain, opened, labels)))
-            about = replace(about, alternatives=as_good(search.found, best), gain=gain)
-        return in_words(about, (*findings, *more))
+
+
+class _Read(NamedTuple):
+    """What was read of the rows."""
+
+    statistics: ClassStatistics
+    certain: Certain
+    labels: tuple[Label | None, ...]
+    alpha: float
+    observed: tuple[Floats, Floats] | None = None
+    """Probabilities of what was observed with their weights, where only sums were read."""
+
+
+def _diagnosed(
+    about: Diagnosis,
+    read: _Read,
+    surprising: Callable[[ClassGate], Finding | None],
+    likelihoods: Callable[[], Likelihoods],
+    prepared: PreparedRows | None = None,
+) -> Diagnosis:
+    """Test, name, and test what the names leave where rows are at hand."""
+    statistics, certain, labels, alpha, observed = read
+    clusters, mostly_rest = about.n_clusters, False
+    if clusters is not None and clusters < FEWEST_CLUSTERS:
+        return not_made(too_few(clusters), about.n_rows, labels)
+    findings = _certainty(certain, clusters is not None)
+    if not float(statistics.information.sum()) > _SEEN:
+        return in_words(about, findings)
+    opened = gate(statistics)
+    seen = _detectable(statistics, opened)
+    about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
+    if not opened.p_value < alpha:
+        return in_words(about, findings)
+    if (few := surprising(opened)) is not None:
+        return in_words(about, (*findings, few))
+    search = Search(likelihoods(), statistics, opened, alpha)
+    beside = tuple(finding.error for finding in findings)
+    more, best, power = named(search, _means(read), about.n_rows, prepared, beside)
+    if best:
+        gain = sum(finding.gain for finding in more)
+        if observed is not None and _beyond_counts(more, gain, observed):
+            return in_words(about, (*findings, _far_off(read, opened)))
+        about = replace(about, alternatives=as_good(search.found, best), gain=gain)
+    if best and prepared is not None:
+        left, p_value = rest(prepared, statistics, search.found[best], opened.effect)
+        about, mostly_rest = replace(about, rest_p_value=p_value), left > search.found[best].ratio
+    if power:
+        about = replace(about, power=power.slope, lapse=power.lapse)
+    return in_words(about, (*findings, *more), mostly_rest)
 
 
 def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Floats, Floats]) -> bool:
@@ -163,19 +160,17 @@ def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Flo
     return not gain < 0.5 * log_loss or any(not 0.05 < slope < 5 for slope in slopes)
 
 
-def _far_off(
-    statistics: ClassStatistics, certain: Certain, opened: ClassGate, labels: tuple[Label | None, ...]
-) -> Finding:
+def _far_off(read: _Read, opened: ClassGate) -> Finding:
     """The finding where errors are too large for counts: the classes whose means are the furthest off, and no value."""
-    means = _means(statistics, certain, labels)
-    z = np.abs(statistics.observed - statistics.predicted) / np.sqrt(np.maximum(np.diag(statistics.covariance), 1e-9))
+    s = read.statistics
+    z = np.abs(s.observed - s.predicted) / np.sqrt(np.maximum(np.diag(s.covariance), 1e-9))
     order = np.argsort(-z, kind="stable")
     classes = order[z[order] > max(float(z.max()) / 2, 4.0)][:1].tolist()
     too_large = "; the errors are too large to be told apart or priced from counts"
     if not classes:
         return Finding("shape", shape.KIND.clause(more=too_large), _UNCOUNTED, p_value=opened.p_value)
-    clause = biased_between(f"{biased_classes(means, classes).words}{too_large}")
-    return Finding("bias", clause, _UNCOUNTED, p_value=opened.p_value, label=labels[classes[0]])
+    clause = biased_between(f"{biased_classes(_means(read), classes).words}{too_large}")
+    return Finding("bias", clause, _UNCOUNTED, p_value=opened.p_value, label=read.labels[classes[0]])
 
 
 _UNCOUNTED = Advice("Diagnose the rows, or the files that hold them.")
@@ -214,9 +209,10 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     return (Finding("certainty", *said, float(wrong), p_value=p_value, rows=certain.named),)
 
 
-def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> ClassMeans:
-    predicted, observed = statistics.predicted + certain.predicted, statistics.observed + certain.observed
-    return ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
+def _means(read: _Read) -> ClassMeans:
+    s, certain = read.statistics, read.certain
+    predicted, observed = s.predicted + certain.predicted, s.observed + certain.observed
+    return ClassMeans(read.labels, predicted / predicted.sum(), observed / observed.sum())
 
 
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
@@ -227,7 +223,7 @@ def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
 
 
-def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: float) -> Finding | None:
+def _surprising(prepared: PreparedRows, statistics: ClassStatistics, opened: ClassGate, alpha: float) -> Finding | None:
     """One to three surprising outcomes without which the gate does not reject."""
     found = prepared.most_surprising()
     numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
@@ -238,5 +234,5 @@ def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: floa
         out = ClassStatistics.of(few.only(np.isin(few.number, numbers[:drop])))
         if not gate(statistics - out).p_value < alpha:
             rows = tuple(named for *_, named in found[:drop] if named >= 0)
-            return _rows_finding([p for _, _, p, _ in found[:drop]], rows, gate(statistics))
+            return _rows_finding([p for _, _, p, _ in found[:drop]], rows, opened)
     return None
