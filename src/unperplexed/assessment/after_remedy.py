@@ -10,6 +10,7 @@ import numpy as np
 from .._lib.by_value import ByValue
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.scored import Scored
+from ..kernels.logarithms import log_odds
 from ..recalibration.cross_fitted import CrossFitted
 from ..statistics.averages import averages
 from ..statistics.means import Limit, apply_limit
@@ -70,6 +71,5 @@ def _accuracy(pairs: Pairs, *, two: bool) -> float:
 
 def _slope(pairs: Pairs) -> float:
     p, happened, total = pairs
-    with np.errstate(divide="ignore"):
-        s = np.log(p) - np.log1p(-p)
+    s = log_odds(p[:, None], "probabilities")
     return calibration_line(Scored(s, total, happened, total, happened, total)).slope.value

@@ -14,7 +14,7 @@ from .._lib.elementary import expit
 from .._lib.typing import Floats
 from .directions import TWO, columns
 from .fit import Fit, Prior, fitted
-from .parameters import LAPSE
+from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST, BinaryMap
 
 
@@ -29,10 +29,8 @@ class Counts(NamedTuple):
 NO_PRIOR = Prior(dict.fromkeys((*TWO, LAPSE), math.inf))
 """For maximum likelihood."""
 
-_LEAST, _SMALL, _MOST = -16.0, -7.0, 4.0
-"""Log-odds of a lapse: shares of 1e-7, .001 and .98."""
-
-_GRID = np.linspace(-9, 0.5, 20)
+_SMALL = -7.0
+"""Log-odds of a lapse of .001."""
 
 _TINY = 1e-290
 """Probability that may be divided by."""
@@ -126,20 +124,20 @@ class Cells:
         """Return the parameters with a lapse between its limits; a small one that does not help at its least."""
         if not self._lapses or not math.isfinite(theta[-1]):
             return theta
-        lapse = min(max(theta[-1], _LEAST), _MOST)
-        if _LEAST < lapse < _SMALL and not self._helps(theta):
+        lapse = min(max(theta[-1], LEAST_LAPSE), MOST_LAPSE)
+        if LEAST_LAPSE < lapse < _SMALL and not self._helps(theta):
             # Given the line the likelihood is concave in the lapse: it rises all the way down, here in one step.
-            lapse = _LEAST
+            lapse = LEAST_LAPSE
         return np.append(theta[:-1], lapse)
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return the best lapse of a grid; None where none helps."""
         if not self._helps(theta):
             return None
-        at, e = self._at(np.append(theta[:-1], -np.inf)), expit(_GRID)[:, None]
+        at, e = self._at(np.append(theta[:-1], -np.inf)), expit(LAPSES)[:, None]
         if_true, if_false = ((1 - e) * each + e / 2 for each in (at.high, at.low))
         heights = np.log(if_true) @ self.counts.positive + np.log(if_false) @ self._negative
-        return np.append(theta[:-1], _GRID[int(np.argmax(heights))])
+        return np.append(theta[:-1], LAPSES[int(np.argmax(heights))])
 
     def _helps(self, theta: Floats) -> bool:
         """Return whether the likelihood of a line rises as a lapse begins: its slope is a sum of (1 / q - 2) / 2."""

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 LAPSE = "lapse"
 """Inside the fitter its log-odds, of which minus infinity is no lapse."""
+
+LEAST_LAPSE, MOST_LAPSE = -16.0, 4.0
+"""Its log-odds at the least and at most: shares of 1e-7 and .98."""
+
+LAPSES = np.linspace(-9, 0.5, 20)
+"""Log-odds of a lapse at which its fit may begin."""
 
 FACTORS = ("slope", "slopes", "low", "high")
 """Parameters that users see plus 1."""

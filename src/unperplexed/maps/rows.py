@@ -11,15 +11,12 @@ import numpy as np
 from .._lib.elementary import expit, of_rows
 from .._lib.typing import AnyFloats, Floats, Ints
 from .classes import BLOCK_VALUES, CURVES, ClassMap, class_tail, log_rest, softmax
-from .parameters import LAPSE
+from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST
 
 WIDE = ("biases", "slopes")
 """Parameters with a coefficient for each class."""
 
-LAPSES = expit(np.linspace(-9, 0.5, 20))
-"""Where a lapse may begin."""
-_LOG_ODDS_OF_LAPSE = (-16.0, 4.0)
 _LEAST_SLOPE = 1e-3
 _HIGHEST = 60.0
 """Exponential functions of more are close to the largest number of single precision."""
@@ -199,7 +196,7 @@ class Coefficients:
         """Return the coefficients moved to where they may be."""
         theta = theta.copy()
         if LAPSE in self.places:
-            theta[-1] = np.clip(theta[-1], *_LOG_ODDS_OF_LAPSE)
+            theta[-1] = np.clip(theta[-1], LEAST_LAPSE, MOST_LAPSE)
         return theta
 
 
@@ -229,15 +226,14 @@ class Rows(Coefficients):
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return the coefficients with the best lapse of a grid; None where by its score at 0 none helps."""
-        heights, score, at = np.zeros(LAPSES.size), 0.0, LAPSES[:, None]
+        heights, score, at = np.zeros(LAPSES.size), 0.0, expit(LAPSES)[:, None]
         for chunk, t in self._scored(self.map_of(theta)):
             q = np.maximum(np.exp(observed(chunk, t)[1]), 1e-300)
             score += float(chunk.weights @ (1 / (self.classes * q) - 1))
             heights += np.log((1 - at) * q + at / self.classes) @ chunk.weights
         if not score > 0:
             return None
-        best = float(LAPSES[int(heights.argmax())])
-        return np.append(theta[:-1], np.log(best) - np.log1p(-best))
+        return np.append(theta[:-1], LAPSES[int(heights.argmax())])
 
     def _scored(self, fitted: ClassMap) -> Iterator[tuple[Chunk, AnyFloats]]:
         """Yield the rows with their scores."""

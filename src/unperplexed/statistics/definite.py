@@ -19,6 +19,26 @@ _BLOCK = 96
 """Triangular matrices of no more rows are inverted like any other."""
 
 
+NEW = 0.03
+"""A variable of which a smaller share is new beside those before it is left out."""
+
+
+def in_turn(covariance: Floats, least: float = 0.0) -> Floats:
+    """Return how variables of a covariance combine to uncorrelated ones of variance 1, one a row, in their order.
+
+    Each is taken beside all before it. The row of one that is left out, as little of it is new or its variance is not
+    above the least, is 0.
+    """
+    found = np.zeros_like(covariance)
+    for at, row in enumerate(np.eye(len(covariance))):
+        for _ in range(2):  # once more for what rounding has left
+            row = row - (found @ (covariance @ row)) @ found  # noqa: PLW2901
+        variance, size = float(row @ covariance @ row), covariance[at, at]
+        if variance > max(NEW**2 * size, 0.0) and size > least:
+            found[at] = row / np.sqrt(variance)
+    return found
+
+
 def definite(matrix: Floats) -> Floats:
     """Return a symmetric matrix as it is if it is positive definite, else with its small eigenvalues raised."""
     try:

@@ -244,16 +244,12 @@ def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
     q, t = found.probabilities(rows.s), found.log_odds(rows.s)
     v = np.maximum(q * (1 - q), 1e-100)
     rise = (1 - found.lapse) * expit(t) * expit(-t) / v
-    nuisance = list(columns(found.coefficients, rows.s) * rise)
-    if found.lapse:
-        nuisance.append((0.5 - expit(t)) / v)
-    x = 2 * information_time(rows.s, rows.total * v) - 1
-    shapes = [legendre.legval(x, np.eye(7)[k]) for k in range(1, 7)]
-    basis = orthonormal(nuisance + shapes, rows.total * v)[len(nuisance) :]
-    some = [column for column in basis if column is not None]
-    z = np.array([(rows.positive - rows.total * q) @ column for column in some])
+    nuisance = [*(columns(found.coefficients, rows.s) * rise), *([(0.5 - expit(t)) / v] if found.lapse else [])]
+    shapes = legendre.legvander(2 * information_time(rows.s, rows.total * v) - 1, 6).T[1:]
+    basis = orthonormal(np.stack([*nuisance, *shapes]), rows.total * v)[len(nuisance) :]
+    z, freedom = basis @ (rows.positive - rows.total * q), int(basis.any(axis=1).sum())
     statistic = float(z @ z) / tested.design_effect
-    return statistic, chi2_sf(len(some), statistic) if some else 1.0
+    return statistic, chi2_sf(freedom, statistic) if freedom else 1.0
 
 
 def _mean_weight(rows: Scored, at: int, outcome: int) -> float:

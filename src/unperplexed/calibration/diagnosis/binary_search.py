@@ -77,4 +77,4 @@ class Search:
 def _apart(parameters: list[str], s: Floats, v: Floats) -> bool:
     """Whether the directions of parameters, but for a lapse, are different at these log-odds."""
     directions = columns([name for name in parameters if name != LAPSE], s)
-    return all(column is not None for column in orthonormal(list(directions), v))
+    return bool(orthonormal(directions, v).any(axis=1).all())

@@ -9,6 +9,7 @@ import numpy as np
 from ..._lib.typing import Floats
 from ...maps.classes import ClassMap
 from ...maps.rows import derivatives
+from ...statistics.definite import in_turn
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
 from .choice import Candidate
@@ -17,8 +18,6 @@ from .class_rows import Chunk
 from .class_statistics import ClassStatistics
 
 _DEGREES = 5
-_NEW = 0.03
-"""A shape of which a smaller share is new beside the errors and the shapes before it is left out."""
 
 
 def rest(
@@ -37,8 +36,10 @@ def rest(
         score += [chunk.weights @ chunk.pick(one) for one in directions]
         flat = np.stack(directions).reshape(size, -1)
         covariance += (flat * (left * chunk.weights[:, None]).ravel()) @ flat.T
-    statistic, count = _beside(score, covariance, len(fitted))
-    return statistic / effect, chi2_sf(count, float(statistic / effect)) if count else 1.0
+    beside = in_turn(covariance, 1e-9)[len(fitted) :]
+    z, freedom = beside @ score, int(beside.any(axis=1).sum())
+    statistic = float(z @ z) / effect
+    return statistic, chi2_sf(freedom, statistic) if freedom else 1.0
 
 
 def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:
@@ -58,19 +59,3 @@ def _shapes(chunk: Chunk, at: Floats, share: Floats) -> Floats:
     p = np.clip(chunk.p.astype(np.float64), 1e-15, 1 - 1e-15)
     time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
     return np.moveaxis(np.polynomial.legendre.legvander(time, _DEGREES), -1, 0)[1:]
-
-
-def _beside(score: Floats, covariance: Floats, fitted: int) -> tuple[float, int]:
-    """Sum of squares of the standardised scores after the first ones, each beside all before it; how many are new."""
-    statistic, count, size = 0.0, 0, np.diag(covariance).copy()
-    for i in range(len(score)):
-        variance = covariance[i, i]
-        if not variance > _NEW**2 * size[i] or not size[i] > 1e-9:
-            continue
-        if i >= fitted:
-            statistic += float(score[i] ** 2 / variance)
-            count += 1
-        column = covariance[:, i] / variance
-        score = score - column * score[i]
-        covariance = covariance - np.outer(column, covariance[i])
-    return statistic, count

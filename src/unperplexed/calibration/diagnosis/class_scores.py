@@ -10,8 +10,8 @@ import numpy as np
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...maps.classes import ClassMap
-from ...maps.parameters import LAPSE
-from ...maps.rows import LAPSES, Coefficients
+from ...maps.parameters import LAPSE, LAPSES
+from ...maps.rows import Coefficients
 from ...statistics.definite import definite
 from ...tally.row_sample import RowSample
 from .class_curvature import Curvature
@@ -135,8 +135,7 @@ class Lapse(Coefficients):
         """Return the best lapse of a grid; None where by its score at 0 none helps."""
         if not float(self._weight @ self._more) > 0:
             return None
-        best = max(LAPSES.tolist(), key=lambda e: float(self._weight @ np.log1p(e * self._more)))
-        return np.array([np.log(best) - np.log1p(-best)])
+        return LAPSES[[int((self._weight @ np.log1p(np.outer(self._more, expit(LAPSES)))).argmax())]]
 
 
 _FURTHEST = 5.0

@@ -11,12 +11,12 @@ from ..._lib.typing import Floats, Ints
 from ...maps.classes import ClassMap
 from ...maps.fit import Prior, fitted
 from ...maps.rows import places_of
-from ...statistics.definite import definite
+from ...statistics.definite import NEW, definite, in_turn
 from .choice import BOUNDS, Candidate, Errors, cost, sets_of, unit_cost
 from .class_likelihoods import KNOWN, PARAMETERS, Likelihoods, part_of
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
-from .class_tests import NEW, ClassGate, third_moments
+from .class_tests import ClassGate, third_moments
 
 BIAS_SD = 0.5
 """Standard deviation of the prior of class biases, in log-odds."""
@@ -224,11 +224,9 @@ def _beside_biases(shape: Floats, information: Floats) -> Floats:
 
 def _identifiable(errors: Errors, shape: Floats) -> bool:
     """Whether forecasts with this information on confidence and tail can show these errors beside each other."""
-    enough = bool(shape[0, 0] > 1e-6)
-    if "tail" not in errors:
-        return enough or not errors
-    across = shape[0, 1] ** 2 / shape[0, 0] if "confidence" in errors and enough else 0.0
-    return enough and bool(shape[1, 1] - across > NEW**2 * shape[1, 1])
+    used = [at for at, name in enumerate(("confidence", "tail")) if name in errors]
+    told = in_turn(shape[np.ix_(used, used)]).any(axis=1).all()
+    return not errors or bool(shape[0, 0] > 1e-6 and told)
 
 
 def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats, step: float, alpha: float) -> Ints:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..._lib.arrays import run_starts
-from ..._lib.typing import AnyFloats, Bools, Floats, Ints, ReadOnlyArrays
+from ..._lib.typing import Bools, Floats, Ints, ReadOnlyArrays
 from ...tally.class_row_sums import CELLS, HALF
-from .class_rows import Chunk, PreparedRows, RowBlock, RowCounts
+from .class_rows import Chunk, PreparedRows
 
 SHARDS = 1024
 """Clusters are summed in so many shards; several clusters may share one."""
@@ -30,10 +30,6 @@ class ClusterSums(ReadOnlyArrays):
     """Sum over rows of the products of the scores of confidence and tail."""
     own_classes: Floats
     """Sum over rows of the squared score of each class."""
-
-    def plus(self, other: ClusterSums, sign: int) -> ClusterSums:
-        """Sums over both parts, or without the other one."""
-        return ClusterSums(*(getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -73,53 +69,50 @@ class ClassStatistics(ReadOnlyArrays):
 
     def __add__(self, other: ClassStatistics) -> ClassStatistics:
         """Statistics of both parts."""
-        return self._plus(other, 1)
+        found: ClassStatistics = _plus(self, other, 1)
+        return found
 
     def __sub__(self, other: ClassStatistics) -> ClassStatistics:
         """Statistics of the rows that are not in the other part."""
-        return self._plus(other, -1)
-
-    def _plus(self, other: ClassStatistics, sign: int) -> ClassStatistics:
-        sums = {f.name: getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)[:-1]}
-        if self.clusters is None or other.clusters is None:
-            return ClassStatistics(**sums, clusters=self.clusters or other.clusters)
-        return ClassStatistics(**sums, clusters=self.clusters.plus(other.clusters, sign))
+        found: ClassStatistics = _plus(self, other, -1)
+        return found
 
     @classmethod
     def none(cls, classes: int) -> ClassStatistics:
         """Statistics of no rows."""
-        each, square, two, cells = (
-            np.zeros(shape) for shape in (classes, (classes, classes), (2, 2), (classes, CELLS))
-        )
-        across, third, score = np.zeros((2, classes)), np.zeros(4), np.zeros(2)
-        return cls(0, 0.0, 0.0, each, each, each, square, score, two, two, across, third, cells, cells)
+        c, two, cells = classes, (2, 2), (classes, CELLS)
+        shapes = (c, c, c, (c, c), 2, two, two, (2, c), 4, cells, cells)
+        sums: list[Any] = [0, 0.0, 0.0, *(np.zeros(shape) for shape in shapes)]
+        return cls(*sums)
 
     @classmethod
-    def of_block(cls, block: RowBlock, counts: RowCounts) -> ClassStatistics:
-        """Statistics of a block of rows as they come in; the counts are those of all rows, the same for all blocks."""
-        return statistics_of(PreparedRows(lambda: iter([block]), counts))
-
-    @classmethod
-    def of(cls, chunk: Chunk, q: AnyFloats | None = None, *, cells: bool = True) -> ClassStatistics:
-        """Statistics of a chunk of rows, were its probabilities calibrated (or q in their place)."""
-        p = np.asarray(chunk.p if q is None else q, dtype=np.float64)
-        w, classes = chunk.weights, p.shape[1]
-        shape: tuple[Any, ...] = _shape_moments(chunk, p)
+    def of(cls, chunk: Chunk) -> ClassStatistics:
+        """Statistics of a chunk of rows, were its probabilities calibrated."""
+        p, w = np.asarray(chunk.p, dtype=np.float64), chunk.weights
+        *moments, scores = _shape_moments(chunk, p)
         weighted = p * w[:, None]
-        counts, sums = _cells(p) if cells else (np.zeros((classes, CELLS)), np.zeros((classes, CELLS)))
-        return cls(
+        sums: list[Any] = [
             len(w),
             float(w.sum()),
             float(w @ w),
-            np.bincount(chunk.truth, w, classes).astype(np.float64),
+            np.bincount(chunk.truth, w, p.shape[1]).astype(np.float64),
             weighted.sum(axis=0),
             weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
             np.diag((w * w) @ p) - weighted.T @ weighted,
-            *(shape[0], shape[1], shape[2], shape[3], shape[4]),
-            counts,
-            sums,
-            None if chunk.cluster is None else _by_shard(chunk, p, shape[5]),
-        )
+            *moments,
+            *_cells(p),
+            None if chunk.cluster is None else _by_shard(chunk, p, scores),
+        ]
+        return cls(*sums)
+
+
+def _plus(one: Any, other: Any, sign: int) -> Any:
+    """Sums over both parts, or without the other one; parts without clusters have None."""
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, ClassStatistics | ClusterSums):
+        return type(one)(*(_plus(getattr(one, f.name), getattr(other, f.name), sign) for f in fields(one)))
+    return one + sign * other
 
 
 def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._lib.typing import Bools, Floats
+from ...statistics.definite import in_turn
 from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail
 from .clusters import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
-
-NEW = 0.03
-"""A direction of which a smaller share is new beside those before it is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,12 +193,6 @@ def _shape_test_of_clusters(clusters: ClusterSums, directions: Floats, weights: 
 
 
 def _orthonormal(covariance: Floats) -> Floats:
-    """Rows: combinations of confidence and tail with variance 1, uncorrelated, in this order."""
-    if not covariance[0, 0] > 1e-9:
-        return np.empty((0, 2))
-    slope = covariance[0, 1] / covariance[0, 0]
-    new = covariance[1, 1] - slope * covariance[0, 1]
-    first = np.array([1.0, 0.0]) / math.sqrt(covariance[0, 0])
-    if not new > NEW**2 * covariance[1, 1]:
-        return first[None]
-    return np.stack([first, np.array([-slope, 1.0]) / math.sqrt(new)])
+    """Rows: combinations of confidence and tail with variance 1, uncorrelated, in order; none without the first."""
+    found = in_turn(covariance, 1e-9)
+    return found[: int(np.logical_and.accumulate(found.any(axis=1)).sum())]

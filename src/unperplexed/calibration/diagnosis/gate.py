@@ -7,7 +7,6 @@ and standard normal up to their skewness, which is known too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.polynomial import legendre
 
 from ..._lib.typing import Floats
 from ...maps.directions import tail
+from ...statistics.definite import in_turn
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall
 from .clusters import ClusterSums, cluster_shares, degrees_of_freedom, squares_tested
@@ -23,9 +23,6 @@ from .scored import Scored, information_time
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 """Weights of bias, confidence, tail, asymmetry and four shapes in W."""
-
-_NEW = 0.03
-"""A component of which less is new is left out."""
 
 _EVENTS_EACH = 4
 """Sum of p (1 - p) in a cluster below which events are rare."""
@@ -55,18 +52,14 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
     information = rows.information / of_weights
     room = max(1, int(information / 2))
     basis = orthonormal(columns(rows.s, rows.total * v), rows.squared * v)
-    kept = [at for at, column in enumerate(basis) if column is not None]
+    kept = np.flatnonzero(basis.any(axis=1))[: room if clusters is None else min(room, _MOST_DEPENDENT)]
+    q, weights = basis[kept], WEIGHTS[kept]
     if clusters is None:
-        kept = kept[:room]
-        q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
-        weights = WEIGHTS[kept]
         z, inflation, shared = _independent(rows, q), 1.0, np.nan
         statistic = float(weights @ z**2)
         p_value = weighted_chi2_sf(statistic, weights)
     else:
-        kept = kept[: min(room, _MOST_DEPENDENT)]
-        q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
-        statistic, p_value, inflation, shared = _dependent(rows, q, WEIGHTS[kept], clusters)
+        statistic, p_value, inflation, shared = _dependent(rows, q, weights, clusters)
     return Gate(statistic, p_value, max(1.0, inflation) * of_weights, information, shared)
 
 
@@ -100,21 +93,12 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     return statistic, p_value, float(inflation.mean()), float(one.sum() ** 2 / (sd @ sd))
 
 
-def columns(s: Floats, v: Floats) -> list[Floats]:
+def columns(s: Floats, v: Floats) -> Floats:
     """Return the components before they are made orthonormal: four named errors, and four shapes."""
     x = 2 * information_time(s, v) - 1
-    return [np.ones_like(s), s, tail(s), np.abs(s), *(legendre.Legendre.basis(k)(x) for k in (2, 3, 4, 5))]
+    return np.stack([np.ones_like(s), s, tail(s), np.abs(s), *(legendre.Legendre.basis(k)(x) for k in (2, 3, 4, 5))])
 
 
-def orthonormal(basis: Sequence[Floats], v: Floats) -> list[Floats | None]:
-    """Make columns orthonormal in order under the weights v; None for one of which too little is new."""
-    found: list[Floats | None] = []
-    for column in basis:
-        size, left = np.sqrt(v @ column**2), column
-        for _ in range(2):
-            for earlier in found:
-                if earlier is not None:
-                    left = left - (v @ (left * earlier)) * earlier
-        new = np.sqrt(v @ left**2)
-        found.append(left / new if new > _NEW * size and new > 0 else None)
-    return found
+def orthonormal(columns: Floats, v: Floats) -> Floats:
+    """Make columns, one a row, orthonormal in order under the weights v; 0 for one of which too little is new."""
+    return np.asarray(in_turn((columns * v) @ columns.T) @ columns)
