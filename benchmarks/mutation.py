@@ -74,6 +74,7 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tally/limits.py": (_TALLY[1:], ("tally", "assessment")),
     "calibration/diagnosis/binary_data.py": ((_of("binary_data"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/gate.py": ((_of("gate"), _BINARY), _DIAGNOSED),
+    "calibration/diagnosis/choice.py": ((_of("binary_search"), _of("class_search")), _DIAGNOSED),
     "calibration/diagnosis/binary_search.py": ((_of("binary_search"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/class_scores.py": ((_of("class_scores"), _of("class_search"), *_CLASSES), _DIAGNOSED),
     "calibration/diagnosis/class_search.py": ((_of("class_search"), *_CLASSES), _DIAGNOSED),
@@ -151,17 +152,6 @@ SAME = {
         "sides >= _BOTH_SIDES * v.sum()  ->  sides > _BOTH_SIDES * v.sum()",
         "",
     ): "equal sums of rounded numbers; where both are 0, no error is apart",
-    (
-        "calibration/diagnosis/class_scores.py",
-        "new < height  ->  new <= height",
-        "",
-    ): "steps that gain nothing go on or end, and change nothing",
-    ("calibration/diagnosis/class_scores.py", "50  ->  51", "range(50"): "more steps than any fit needs",
-    (
-        "calibration/diagnosis/class_scores.py",
-        "size > 0.001  ->  size >= 0.001",
-        "",
-    ): "whether a step of 0.1% is halved",
     (
         "calibration/diagnosis/class_search.py",
         "1e-09 * float(np.trace(known)) / len(known)  ->  1e-09 * float(np.trace(known)) * len(known)",

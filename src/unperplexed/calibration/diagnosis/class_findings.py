@@ -18,6 +18,8 @@ from .kinds import shape
 from .result import Finding
 from .words import finding_of_classes
 
+_NONE = np.empty(0, np.int64)
+
 
 def named(
     search: Search, means: ClassMeans, rows: int, prepared: PreparedRows | None, beside: Errors = ()
@@ -32,15 +34,16 @@ def named(
         return (Finding("shape", *shape.said(opened.p_value, two=False), p_value=opened.p_value),), (), None
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
+    classes = candidate.classes
+    if classes is None:
+        classes = search.named(tuple(name for name in best if name != "bias")) if "bias" in best else _NONE
     shown = {name: simple if name == "confidence" else candidate for name in best}  # the slope beside a tail misleads
-    spread = {each.errors: _standard_errors(search, each) for each in {simple, candidate} & {*shown.values()}}
     found = []
     asked = prepared is not None and "confidence" in best and simple.mapping.slope > 0
     of_rows = _power(search, prepared) if asked and prepared is not None else None
     for name, gain in gains(search.found, best, opened.effect / (2 * rows)).items():
-        classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
-        value, interval = _estimate(name, shown[name], spread[shown[name].errors], classes)
-        error = OfClasses(value, interval, (*best, *beside), means, classes.tolist())
+        value, interval = _estimate(name, shown[name], classes, opened.effect)
+        error = OfClasses(value, interval, (*best, *beside), means, classes.tolist() if name == "bias" else ())
         if of_rows is not None:
             error = _of_all_rows(name, error, of_rows)
         found.append(finding_of_classes(name, error, p_value(search.found, best, name), gain))
@@ -85,31 +88,17 @@ def _single(search: Search) -> Errors:
     return ("bias",)
 
 
-def _biased_classes(search: Search, best: Errors) -> Ints:
-    classes = search.found[best].classes
-    return search.named(tuple(name for name in best if name != "bias")) if classes is None else classes
+def _estimate(name: str, candidate: ClassCandidate, classes: Ints, effect: float) -> tuple[float, tuple[float, float]]:
+    """Return the parameter of an error with its interval; NaN for the biases of several classes.
 
-
-def _standard_errors(search: Search, candidate: ClassCandidate) -> dict[str, float]:
-    """Standard errors of the errors of one parameter, and of the bias of a single class."""
-    covariance = search.covariance(candidate)
-    at = {name: candidate.fit.places[PARAMETERS[name]].start for name in candidate.errors if name != "bias"}
-    if candidate.classes is not None and len(candidate.classes) == 1:
-        at["bias"] = candidate.fit.places["biases"].start + int(candidate.classes[0])
-    return {name: math.sqrt(covariance[here, here]) for name, here in at.items()}
-
-
-def _estimate(
-    name: str, candidate: ClassCandidate, spread: dict[str, float], classes: Ints
-) -> tuple[float, tuple[float, float]]:
-    """Return the parameter of an error with its interval; NaN for the biases of several classes."""
-    mapping, half = candidate.mapping, 1.96 * spread.get(name, math.nan)
-    if name == "bias":
-        one = len(classes) == 1
-        value = (0.0 if mapping.biases is None else float(mapping.biases[classes[0]])) if one else math.nan
-        return value, (value - half, value + half)
-    value = mapping.value(PARAMETERS[name])
-    if name != "noise":
-        return value, (value - half, value + half)
-    odds = math.log(value) - math.log1p(-value)  # its standard error is that of its log-odds
-    return value, (share(odds - half), share(odds + half))
+    The bias of a single class has an interval where no others are fitted with it.
+    """
+    if name == "bias" and len(classes) != 1:
+        return math.nan, (math.nan, math.nan)
+    fit = candidate.fit.at_maximum
+    at = fit.places[PARAMETERS[name]].start + (int(classes[0]) if name == "bias" else 0)
+    error = math.sqrt(effect * fit.covariance[at, at]) if name != "bias" or candidate.classes is not None else math.nan
+    value = float(fit.theta[at])
+    low, high = value - 1.96 * error, value + 1.96 * error
+    # The standard error of a lapse is that of its log-odds.
+    return (share(value), (share(low), share(high))) if name == "noise" else (value, (low, high))

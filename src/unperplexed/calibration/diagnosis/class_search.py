@@ -51,8 +51,7 @@ class Search:
         possible = [x for x in sets_of([name for name in PARAMETERS if name != "bias"], 2) if _identifiable(x, shape)]
         self._beside = [x for x in possible if all(PARAMETERS[name] in of.together for name in x)]
         """Sets to which biases can be added."""
-        alone = [(name,) for name in PARAMETERS if PARAMETERS[name] in of.alone and (name,) in possible]
-        self._plain = sorted([*self._beside, *alone], key=possible.index)
+        self._plain = [x for x in possible if x in self._beside or (len(x) == 1 and PARAMETERS[x[0]] in of.alone)]
         self._named: dict[Errors, Ints] = {}
         self._informations: dict[Errors, Floats] = {}
         self._scores: dict[Errors, Floats] = {}
@@ -87,10 +86,6 @@ class Search:
     def few(self, errors: Errors, classes: Ints) -> ClassCandidate:
         """Biases of these classes only, beside other errors."""
         return self._fitted((*errors, "bias"), self.found[errors].mapping, classes)
-
-    def covariance(self, candidate: ClassCandidate) -> Floats:
-        """Covariance of the coefficients of a candidate."""
-        return self.gate.effect * candidate.fit.at_maximum().covariance
 
     def _with_bias(self, errors: Errors) -> float:
         both = [self.found[each].worth for each in (errors, (*errors, "bias")) if each in self.found]
