@@ -114,7 +114,7 @@ class Case(NamedTuple):
 def mended(s: Values, parameters: dict[str, float]) -> Values:
     """Return calibrated probabilities, given the parameters of errors."""
     coefficients = {PARAMETERS[name]: x for name, x in parameters.items() if name != NOISE}
-    return np.asarray(BinaryMap("", coefficients, parameters.get(NOISE, 0.0)).probabilities(s))
+    return np.asarray(BinaryMap("", coefficients, parameters.get(NOISE, 0.0)).probabilities(s)[:, 1])
 
 
 def draw(rng: np.random.Generator, case: Case) -> RowBlock:

@@ -60,7 +60,7 @@ def test_a_row_is_recalibrated_by_maps_that_do_not_know_it(rng):
     """The forecasts of a fold change with the outcomes of other folds, and not with its own."""
     y, p = two_classes(rng)
     made = Recalibrator("temperature", folds=4).fit(y, p)
-    fold = made.held_out.dealt.folds_of(np.log(p), y)
+    fold = made.held_out.dealt.folds_of(np.log(p[:, 1] / p[:, 0]), y)
     assert np.bincount(fold).tolist() == [100] * 4
     q, _ = made.held_out.recalibrated(Forecasts(y, p).blocks())
     for at in range(4):
@@ -90,7 +90,7 @@ def test_a_saved_map_and_a_sample_know_no_rows(rng, monkeypatch):
     monkeypatch.setattr("unperplexed.recalibration.class_rows.rows_of_chunks.__defaults__", (600,))
     forecasts = Forecasts(y, p)
     sampled = Recalibrator("temperature").fit_chunks(lambda: [forecasts])
-    assert sampled.held_out is None
+    assert sampled.held_out.dealt is None
 
 
 @pytest.mark.parametrize("clusters", [None, 12])

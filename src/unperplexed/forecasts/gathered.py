@@ -146,7 +146,7 @@ def _rows(parts: Sequence[Forecasts], of: Values) -> tuple[_Columns, Notes]:
     for part in parts:
         for block in part.blocks():
             notes, weighted = notes + block.notes, weighted or block.weights is not None
-            some = block if block.weights is None else block[block.weights > 0]
+            some = block.weighing
             values.append(of(some))
             truth.append(some.truth.astype(np.int64))
             weights.append(np.ones(len(some)) if some.weights is None else some.weights)

@@ -85,7 +85,7 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
         for key, places in keys.groups():
             part = forecasts[places]
             for block in part.blocks():
-                some = block if block.weights is None else block[block.weights > 0]
+                some = block.weighing
                 row = (
                     some.log_probabilities,
                     some.truth.astype(np.int64),

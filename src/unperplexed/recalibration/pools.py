@@ -15,7 +15,7 @@ from ..forecasts.reading import RowReading
 from ..statistics.intervals import Interval
 from ..statistics.means import effective_number
 from ..statistics.standard_errors import Dependence, uncertain_mean
-from .held_out import held_out
+from .folds import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
 from .pool_result import HeldOut, Method, Pool, at_floor
 

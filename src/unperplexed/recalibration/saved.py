@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._lib.errors import InputError
+from .._lib.serialize import plain_values
 from ..maps.saved import binary_map_of, class_map_of, class_map_of_version_1, number, require, whole
 from ..maps.two import SMALLEST
 from .averaging import LEAST_WEIGHT
@@ -35,13 +36,10 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "floor": facts.zero,
         "raised_to": state.raised_to,
         "settings": dict(settings),
-        "candidates": [
-            {"name": each.name, "weight": each.weight, "log_loss": each.log_loss, "parameters": each.complexity}
-            for each in state.candidates
-        ],
+        "candidates": plain_values(state.candidates),
         "maps": [each.to_dict() for each in state.maps.values()],
         "gain": gain_dict(state.gain),
-        "baseline": None if state.baseline is None else _baseline_dict(state.baseline),
+        "baseline": plain_values(state.baseline),
     }
 
 
@@ -56,15 +54,6 @@ def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
         "interval": list(gain.interval),
         "rows": gain.n_rows,
         "clusters": gain.n_clusters,
-    }
-
-
-def _baseline_dict(baseline: Baseline) -> dict[str, Any]:
-    return {
-        "log_loss": baseline.log_loss,
-        "interval": list(baseline.interval),
-        "zeros": baseline.zeros,
-        "zeros_as": baseline.zeros_as,
     }
 
 
