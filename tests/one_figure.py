@@ -153,7 +153,16 @@ def add_groups(figures, run, by):
         assert group["verdict"] == alone["verdict"]
         for remedy in remedies:
             if remedy["key"] == {"half": half}:
-                add_remedy(figures, "assess --by", remedy, of)
+                hold_simultaneous(remedy, alone["remedy"])
+                add_remedy(figures, "assess --by", remedy | {"interval": alone["remedy"]["interval"]}, of)
+
+
+def hold_simultaneous(remedy, alone):
+    """The interval of a gain among those of several groups is wider than alone, by as much at both ends."""
+    (low, high), (own_low, own_high) = remedy["interval"], alone["interval"]
+    assert low < own_low
+    assert high - own_high == pytest.approx(own_low - low, rel=1e-6)
+    assert (low > 0) == (remedy["adjusted_p_value"] < 0.05 and remedy["gain"] > 0)
 
 
 def add_recalibrations(figures, run, alone):

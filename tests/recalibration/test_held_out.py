@@ -95,7 +95,7 @@ def test_a_saved_map_and_a_sample_know_no_rows(rng, monkeypatch):
 
 @pytest.mark.parametrize("clusters", [None, 12])
 def test_the_p_value_is_of_the_standard_errors_below_the_gain(clusters):
-    reach = 1.96 if clusters is None else student_t.ppf(0.975, clusters - 1)
+    reach = norm.ppf(0.975) if clusters is None else student_t.ppf(0.975, clusters - 1)
     gain = Gain(0.6, 0.58, 0.02, (0.02 - reach * 0.008, 0.05), 500, clusters)
     tail = norm.sf(2.5) if clusters is None else student_t.sf(2.5, clusters - 1)
     assert gain.p_value == pytest.approx(2 * tail, rel=1e-9)
