@@ -41,6 +41,7 @@ class DealtCounts:
     def shares(self, s: Floats, truth: Ints) -> Floats:
         """Return the share of rows with these log-odds and outcomes in each fold: (folds, n)."""
         weight = self.weight.reshape(len(self.weight), -1)[:, self._kind(s, truth)]
+        weight[0, weight.sum(axis=0) == 0] = 1.0  # of a row that was counted in a cell, the nearest may be another
         return np.asarray(weight / weight.sum(axis=0))
 
     def folds_of(self, predicted: Floats, truth: Ints) -> Ints:
@@ -94,7 +95,7 @@ def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> B
             some = block.weighing
             counter.add(some.log_odds, some.truth, some.weights)
             n += len(some)
-    return _rows_of_counts(counter.counts(), n, folds, seed)
+    return rows_of_counts(counter.counts(), n, folds, seed)
 
 
 def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
@@ -115,10 +116,10 @@ def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed
     p, total, squared = columns.by_outcome
     some = total.sum(axis=0) > 0
     counts = BinaryCounts.of(log_odds(p[some, None], "probabilities"), total[:, some], squared[:, some])
-    return _rows_of_counts(counts, n_rows, folds, seed)
+    return rows_of_counts(counts, n_rows, folds, seed)
 
 
-def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
+def rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
     """Deal counts into folds: a lot has the rows of a fold with the same log-odds and outcome."""
     check_number(n_rows)
     zeros, zero = counts.zeros, zero_of(log_expit(-np.abs(counts.s)), 2, n_rows)
@@ -143,6 +144,10 @@ def _rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: 
 
 def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Deal clusters of rows into folds: by default `number_of_folds`, but no more than there are clusters."""
-    kept = Kept.joined(kept_rows(parts))
+    return rows_of_kept(Kept.joined(kept_rows(parts)), folds, seed)
+
+
+def rows_of_kept(kept: Kept, folds: int | None, seed: int) -> BinaryRows:
+    """Deal the clusters of rows by their log-odds into folds."""
     rows = BinaryRows.of(kept, kept.n_rows, number_of_folds(folds, kept.n_rows), seed, clustered=True)
     return replace(rows, predicted=without_last_digits(finite(rows.predicted, rows.zero)))

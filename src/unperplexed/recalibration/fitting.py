@@ -12,10 +12,9 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..maps.class_families import supported
 from ..maps.parameters import MANY_CLASSES, TWO_CLASSES
-from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
-from .binary_rows import BinaryRows, rows_in_clusters, rows_of_columns, rows_of_parts, rows_of_tally
+from .binary_rows import BinaryRows, rows_in_clusters, rows_of_parts, rows_of_tally
 from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
 from .state import Facts, State
@@ -66,6 +65,11 @@ def checked_settings(method: str, single: bool, folds: int | None, seed: int) ->
     return FitSettings(method, bool(single), None if folds is None else int(folds), int(seed))
 
 
+def state_of_forecasts(forecasts: Forecasts, settings: FitSettings) -> State:
+    """Fit to forecasts."""
+    return state_of_chunks(lambda: [forecasts], settings)
+
+
 def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     """Fit to parts of forecasts."""
     first = next(iter(chunks()), None)
@@ -105,11 +109,6 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
             " files that hold them."
         )
     return _state_of_binary(tally.labels, rows_of_tally(tally, settings.folds, settings.seed), settings)
-
-
-def state_of_columns(columns: BinaryColumns, n_rows: int, settings: FitSettings) -> State:
-    """Fit to counts of two classes by the probability of the positive one."""
-    return _state_of_binary((None, None), rows_of_columns(columns, n_rows, settings.folds, settings.seed), settings)
 
 
 def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, settings: FitSettings) -> State:

@@ -84,8 +84,11 @@ class HeldOut(ReadOnlyArrays):
         weighing = [block.weighing for block in blocks]
         log_p = np.concatenate([block.log_probabilities for block in weighing])
         truth = np.concatenate([block.truth.astype(np.int64) for block in weighing])
-        predicted, q = predicted_by(log_p), np.empty(log_p.shape)
-        fold = self.dealt.folds_of(predicted, truth)
-        for each, by in enumerate(self.without):
-            q[fold == each] = by.probabilities(predicted[fold == each])
-        return q, truth
+        predicted = predicted_by(log_p)
+        return self.in_folds(predicted, self.dealt.folds_of(predicted, truth)), truth
+
+    def in_folds(self, predicted: Floats, fold: Ints) -> Floats:
+        """Recalibrate rows of known folds, (n, C), by log-odds of two classes, or log-probabilities of more."""
+        parts = [(np.flatnonzero(fold == each), by) for each, by in enumerate(self.without)]
+        q = np.concatenate([by.probabilities(predicted[here]) for here, by in parts])
+        return np.asarray(q[np.argsort(np.concatenate([here for here, _ in parts]))])

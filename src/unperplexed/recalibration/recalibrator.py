@@ -26,7 +26,7 @@ from ..report.result import Naming, Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
 from .describe_recalibrator import recalibrator_document
-from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
+from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
 from .held_out import HeldOut
 from .new_forecasts import new_forecasts
@@ -148,8 +148,7 @@ class Recalibrator(Result):
             return self.with_state(state_of_tally(y_true, self._settings()))
         if y_prob is None:
             raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
-        forecasts = Forecasts(y_true, y_prob, **reading)
-        return self.fit_chunks(lambda: [forecasts])
+        return self.with_state(state_of_forecasts(Forecasts(y_true, y_prob, **reading), self._settings()))
 
     def fit_chunks(self, chunks: Chunks) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
