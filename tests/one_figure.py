@@ -227,7 +227,7 @@ COSTS = {"cost": "predicted probabilities", "recalibrated": "recalibrated probab
 
 
 def hold_decision(figures, run):
-    """Costs of decisions by held-out probabilities, and clusters: in JSON, text and page, from rows and from a tally."""
+    """Costs of decisions by held-out probabilities, and clusters: in JSON, text and page; of rows and of a tally."""
     costs = "--cost-fp", 1, "--cost-fn", 4
     found = run.json("decide", *costs)
     figures.add("decide", clusters=found["n_clusters"] or 0)
