@@ -16,7 +16,7 @@ from ..tally.tally import Tally, common_labels
 from .averaging import average
 from .binary_rows import BinaryRows, rows_in_clusters, rows_of_parts, rows_of_tally
 from .class_rows import rows_of_chunks
-from .folds import number_of_class_folds
+from .folds import FOLDS_OF_MANY
 from .state import Facts, State
 
 BINARY_METHODS, CLASS_METHODS = tuple(TWO_CLASSES), tuple(MANY_CLASSES)
@@ -120,7 +120,7 @@ def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, setting
 def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> State:
     names, only = settings.names(CLASS_METHODS)
     parts = _Labelled(chunks)
-    rows = rows_of_chunks(parts, number_of_class_folds(settings.folds), settings.seed, grouped)
+    rows = rows_of_chunks(parts, settings.folds or FOLDS_OF_MANY, settings.seed, grouped)  # whose maps cost more
     if only is None:
         names = tuple(name for name in names if supported(name, *rows.predicted.shape))
     facts = Facts(parts.labels, rows.n_rows, rows.observed, 0.0, rows.sampled)

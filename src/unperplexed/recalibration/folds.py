@@ -14,7 +14,7 @@ from .._lib.errors import InputError, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.gathered import GatheredRows
 
-FEW_ROWS, _FOLDS_OF_FEW, _FOLDS_OF_MANY = 1000, 20, 5
+FEW_ROWS, _FOLDS_OF_FEW, FOLDS_OF_MANY = 1000, 20, 5
 
 
 def number_of_folds(asked: int | None, n_rows: int) -> int:
@@ -23,12 +23,7 @@ def number_of_folds(asked: int | None, n_rows: int) -> int:
     Maps that are fitted to 19 of 20 parts of few rows lose less on the rows held out than those fitted to 4 of 5. So
     their weights are closer to those that the maps fitted to all rows deserve.
     """
-    return asked or (_FOLDS_OF_FEW if n_rows <= FEW_ROWS else _FOLDS_OF_MANY)
-
-
-def number_of_class_folds(asked: int | None) -> int:
-    """Return the number that the user asked for, or 5 for more than two classes, whose maps cost more to fit."""
-    return asked or _FOLDS_OF_MANY
+    return asked or (_FOLDS_OF_FEW if n_rows <= FEW_ROWS else FOLDS_OF_MANY)
 
 
 _MOST_DRAWN = 10**9

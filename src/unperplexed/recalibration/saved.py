@@ -154,26 +154,24 @@ def gain_of(data: Any) -> Gain | None:
         return None
     keys = {"log_loss", "recalibrated", "gain", "interval", "rows"}
     require(isinstance(data, Mapping) and set(data) - {"clusters"} == keys, "gain")
-    interval = data["interval"]
-    require(isinstance(interval, list) and len(interval) == 2, "gain")
-    low, high = (number(each, "gain") for each in interval)
     before, after, gain = (number(data[name], "gain") for name in ("log_loss", "recalibrated", "gain"))
-    require(low <= high, "gain")
     clusters = data.get("clusters")  # which maps of earlier versions lack
     n_clusters = None if clusters is None else whole(clusters, "gain")
     require(n_clusters is None or n_clusters > 1, "gain")
-    return Gain(before, after, gain, (low, high), whole(data["rows"], "gain"), n_clusters)
+    return Gain(before, after, gain, _interval(data, "gain"), whole(data["rows"], "gain"), n_clusters)
 
 
 def _baseline(data: Any) -> Baseline | None:
     if data is None:
         return None
     require(isinstance(data, Mapping) and set(data) == {"log_loss", "interval", "zeros", "zeros_as"}, "baseline")
+    loss, zeros_as = number(data["log_loss"], "baseline", 0), number(data["zeros_as"], "baseline", 0, 1)
+    return Baseline(loss, _interval(data, "baseline"), whole(data["zeros"], "baseline"), zeros_as)
+
+
+def _interval(data: Mapping[str, Any], what: str) -> tuple[float, float]:
     interval = data["interval"]
-    require(isinstance(interval, list) and len(interval) == 2, "baseline")
-    low, high = (number(each, "baseline") for each in interval)
-    require(low <= high, "baseline")
-    zeros = whole(data["zeros"], "baseline")
-    return Baseline(
-        number(data["log_loss"], "baseline", 0), (low, high), zeros, number(data["zeros_as"], "baseline", 0, 1)
-    )
+    require(isinstance(interval, list) and len(interval) == 2, what)
+    low, high = (number(each, what) for each in interval)
+    require(low <= high, what)
+    return low, high
