@@ -84,14 +84,14 @@ class BinaryMap:
         turn = math.expm1(min(max(0.0, -(1 + self.value("slope")) / bend), _FARTHEST))
         return xp.clip(s, -turn, turn)
 
-    def log_odds(self, s: Any, xp: Any = np) -> Any:
-        """Return calibrated log-odds, before the lapse."""
-        s = self.within(s, xp)
+    def log_odds(self, s: Any, xp: Any = np, level: bool = True) -> Any:
+        """Return calibrated log-odds, before the lapse: level where they would fall, or as they were fitted."""
+        s = self.within(s, xp) if level else finite(s, self.zero, xp)
         return sum((c * TWO[name](s, xp) for name, c in self.coefficients.items()), start=s)
 
-    def probabilities(self, s: Any) -> Any:
+    def probabilities(self, s: Any, level: bool = True) -> Any:
         """Return calibrated probabilities of both classes, (n, 2), each with its own digits next to 0."""
-        t = self.log_odds(s)
+        t = self.log_odds(s, level=level)
         return probability_of(np.stack([-t, t], axis=-1), self.lapse)
 
     def parameters(self) -> dict[str, Any]:
