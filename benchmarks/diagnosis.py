@@ -118,7 +118,7 @@ class Case(NamedTuple):
 def mended(s: Values, parameters: dict[str, float]) -> Values:
     """Return calibrated probabilities, given the parameters of errors."""
     coefficients = {PARAMETERS[name]: x for name, x in parameters.items() if name != "noise"}
-    return np.asarray(BinaryMap("", coefficients, parameters.get("noise", 0.0)).probabilities(s, level=False))
+    return np.asarray(BinaryMap("", coefficients, parameters.get("noise", 0.0)).probabilities(s, level=False)[:, 1])
 
 
 def draw(rng: np.random.Generator, case: Case) -> RowBlock:
@@ -172,7 +172,7 @@ def gain_on_other_rows(diagnosis: Diagnosis, block: RowBlock, error: str, s: Val
     weights = np.ones(block.truth.size) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
     counts = Counts(block.log_odds(), weights, weights * block.truth)
     found = map_of(fitted_cells(Cells(counts, named), Prior(BOUNDS) if LAPSE in named else NO_PRIOR))
-    q, p = mended(s, ERRORS[error]), np.clip(found.probabilities(s, level=False), 1e-300, 1 - 1e-16)
+    q, p = mended(s, ERRORS[error]), np.clip(found.probabilities(s, level=False)[:, 1], 1e-300, 1 - 1e-16)
     return float(np.mean(q * (np.log(p) - log_expit(s)) + (1 - q) * (np.log1p(-p) - log_expit(-s))))
 
 

@@ -30,6 +30,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from unperplexed import Recalibrator, Tally
 from unperplexed.maps.families import MapOfTwo
+from unperplexed.maps.parameters import TWO_CLASSES
 from unperplexed.maps.two import BinaryMap
 from unperplexed.recalibration.averaging import Average, average
 from unperplexed.recalibration.binary_rows import BinaryRows, rows_of_tally
@@ -70,7 +71,7 @@ def truth(s: Values, error: str) -> Values:
     """Return true probabilities."""
     coefficients = dict(ERRORS[error])
     lapse = coefficients.pop("lapse", 0.0)
-    return np.asarray(BinaryMap("", coefficients, lapse).probabilities(s))
+    return np.asarray(BinaryMap("", coefficients, lapse).probabilities(s)[:, 1])
 
 
 def loss(q: Values, true: Values) -> float:
@@ -145,17 +146,19 @@ def one_standard_error(rows: BinaryRows, found: Average[MapOfTwo]) -> str:
 
     The standard error is that of the difference between the two maps on the same rows.
     """
-    names, folds = list(found.maps), range(rows.folds)
-    fitted = [rows.fit(names, fold, found.maps) for fold in folds]
-    held_out = {name: [np.log(rows.likelihoods(fitted[fold][name], fold)) for fold in folds] for name in names}
+    names = list(found.maps)
+    fitted = [rows.fit(names, fold, found.maps) for fold in range(rows.folds)]
+    held_out = {
+        name: np.concatenate([np.log(rows.likelihoods(each[name], fold)) for fold, each in enumerate(fitted)])
+        for name in names
+    }
     best = min(names, key=lambda name: found.losses[name])
 
     def near(name: str) -> bool:
-        more = found.losses[name] - found.losses[best]
-        away = [one - other for one, other in zip(held_out[best], held_out[name], strict=True)]
-        return more <= rows.standard_error(away, more)
+        more, error = rows.mean(held_out[best] - held_out[name])
+        return more <= error
 
-    return min(filter(near, names), key=lambda name: (found.maps[name].complexity, found.losses[name]))
+    return min(filter(near, names), key=lambda name: (TWO_CLASSES[name].rank, found.losses[name]))
 
 
 def recalibrated(y: NDArray[np.bool_], p: Values, fresh: Values) -> tuple[dict[str, Values], bool]:
@@ -163,13 +166,15 @@ def recalibrated(y: NDArray[np.bool_], p: Values, fresh: Values) -> tuple[dict[s
     rows = rows_of_tally(Tally.of(y, p), None, 0)
     found = average(rows, BINARY_METHODS)
     s = np.clip(np.log(fresh) - np.log1p(-fresh), -rows.largest, rows.largest)
-    cost = {name: len(y) * loss + found.maps[name].complexity / 2 for name, loss in found.losses.items()}
+    cost = {name: len(y) * loss + TWO_CLASSES[name].rank / 2 for name, loss in found.losses.items()}
     cost["identity"] -= 1
     chosen = {"single": min(cost, key=lambda name: cost[name]), "one standard error": one_standard_error(rows, found)}
     chosen |= {name: name for name in WAYS if name in found.maps}
-    average_of = [weight * found.maps[name].probabilities(s) for name, weight in found.weights.items() if weight > 1e-6]
+    average_of = [
+        weight * found.maps[name].probabilities(s)[:, 1] for name, weight in found.weights.items() if weight > 1e-6
+    ]
     of_each = {"auto": np.sum(average_of, axis=0)}
-    of_each |= {way: found.maps[name].probabilities(s) for way, name in chosen.items()}
+    of_each |= {way: found.maps[name].probabilities(s)[:, 1] for way, name in chosen.items()}
     known = np.log(p) - np.log1p(-p)
     of_each |= {f"scikit-learn {way}": of_scikit_learn(way, y, known, s) for way in SCIKIT_LEARN}
     return of_each, found.weights["identity"] > 0.5

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from html import unescape
 
 import numpy as np
 import polars as pl
@@ -96,6 +97,28 @@ class Commands:
         out = self.text(command, *more, "--json", "-", "-q", files=files)
         return json.loads(out)
 
+    def pooled(self, *more):
+        """Fit a pool of p and q."""
+        at = self.options.index("--prob")
+        given, options = self.options, self.options[:at] + self.options[at + 1 + len(self.prob) :]
+        others = [column.replace("p", "q") for column in self.prob]
+        options += ["--forecast", f"p={','.join(self.prob)}", f"q={','.join(others)}"]
+        self.options = [*options, "--method", "logarithmic", "-o", str(self.folder / "pool.json")]
+        try:
+            return self.text("pool", *more)
+        finally:
+            self.options = given
+
+    def of_tally(self, command, *more):
+        """Run a command on what was counted."""
+        assert main([command, str(self.folder / "rows.tally"), *map(str, more)]) == 0
+        return self.capsys.readouterr().out
+
+    def page(self):
+        """Text of the page that a command wrote."""
+        page = unescape(re.sub(r"<[^>]+>", " ", (self.folder / "page.html").read_text("utf-8")))
+        return " ".join(page.split())
+
     def recalibrated(self, *more):
         return self.json("recalibrate", "-o", self.folder / "map.json", *more)
 
@@ -153,7 +176,16 @@ def add_groups(figures, run, by):
         assert group["verdict"] == alone["verdict"]
         for remedy in remedies:
             if remedy["key"] == {"half": half}:
-                add_remedy(figures, "assess --by", remedy, of)
+                hold_simultaneous(remedy, alone["remedy"])
+                add_remedy(figures, "assess --by", remedy | {"interval": alone["remedy"]["interval"]}, of)
+
+
+def hold_simultaneous(remedy, alone):
+    """The interval of a gain among those of several groups is wider than alone, by as much at both ends."""
+    (low, high), (own_low, own_high) = remedy["interval"], alone["interval"]
+    assert low < own_low
+    assert high - own_high == pytest.approx(own_low - low, rel=1e-6)
+    assert (low > 0) == (remedy["adjusted_p_value"] < 0.05 and remedy["gain"] > 0)
 
 
 def add_recalibrations(figures, run, alone):
@@ -180,6 +212,42 @@ def add_comparison(figures, compared, alone):
     return at
 
 
+def hold_pool(figures, run):
+    """A forecaster that is recalibrated alone has the log losses of its recalibration: in JSON, text and page."""
+    held_out = json.loads(run.pooled("--json", "-", "-q"))["held_out"]
+    losses = {"before by auto": held_out["members"]["p"], "after by auto": held_out["recalibrated"]["p"]}
+    figures.add("pool", **losses)
+    text = run.pooled("--report", run.folder / "page.html")
+    for command, shown in (("pool", text), ("pool --report", run.page())):
+        figures.printed(command, shown, rf" p \d\.\d+ {N} {N} q \d", *losses)
+
+
+COSTS = {"cost": "predicted probabilities", "recalibrated": "recalibrated probabilities"}
+"""Costs of decisions in JSON, and as they are printed."""
+
+
+def hold_decision(figures, run):
+    """Costs of decisions by held-out probabilities, and clusters: in JSON, text and page; of rows and of a tally."""
+    costs = "--cost-fp", 1, "--cost-fn", 4
+    found = run.json("decide", *costs)
+    figures.add("decide", clusters=found["n_clusters"] or 0)
+    for name, shown in COSTS.items():
+        value, ends = found[name]["value"], found[name]["interval"]
+        figures.add("decide", **{f"decisions by {shown}": value, f"interval of decisions by {shown}": ends})
+    if not {"match", "heft"} & {*run.columns}:
+        run.text("tally", "-o", run.folder / "rows.tally")
+        of_tally = json.loads(run.of_tally("decide", *costs, "--json", "-", "-q"))
+        for name, shown in COSTS.items():
+            figures.add("decide TALLY", **{f"decisions by {shown}": of_tally[name]["value"]})
+    text = run.text("decide", *costs, "--report", run.folder / "page.html")
+    for command, printed in (("decide", text), ("decide --report", run.page())):
+        for shown in COSTS.values():
+            labels = f"decisions by {shown}", f"interval of decisions by {shown}"
+            figures.printed(command, printed, rf"(?i){shown} {N} {N} to {N}", *labels)
+        if "match" in run.columns:
+            figures.printed(command, printed, rf"{N} clusters", "clusters")
+
+
 def figures_of(run):
     """Run every command that gives such a figure, and take them from JSON."""
     figures = Figures()
@@ -199,6 +267,9 @@ def figures_of(run):
         limits = [checked["log_loss.lower"], checked["log_loss.upper"]]
         figures.add("check", **{"log loss": checked["log_loss"], "log loss interval": limits})
     figures.add("check", slope=checked["calibration_slope"])
+    hold_pool(figures, run)
+    if len(run.prob) == 1:
+        hold_decision(figures, run)
     return figures, alone
 
 

@@ -43,7 +43,7 @@ def check_equal(after, y, p, tolerance, **reading):
 def test_after_the_identity_all_metrics_are_those_of_the_forecasts(made, weighted):
     y, p = made(700)
     reading = {"sample_weight": np.random.default_rng(1).uniform(0.5, 2, y.size)} if weighted else {}
-    found = Recalibrator("identity").fit(y, p, **reading).cross_fitted
+    found = Recalibrator("identity").fit(y, p, **reading).held_out
     two = made is binary
     check_equal(after_remedy(found, 0.01 / (2 if two else 4), "floor", two=two), y, p, {"rel": 1e-7}, **reading)
 
@@ -61,11 +61,11 @@ def test_after_a_remedy_metrics_are_those_of_fresh_rows_and_of_the_gain(made):
 
 def test_clusters_of_one_row_and_a_tally_give_the_metrics_of_the_rows():
     y, p = binary(800)
-    rows = Recalibrator("logistic").fit(y, p).cross_fitted
-    tally = Recalibrator("logistic").fit(Tally.of(y, p)).cross_fitted
+    rows = Recalibrator("logistic").fit(y, p).held_out
+    tally = Recalibrator("logistic").fit(Tally.of(y, p)).held_out
     of_rows = after_remedy(rows, 0.005, "floor", two=True)
     assert after_remedy(tally, 0.005, "floor", two=True) == of_rows
-    clustered = Recalibrator("logistic").fit(y, p, groups=np.arange(800)).cross_fitted
+    clustered = Recalibrator("logistic").fit(y, p, groups=np.arange(800)).held_out
     for name, value in vars(after_remedy(clustered, 0.005, "floor", two=True)).items():
         assert value == pytest.approx(getattr(of_rows, name), abs=0.02)
 
@@ -107,7 +107,7 @@ def test_a_constant_forecast_has_no_calibration_to_measure_after_its_remedy():
 
 def test_one_outcome_has_no_slope_after_a_remedy():
     _, p = binary(200)
-    found = Recalibrator("identity").fit(np.ones(200, int), p, labels=[0, 1]).cross_fitted
+    found = Recalibrator("identity").fit(np.ones(200, int), p, labels=[0, 1]).held_out
     after = after_remedy(found, 0.01, "floor", two=True)
     assert np.isnan(after.calibration_slope)
     assert after.log_loss == pytest.approx(-np.log(p).mean())

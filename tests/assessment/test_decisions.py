@@ -7,12 +7,13 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
-from unperplexed import InputError, Recalibrator, Tally, decide, decision_curve
+from unperplexed import Forecasts, InputError, Recalibrator, Tally, decide, decision_curve
 from unperplexed.assessment import Costs
 from unperplexed.assessment.counted_rows import rows_one_by_one
 from unperplexed.assessment.decisions import best_threshold
-from unperplexed.assessment.recalibrated import _fitted
 from unperplexed.forecasts.gathered import gathered
+from unperplexed.recalibration.averaging import average
+from unperplexed.recalibration.fitting import BINARY_METHODS
 
 
 def calibrated(rng, n):
@@ -293,7 +294,21 @@ def test_a_tally_of_an_earlier_version_cannot_decide(rng):
 def test_many_different_probabilities_are_recalibrated_in_the_cells_of_a_tally(rng, monkeypatch):
     y, p = calibrated(rng, 300)
     rows = rows_one_by_one(gathered("decide", {"model": np.sqrt(p)}, y, {}), "model")
-    monkeypatch.setattr("unperplexed.assessment.recalibrated.EXACT_LIMIT", 10)
-    tally = Tally.of(y, np.sqrt(p), exact_limit=10)
-    expected = Recalibrator(folds=5).fit(tally).transform(np.sqrt(p))
-    np.testing.assert_allclose(_fitted(rows, np.ones(300, dtype=bool), 0, rows.p), expected, rtol=1e-9)
+    monkeypatch.setattr("unperplexed.assessment.counted_rows.EXACT_LIMIT", 10)
+    fitted = Recalibrator().fit(Tally.of(y, np.sqrt(p), exact_limit=10))
+    dealt = rows.in_folds(0)
+    assert average(dealt.rows, BINARY_METHODS).weights == pytest.approx(fitted.weights_, rel=1e-9)
+    assert dealt.lots.weight.sum() == pytest.approx(300, rel=1e-12)
+    np.testing.assert_allclose(np.bincount(dealt.fold, dealt.lots.weight), 15, atol=3)  # near the ends of cells
+
+
+@pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
+@pytest.mark.parametrize("grid", [False, True], ids=["distinct", "few values"])
+def test_recalibrated_costs_are_those_of_the_held_out_rows_of_the_recalibrator(rng, grid, clustered):
+    y, p = calibrated(rng, 600)
+    p = np.round(np.sqrt(p), 1 if grid else 9).clip(0.05, 0.95)
+    groups = {"groups": rng.integers(0, 70, 600)} if clustered else {}
+    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, **groups)
+    q, truth = Recalibrator().fit(y, p, **groups).held_out.recalibrated(Forecasts(y, p, **groups).blocks())
+    np.testing.assert_array_equal(truth, y)
+    assert found.recalibrated.value == pytest.approx(costs_at(y, q[:, 1], 0.2, 1, 4).mean(), rel=1e-12)

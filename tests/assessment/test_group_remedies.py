@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import norm
 
 from unperplexed import Recalibrator, Tallies, assess, assess_by
 from unperplexed.assessment.group_remedies import remedy_blocks
@@ -18,7 +19,7 @@ def rows(groups, n, overconfident=()):
     return y, expit(np.where(np.isin(group, overconfident), 2, 1) * s), group
 
 
-Y, P, GROUP = rows(6, 400, overconfident=(2, 4))
+Y, P, GROUP = rows(6, 600, overconfident=(2, 4))
 FOUND = assess_by(Y, P, by={"site": GROUP}, resamples=0)
 
 
@@ -33,10 +34,18 @@ def test_groups_that_are_overconfident_are_found_and_others_are_not():
 def test_p_values_are_adjusted_for_all_groups_that_were_looked_at():
     alone = assess_by(Y[GROUP == 2], P[GROUP == 2], by={"site": GROUP[GROUP == 2]}, resamples=0).remedies[2,]
     assert alone.adjusted_p_value == alone.p_value == FOUND.remedies[2,].p_value
-    least = min(FOUND.remedies.values(), key=lambda each: each.p_value)
-    assert least.adjusted_p_value == pytest.approx(6 * least.p_value, rel=1e-9)
     gain = alone.remedy.gain
     assert (alone.p_value < 0.05) == (gain.interval[0] > 0)
+    assert alone.interval == pytest.approx(gain.interval, rel=1e-12)
+    for each in FOUND.remedies.values():
+        assert each.adjusted_p_value == pytest.approx(min(6 * each.p_value, 1), rel=1e-9)
+        assert (each.adjusted_p_value < 0.05) == (each.interval[0] > 0 or each.remedy.gain.gain < 0)
+        wider = norm.ppf(1 - 0.025 / 6) / norm.ppf(0.975)
+        (low, high), gain = each.remedy.gain.interval, each.remedy.gain.gain
+        assert gain - each.interval[0] == pytest.approx(wider * (gain - low), rel=1e-9)
+        assert each.interval[1] - high == pytest.approx(low - each.interval[0], rel=1e-9)
+    by_key = {each["key"]["site"]: each for each in FOUND.to_dict()["remedies"]}
+    assert by_key[2]["interval"] == [*FOUND.remedies[2,].interval]
 
 
 @pytest.mark.slow
@@ -49,7 +58,7 @@ def test_among_many_calibrated_groups_none_is_named():
 
 def test_text_and_json_say_it():
     text = " ".join(str(FOUND).split())
-    assert "p-values are Holm-adjusted for 6 groups" in text
+    assert "p-values are Bonferroni-adjusted for 6 groups" in text
     assert max(map(len, str(FOUND).splitlines())) <= 80
     by_key = {each["key"]["site"]: each for each in FOUND.to_dict()["remedies"]}
     assert by_key[2]["significant"]

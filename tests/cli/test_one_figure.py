@@ -5,7 +5,6 @@ forecasts: with clusters, weights, exact zeros, few values, rare events, and up 
 """
 
 import re
-from html import unescape
 
 import numpy as np
 import pytest
@@ -78,8 +77,7 @@ def test_every_command_gives_one_figure_for_a_label(name, tmp_path, capsys):
 def test_the_page_of_a_recalibration_has_the_figures_of_the_assessment(tmp_path, capsys):
     run, figures = hold_together(SETS["clusters"](), tmp_path, capsys)
     run.text("recalibrate", "-o", tmp_path / "map.json", "--report", tmp_path / "page.html")
-    page = unescape(re.sub(r"<[^>]+>", " ", (tmp_path / "page.html").read_text("utf-8")))
-    page = " ".join(page.split())
+    page = run.page()
     low, high = figures.known["gain interval by auto"][1]
     figures.add("recalibrate", **{"minus gain": -figures.known["gain by auto"][1], "minus ends": [-high, -low]})
     pattern = rf"Log loss of recalibrated − raw: {N} \(95% CI {N} to {N},"

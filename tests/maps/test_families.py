@@ -27,7 +27,7 @@ def test_penalised_maximum_likelihood(name):
 
     expected = root(gradient, np.zeros(x.shape[1]), tol=1e-13)
     np.testing.assert_allclose(coefficients, expected.x, atol=1e-6)
-    np.testing.assert_allclose(found.probabilities(S), expit(S + x @ coefficients), atol=1e-14)
+    np.testing.assert_allclose(found.probabilities(S)[:, 1], expit(S + x @ coefficients), atol=1e-14)
 
 
 def test_lapse_is_the_maximum():
@@ -49,7 +49,7 @@ def test_lapse_is_the_maximum():
 
 
 def test_isotonic_is_scikit_learns_but_for_one_row_of_the_base_rate():
-    found = fitted_two(["isotonic"], COUNTS, 15, 1e-12)["isotonic"].probabilities(S)
+    found = fitted_two(["isotonic"], COUNTS, 15, 1e-12)["isotonic"].probabilities(S)[:, 1]
     plain = IsotonicRegression().fit_transform(S, Y)
     n = np.array([(plain == value).sum() for value in plain])
     base = (Y.sum() + 0.5) / 401
@@ -65,13 +65,13 @@ def test_counts_are_rows_of_like_log_odds():
     one, other = fitted_two(smooth, rows, 15, 1e-12), fitted_two(smooth, counted, 15, 1e-12)
     for name in smooth:
         atol = 1e-6 if name == "lapse" else 1e-11
-        np.testing.assert_allclose(one[name].probabilities(S), other[name].probabilities(S), atol=atol)
+        np.testing.assert_allclose(one[name].probabilities(S)[:, 1], other[name].probabilities(S)[:, 1], atol=atol)
 
 
 @pytest.mark.parametrize("outcome", [0.0, 1.0])
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_one_outcome_alone_gives_no_certainty(name, outcome):
-    q = fitted_two([name], Counts(S, np.ones(400), np.full(400, outcome)), 15, 1e-12)[name].probabilities(S)
+    q = fitted_two([name], Counts(S, np.ones(400), np.full(400, outcome)), 15, 1e-12)[name].probabilities(S)[:, 1]
     assert (q > 0).all()
     assert (q < 1).all()
     assert (np.diff(q) >= 0).all()
@@ -80,7 +80,7 @@ def test_one_outcome_alone_gives_no_certainty(name, outcome):
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_separated_rows_have_finite_maps(name):
     found = fitted_two([name], Counts(S, np.ones(400), (S > 0).astype(float)), 15, 1e-12)[name]
-    q = found.probabilities(S)
+    q = found.probabilities(S)[:, 1]
     assert np.isfinite(logit(q)).all()
     assert (np.diff(q) >= 0).all()
 
@@ -88,7 +88,7 @@ def test_separated_rows_have_finite_maps(name):
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_no_rows_mean_no_change(name):
     none = Counts(S, np.zeros(400), np.zeros(400))
-    np.testing.assert_allclose(fitted_two([name], none, 15, 1e-12)[name].probabilities(S), expit(S), atol=1e-6)
+    np.testing.assert_allclose(fitted_two([name], none, 15, 1e-12)[name].probabilities(S)[:, 1], expit(S), atol=1e-6)
 
 
 def test_maps_that_would_fall_become_the_logistic_one():
@@ -111,4 +111,6 @@ def test_fits_do_not_depend_on_where_they_start():
         counted = Counts(S, some, some * y)
         begun, fresh = fitted_two(names, counted, 15, 1e-12, starts), fitted_two(names, counted, 15, 1e-12)
         for name in names:
-            np.testing.assert_allclose(begun[name].probabilities(S), fresh[name].probabilities(S), atol=1e-6)
+            np.testing.assert_allclose(
+                begun[name].probabilities(S)[:, 1], fresh[name].probabilities(S)[:, 1], atol=1e-6
+            )

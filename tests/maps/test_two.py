@@ -32,26 +32,26 @@ def test_tensors_take_the_same_directions(name):
 
 @pytest.mark.parametrize("name", TWO)
 def test_a_parameter_of_0_changes_nothing(name):
-    np.testing.assert_allclose(BinaryMap("", {name: 0.0}).probabilities(S), expit(S), rtol=1e-14)
+    np.testing.assert_allclose(BinaryMap("", {name: 0.0}).probabilities(S)[:, 1], expit(S), rtol=1e-14)
 
 
 def test_probabilities_are_those_of_the_formula():
     found = BinaryMap("", {"bias": 0.3, "slope": -0.4, "tail": 0.1}, 0.1)
     t = 0.3 + 0.6 * S + 0.1 * tail(S)
-    np.testing.assert_allclose(found.probabilities(S), 0.9 * expit(t) + 0.05, rtol=1e-14)
-    np.testing.assert_allclose(found.both(S).sum(axis=0), 1, rtol=1e-15)
+    np.testing.assert_allclose(found.probabilities(S)[:, 1], 0.9 * expit(t) + 0.05, rtol=1e-14)
+    np.testing.assert_allclose(found.probabilities(S).sum(axis=1), 1, rtol=1e-15)
 
 
 def test_swapping_the_classes_mirrors_a_map():
     one = BinaryMap("", {"bias": 0.3, "slope": 0.2, "asymmetry": 0.1, "tail": -0.05, "low": 0.1, "high": 0.3}, 0.05)
     other = {**one.coefficients, "bias": -0.3, "asymmetry": -0.1, "low": 0.3, "high": 0.1}
-    np.testing.assert_allclose(BinaryMap("", other, 0.05).both(-S), one.both(S)[::-1], rtol=1e-13)
+    np.testing.assert_allclose(BinaryMap("", other, 0.05).probabilities(-S), one.probabilities(S)[:, ::-1], rtol=1e-13)
 
 
 def test_logits_of_any_size_keep_their_order_and_their_digits():
     s = np.linspace(-600, 600, 2001)
     found = BinaryMap("temperature", {"slope": -0.5})
-    negative, positive = found.both(s)
+    negative, positive = found.probabilities(s).T
     assert (np.diff(positive[s < 0]) > 0).all()
     assert (np.diff(negative[s > 0]) < 0).all()
     assert min(positive.min(), negative.min()) > 0
@@ -64,7 +64,7 @@ def test_only_exact_zeros_are_replaced():
     found = BinaryMap("temperature", {"slope": -0.5}, zero=1e-4)
     far = math.log(1e-4 / (1 - 1e-4))
     np.testing.assert_allclose(found.log_odds(s), np.array([far, -50, 0, 50, -far]) / 2, rtol=1e-14)
-    assert np.isfinite(np.log(BinaryMap().both(s))).all()
+    assert np.isfinite(np.log(BinaryMap().probabilities(s))).all()
 
 
 def test_a_tail_that_draws_log_odds_in_never_lets_them_fall():

@@ -9,7 +9,8 @@ import pytest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
 from unperplexed.maps.parameters import MANY_CLASSES
-from unperplexed.recalibration.class_rows import Kept, canonical_order, rows_of_chunks
+from unperplexed.recalibration.class_rows import rows_of_chunks
+from unperplexed.recalibration.folded_rows import Kept, canonical_order
 from unperplexed.scores import log_loss
 
 
@@ -66,38 +67,38 @@ def test_order_is_canonical():
 
 
 def test_folds_hold_all_rows_once():
-    rows, sampled = rows_of_chunks([Forecasts(Y, P)], 5, 0, False)
-    assert sampled == 0
+    rows = rows_of_chunks([Forecasts(Y, P)], 5, 0, False)
+    assert rows.sampled == 0
     assert rows.folds == 5
     np.testing.assert_array_equal(np.diff(rows.first), 120)
-    assert sum(rows.weights(fold).sum() for fold in range(5)) == pytest.approx(600)
+    assert rows.weight.sum() == pytest.approx(600)
     np.testing.assert_allclose(rows.observed, np.bincount(Y) / 600)
 
 
 def test_too_many_rows_are_sampled():
     parts = [Forecasts(Y[at], P[at], whole=False) for at in np.array_split(np.arange(600), 6)]
-    rows, sampled = rows_of_chunks(parts, 5, 0, False, most=450)
-    assert sampled == rows.truth.size == 150
+    rows = rows_of_chunks(parts, 5, 0, False, most=450)
+    assert rows.sampled == rows.truth.size == 150
     assert rows.n_rows == 600
-    again, _ = rows_of_chunks(parts, 5, 0, False, most=450)
-    np.testing.assert_array_equal(again.log_p, rows.log_p)
-    other, _ = rows_of_chunks(parts, 5, 1, False, most=450)
-    assert (other.log_p != rows.log_p).any()
+    again = rows_of_chunks(parts, 5, 0, False, most=450)
+    np.testing.assert_array_equal(again.predicted, rows.predicted)
+    other = rows_of_chunks(parts, 5, 1, False, most=450)
+    assert (other.predicted != rows.predicted).any()
     # Each row is as likely as any other to be in the sample.
-    weight = [rows_of_chunks(parts, 2, seed, False, most=450)[0].log_p[:, 0].mean() for seed in range(40)]
+    weight = [rows_of_chunks(parts, 2, seed, False, most=450).predicted[:, 0].mean() for seed in range(40)]
     assert np.mean(weight) == pytest.approx(np.log(P[:, 0]).mean(), abs=4 * np.log(P[:, 0]).std() / np.sqrt(40 * 150))
 
 
 def test_clusters_share_a_fold_and_widen_the_interval():
     cluster = np.arange(600)
-    rows, _ = rows_of_chunks([Forecasts(np.tile(Y, 3), np.tile(P, (3, 1)), groups=np.tile(cluster, 3))], 5, 0, True)
+    rows = rows_of_chunks([Forecasts(np.tile(Y, 3), np.tile(P, (3, 1)), groups=np.tile(cluster, 3))], 5, 0, True)
     fold = np.repeat(np.arange(5), np.diff(rows.first))
     assert all(np.ptp(fold[rows.cluster == each]) == 0 for each in np.unique(rows.cluster))
-    differences = [np.random.default_rng(0).normal(size=n) for n in np.diff(rows.first)]
-    of_clusters = [rows.cluster, np.concatenate(differences)]
+    differences = np.random.default_rng(0).normal(size=1800)
+    of_clusters = [rows.cluster, differences - differences.mean()]
     sums = pl.DataFrame(of_clusters, schema=["c", "d"]).group_by("c").agg(pl.col("d").sum())["d"].to_numpy()
     expected = np.sqrt(600 / 599 * (sums**2).sum()) / 1800
-    assert rows.standard_error(differences, 0.0) == pytest.approx(expected)
+    assert rows.mean(differences) == pytest.approx((differences.mean(), expected))
     with pytest.raises(InputError, match="one cluster"):
         Recalibrator().fit(Y, P, groups=np.zeros(600))
 

@@ -138,10 +138,16 @@ def test_few_clusters_have_no_gain_and_others_one_by_students_t():
     gain = average(rows := rows_in_clusters(parts, 5, 0), ("bias",), only="bias").gain
     after = [rows.fit(("bias",), k, None)["bias"] for k in range(rows.folds)]
     maps = rows.fit(("identity", "bias"), None, None)
-    differences = [np.log(rows.likelihoods(q, k) / rows.likelihoods(maps["identity"], k)) for k, q in enumerate(after)]
+    differences = np.concatenate(
+        [np.log(rows.likelihoods(q, k) / rows.likelihoods(maps["identity"], k)) for k, q in enumerate(after)]
+    )
+    mean, error = rows.mean(differences)
+    assert mean == pytest.approx(gain.gain, rel=1e-6)
+    sums = np.bincount(rows.cluster, rows.weight * (differences - mean))
+    assert error == pytest.approx(np.sqrt(12 / 11 * sums @ sums) / 600, rel=1e-9)
     whole = np.log(rows.likelihoods(maps["bias"], None) / rows.likelihoods(maps["identity"], None))
-    in_sample = np.average(whole, weights=rows.weights(None))
-    half = student_t(11).ppf(0.975) * rows.standard_error(differences, gain.gain)
+    in_sample = np.average(whole, weights=rows.weight)
+    half = student_t(11).ppf(0.975) * error
     more = 0.75 * max(0, in_sample - gain.gain)
     assert gain.interval == pytest.approx((gain.gain - half, gain.gain + more + half), rel=1e-6)
 

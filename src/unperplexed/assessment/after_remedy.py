@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.by_value import ByValue
+from .._lib.elementary import logit
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.scored import Scored
-from ..kernels.logarithms import log_odds
-from ..recalibration.cross_fitted import CrossFitted
+from ..recalibration.held_out import HeldOut
 from ..statistics.averages import averages
 from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs
@@ -45,9 +45,8 @@ class AfterRemedy(ByValue):
     """Expected calibration error in 15 groups of equal size. Smaller is better; NaN for a constant forecast."""
 
 
-def after_remedy(cross_fitted: CrossFitted, floor: float, limit: Limit, *, two: bool) -> AfterRemedy:
+def after_remedy(found: HeldOut, floor: float, limit: Limit, *, two: bool) -> AfterRemedy:
     """Compute the metrics; floor and limit are those of the three means, and ``two`` tells forecasts of two classes."""
-    found = cross_fitted
     means = averages(apply_limit(found.correct, floor, limit), found.weights)
     pairs = Pairs(found.predicted, found.happened, found.total)
     return AfterRemedy(
@@ -71,5 +70,4 @@ def _accuracy(pairs: Pairs, *, two: bool) -> float:
 
 def _slope(pairs: Pairs) -> float:
     p, happened, total = pairs
-    s = log_odds(p[:, None], "probabilities")
-    return calibration_line(Scored(s, total, happened, total, happened, total)).slope.value
+    return calibration_line(Scored(logit(p), total, happened, total, happened, total)).slope.value

@@ -166,7 +166,7 @@ class Breakdown(JsonResult):
 
     @cached_property
     def remedies(self) -> dict[Key, GroupRemedy]:
-        """Groups that recalibration may help, by key, with p-values corrected for the number of groups (Holm).
+        """Groups that recalibration may help, by key, with p-values and intervals for all groups together (Bonferroni).
 
         Made when first asked for. For more than two classes, and for clusters of dependent rows, they take the rows:
         arrays, or files at the command line; the counts of tallies do not suffice.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +15,15 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows
 from ..forecasts.labels import Label
 from ..kernels.logarithms import log_odds
-from ..recalibration.folds import contents_of_rows, folds_of_clusters, folds_of_counts
+from ..recalibration.binary_rows import BinaryRows, DealtCounts, rows_of_columns, rows_of_kept
+from ..recalibration.folded_rows import Kept
 from ..statistics.standard_errors import Dependence, UncertainMean, uncertain_mean
 from ..statistics.threshold_cells import ThresholdCells, threshold_cells
-from ..tally.tables import Cells
-from ..tally.tally import Tally
+from ..tally.binary import BinaryColumns
+from ..tally.binary import BinaryRows as TallyRows
+from ..tally.tables import Cells, PairTable, grid_of
+from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
 
-FOLDS = 5
 FEWEST_UNITS = 10
 """Rows, or clusters, from which on figures are cross-fitted."""
 
@@ -100,8 +103,8 @@ class CountedRows:
                 found[place] = np.bincount(self.positive[here], self.weight[here], 2)
         return found / float(self.weight.sum())
 
-    def in_folds(self, seed: int) -> tuple[CountedRows, Ints] | None:
-        """Deal the rows into folds at random, and return the lots of all folds with the fold of each; None for few.
+    def in_folds(self, seed: int) -> FoldedLots | None:
+        """Deal the rows into the folds of their recalibration; None for few.
 
         Independent rows of one probability and outcome are alike, and taken to weigh the same, so that the folds
         depend neither on the order of the rows nor on whether a tally has counted them. Clusters stay together.
@@ -110,32 +113,55 @@ class CountedRows:
             return None
         if self.groups is not None:
             s = log_odds(self.p[:, None], "probabilities")
-            contents = contents_of_rows(s[:, None], self.positive, self.weight)
-            return self, folds_of_clusters(self.groups, contents, FOLDS, seed)
+            folded = rows_of_kept(Kept(s, self.positive, self.weight, self.groups), None, seed)
+            assert folded.dealt is not None
+            return FoldedLots(self, folded.dealt.folds_of(s, self.positive), folded)
         values, place = np.unique(self.p, return_inverse=True)
         place = 2 * place.reshape(-1) + self.positive
-        weight, squared = (np.bincount(place, x, 2 * values.size) for x in (self.weight, self.squared))
+        sums = (np.bincount(place, x, 2 * values.size) for x in (self.weight, self.squared))
+        weight, squared = (each.astype(np.float64) for each in sums)
+        folded = rows_of_columns(_columns(values, weight, squared), self.n_rows, None, seed)
         lots = np.flatnonzero(squared > 0)
-        weight, squared = weight[lots], squared[lots]
-        counts = np.maximum(np.rint(weight**2 / squared), 1).astype(np.int64)
-        dealt = folds_of_counts(counts, FOLDS, seed)
-        fold, lot = np.nonzero(dealt)
-        share = dealt[fold, lot] / counts[lot]
+        p, positive = values[lots // 2], lots % 2
+        assert isinstance(folded.dealt, DealtCounts)
+        shares = folded.dealt.shares(log_odds(p[:, None], "probabilities"), positive)
+        fold, lot = np.nonzero(shares)
+        share = shares[fold, lot]
         rows = replace(
             self,
-            p=values[lots[lot] // 2],
-            positive=lots[lot] % 2,
-            weight=share * weight[lot],
-            squared=share * squared[lot],
+            p=p[lot],
+            positive=positive[lot],
+            weight=share * weight[lots[lot]],
+            squared=share * squared[lots[lot]],
             ends=None,
         )
-        return rows, fold
+        return FoldedLots(rows, fold, folded)
 
-    def only(self, here: Bools) -> CountedRows:
-        """Return some of the lots of independent rows."""
-        weight, squared = self.weight[here], self.squared[here]
-        rows = int(np.rint(weight**2 / squared).sum())
-        return replace(self, p=self.p[here], positive=self.positive[here], weight=weight, squared=squared, n_rows=rows)
+
+class FoldedLots(NamedTuple):
+    """Lots of rows in folds."""
+
+    lots: CountedRows
+    fold: Ints
+    rows: BinaryRows
+    """The same as a recalibration has them."""
+
+    def in_turn(self) -> Iterator[Bools]:
+        """Yield which lots each fold holds out."""
+        for each in range(self.rows.folds):
+            yield self.fold == each
+
+
+def _columns(values: AnyFloats, weight: Floats, squared: Floats) -> BinaryColumns:
+    """Count by probability as a tally does, in cells where there are many."""
+    tables = []
+    for outcome in (0, 1):
+        some = squared[outcome::2] > 0
+        w, squares = weight[outcome::2][some], squared[outcome::2][some]
+        tables.append(PairTable(values[some].astype(np.float64), w, w, squares))
+    counts, grid = TallyRows(*tables), grid_of(FRACTION_BITS)
+    many = sum(table.key.size for table in tables) > EXACT_LIMIT
+    return BinaryColumns(counts.in_cells(grid) if many else counts, grid)
 
 
 def rows_one_by_one(rows: GatheredRows, name: str) -> CountedRows:
@@ -204,9 +230,3 @@ def _single(*values: AnyFloats) -> bool:
 
 def _in_precision(p: AnyFloats, single: bool) -> AnyFloats:
     return p.astype(np.float32, copy=False) if single else p.astype(np.float64, copy=False)
-
-
-def folds_in_turn(fold: Ints) -> Iterator[Bools]:
-    """Yield which lots each fold holds out."""
-    for each in range(FOLDS):
-        yield fold == each

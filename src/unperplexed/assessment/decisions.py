@@ -24,7 +24,7 @@ from ..statistics.threshold_cells import (
 )
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
-from .counted_rows import CountedRows, folds_in_turn, rows_of_tally, rows_one_by_one
+from .counted_rows import CountedRows, rows_of_tally, rows_one_by_one
 from .decision_curve import MODEL, refuse_classes
 from .decision_result import Confusion, Costs, Decision, MeanCost, Share
 from .recalibrated import Reader, Recalibrated, recalibrated_beside, same_rows
@@ -237,9 +237,9 @@ class _Deciding:
         dealt = self.rows.in_folds(seed)
         if dealt is None:
             return None
-        lots, fold = dealt
-        acted = np.zeros(fold.size, dtype=np.bool_)
-        for out in folds_in_turn(fold):
+        lots = dealt.lots
+        acted = np.zeros(dealt.fold.size, dtype=np.bool_)
+        for out in dealt.in_turn():
             chosen = best_threshold(lots.p[~out], lots.positive[~out], lots.weight[~out], self.costs)
             acted[out] = lots.acts(chosen)[out]
         return self.mean(lots, acted)

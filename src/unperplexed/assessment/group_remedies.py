@@ -13,7 +13,7 @@ from ..forecasts.group_keys import Key
 from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
 from ..sources.row_filter import condition_of
-from ..statistics.standard_errors import holm
+from ..statistics.standard_errors import simultaneous
 from .remedy import Commands, PythonLine, Remedy
 from .result import Assessment
 
@@ -30,9 +30,11 @@ class GroupRemedy:
     key: Key
     """Values of the group in the columns that were grouped by."""
     remedy: Remedy = field(repr=False)
-    """As ``Assessment.remedy`` of the group; the interval of its gain is not corrected."""
+    """As ``Assessment.remedy`` of the group; the interval of its gain is of the group alone."""
+    interval: tuple[float, float]
+    """Simultaneous 95% confidence interval of the gain, for all groups that were diagnosed (Bonferroni)."""
     adjusted_p_value: float
-    """p-value of the gain, adjusted for all groups that were diagnosed (Holm)."""
+    """p-value of the gain, adjusted in the same way: it is below 0.05 just where the interval excludes 0 below."""
 
     @property
     def p_value(self) -> float:
@@ -45,7 +47,7 @@ class GroupRemedy:
         return self.remedy.gain.gain > 0 and self.adjusted_p_value < _LEVEL
 
     def to_dict(self) -> dict[str, Any]:
-        """Give method, map and gain with its p-values as plain Python values."""
+        """Give method, map, gain, its simultaneous interval and its p-values as plain Python values."""
         gain = self.remedy.gain
         return {
             "method": self.remedy.method,
@@ -53,7 +55,7 @@ class GroupRemedy:
             "log_loss": gain.log_loss,
             "recalibrated": gain.recalibrated,
             "gain": gain.gain,
-            "interval": list(gain.interval),
+            "interval": list(self.interval),
             "p_value": self.p_value,
             "adjusted_p_value": self.adjusted_p_value,
             "significant": self.significant,
@@ -65,10 +67,10 @@ def group_remedies(groups: Sequence[tuple[Key, Assessment]]) -> dict[Key, GroupR
     remedies = [each.remedy if each.diagnosis.made else None for _, each in groups]
     looked = [1.0 if each.diagnosis.made else np.nan for _, each in groups]
     p = np.array([no if remedy is None else remedy.gain.p_value for no, remedy in zip(looked, remedies, strict=True)])
-    adjusted = holm(p)
+    adjusted, level = simultaneous(p, 1 - _LEVEL)
     return {
-        key: GroupRemedy(key, remedy, float(adjusted[at]))
-        for at, ((key, _), remedy) in enumerate(zip(groups, remedies, strict=True))
+        key: GroupRemedy(key, remedy, remedy.gain.interval_at(level), each)
+        for (key, _), remedy, each in zip(groups, remedies, adjusted.tolist(), strict=True)
         if remedy is not None
     }
 
@@ -86,7 +88,7 @@ def remedy_blocks(
     if helped:
         yield Table(
             "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
-            f" Holm-adjusted for {number_of(n_groups, 'group')}.",
+            f" Bonferroni-adjusted for {number_of(n_groups, 'group')}.",
             [
                 Column("group", [_name(each.key) for each in helped]),
                 Column("log loss", [number(each.remedy.gain.log_loss) for each in helped]),

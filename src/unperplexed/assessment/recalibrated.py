@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError, listed, rows_text
-from .._lib.typing import Bools, Floats
+from .._lib.typing import Floats
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
-from ..recalibration.fitting import FitSettings, state_of_columns
-from ..tally.binary import BinaryColumns, BinaryRows
-from ..tally.tables import PairTable, grid_of
-from ..tally.tally import EXACT_LIMIT, FRACTION_BITS
-from .counted_rows import FEWEST_UNITS, FOLDS, CountedRows, folds_in_turn
+from ..kernels.logarithms import log_odds
+from ..recalibration.averaging import average
+from ..recalibration.fitting import BINARY_METHODS
+from .counted_rows import FEWEST_UNITS, CountedRows
 
 RECALIBRATED = "recalibrated"
 
@@ -77,7 +76,7 @@ def _warnings(found: Iterable[Recalibrated | None]) -> tuple[str, ...]:
     if all(each is not None for each in found):
         return ()
     return (
-        f"nothing was recalibrated: {FOLDS} folds of fewer than {FEWEST_UNITS} independent units determine no map; pass"
+        f"nothing was recalibrated: folds of fewer than {FEWEST_UNITS} independent units determine no map; pass"
         " recalibrated= with a Recalibrator fitted on other rows",
     )
 
@@ -110,40 +109,10 @@ def _check_classes(fitted: Iterable[Label | None], labels: Sequence[Label | None
 
 
 def cross_fitted(rows: CountedRows, seed: int = 0) -> Recalibrated | None:
-    """Recalibrate rows by maps fitted on the other folds; None for too few rows. Clusters stay together."""
+    """Recalibrate rows by the maps that were fitted to the other folds; None for too few rows."""
     dealt = rows.in_folds(seed)
     if dealt is None:
         return None
-    lots, fold = dealt
-    found = np.empty(lots.p.size)
-    for out in folds_in_turn(fold):
-        found[out] = _fitted(lots, ~out, seed, lots.p[out].astype(np.float64))
-    return Recalibrated(lots, found)
-
-
-def _fitted(rows: CountedRows, kept: Bools, seed: int, p: Floats) -> Floats:
-    """Fit a map to some of the rows, and apply it to other probabilities."""
-    if rows.groups is not None:
-        from ..recalibration.recalibrator import Recalibrator
-
-        weight = rows.weight[kept] if rows.weighted else None
-        reading: dict[str, Any] = {"labels": [0, 1], "sample_weight": weight, "groups": rows.groups[kept]}
-        return Recalibrator(seed=seed).fit(rows.positive[kept], rows.p[kept], **reading).transform(p)
-    some = rows.only(kept)
-    tables = [_table(some, outcome) for outcome in (0, 1)]
-    counts, grid = BinaryRows(*tables), grid_of(FRACTION_BITS)
-    if sum(table.key.size for table in tables) > EXACT_LIMIT:  # as a tally does, so that fits take no longer
-        counts = counts.in_cells(grid)
-    state = state_of_columns(BinaryColumns(counts, grid), some.n_rows, FitSettings("auto", False, 5, seed))
-    with np.errstate(divide="ignore"):
-        return state.of_log_probabilities(np.log(np.stack([1 - p, p], axis=1)))[:, 1]
-
-
-def _table(rows: CountedRows, outcome: int) -> PairTable:
-    """Count the rows with an outcome by probability."""
-    here = rows.positive == outcome
-    values, place = np.unique(rows.p[here].astype(np.float64), return_inverse=True)
-    weight, squared = (
-        np.bincount(place.reshape(-1), x[here], values.size).astype(np.float64) for x in (rows.weight, rows.squared)
-    )
-    return PairTable(values, weight, weight, squared)
+    held_out = average(dealt.rows, BINARY_METHODS).held_out
+    s = log_odds(dealt.lots.p[:, None], "probabilities")
+    return Recalibrated(dealt.lots, held_out.in_folds(s, dealt.fold)[:, 1])

@@ -301,13 +301,13 @@ def remedy_of(
             made.fit_chunks(chunks)
     except InputError:  # a tally without what a fit needs; rows that cannot be read any more
         return None
-    baseline, cross_fitted = made.baseline, made.cross_fitted
-    if made.gain_ is None or baseline is None or cross_fitted is None or made.leave_as_it_is:
+    baseline, held_out = made.baseline, made.held_out
+    if made.gain_ is None or baseline is None or held_out is None or made.leave_as_it_is:
         return None
     code = commands.text(method)
     if not made.gain_.significant:
         code = ""
-    after = after_remedy(cross_fitted, floor, limit, two=two)
+    after = after_remedy(held_out, floor, limit, two=two)
     return Remedy(method, made.map_text, made.gain_, baseline.log_loss, made, after, code)
 
 

@@ -93,15 +93,17 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
 
     settings = _checked_settings(arguments)
     counting = {"parts": parts_of(arguments), "diagnosed": _MOST_CLASSES_BY_GROUP}
-    counted = tallies_of(arguments, counting)
+    names = matching(arguments.files)
+    change = recalibration_of(arguments, names)
+    counted = tallies_of(arguments, counting, change)
     try:
         found = broken_down(counted, arguments.sort, arguments.shrink, settings)
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
-    names, tally = matching(arguments.files), whole.source.tally
+    tally = whole.source.tally
     if "-" not in names and arguments.engine == "local":
-        chunks = file_chunks(arguments, recalibration_of(arguments, names))
+        chunks = file_chunks(arguments, change)
         if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(chunks):
             return replace(found, total=replace(found.total, assessment=whole))
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
@@ -132,7 +134,9 @@ def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterat
         yield replace(group, assessment=_diagnosed(group.assessment, chunks, numbered=False))
 
 
-def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Tallies:
+def tallies_of(
+    arguments: argparse.Namespace, counting: dict[str, Any], change: Callable[[Forecasts], Forecasts] | None = None
+) -> Tallies:
     """Count each group of rows by itself."""
     refuse_outcomes(arguments, "--view each-class assesses the classes.")
     names = matching(arguments.files)
@@ -145,7 +149,6 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
     if jobs_of(arguments.jobs) != 1:
         raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
     counting = counting | {"most_groups": arguments.most_groups}
-    change = recalibration_of(arguments, names) if hasattr(arguments, "recalibration") else None
     try:
         return counted_by(arguments, names, as_tallies, counting, change)
     except InputError as error:

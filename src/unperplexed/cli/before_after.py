@@ -59,7 +59,7 @@ def _weighing(chunks: Iterable[Forecasts], n_classes: int) -> Iterator[Forecasts
     """Read the rows of positive weight."""
     held = 0
     for forecasts in chunks:
-        blocks = [block if block.weights is None else block[block.weights > 0] for block in forecasts.blocks()]
+        blocks = [block.weighing for block in forecasts.blocks()]
         held += sum(map(len, blocks)) * n_classes
         if held > MOST_PROBABILITIES:
             raise InputError(

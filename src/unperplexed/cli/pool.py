@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FITTING: dict[str, Any] = {
     **{"truth": [], "weight": None, "groups": [], "on": [], "common": False, "forecaster": None, "where": None},
     **{"method": "linear", "order": None, "pool_weights": [], "power": None, "recalibrate": "auto"},
-    **{"folds": 5, "seed": 0, "ignore_label": None, "json": None, "report": None},
+    **{"folds": None, "seed": 0, "ignore_label": None, "json": None, "report": None},
 }
 """Options of a fit, and their defaults."""
 
@@ -43,7 +43,7 @@ def add_pool(command: argparse.ArgumentParser) -> None:
         default="auto",
         help="what is fitted besides the weights (default: auto, a beta map where it applies, else a power)",
     )
-    add("--folds", type=int, default=5, metavar="K", help="number of cross-validation folds (default: 5)")
+    add("--folds", type=int, metavar="K", help="number of cross-validation folds (default: 5)")
     add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
     add = command.add_argument_group("apply a pool").add_argument
     add("--apply", type=Path, metavar="POOL", help="combine new forecasts by this pool (.json)")

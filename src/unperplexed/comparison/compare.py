@@ -367,7 +367,7 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
     def rows() -> Iterator[RowBlock]:
         for chunk in chunks():
             for block in chunk.forecasts.blocks():
-                some = block if block.weights is None else block[block.weights > 0]
+                some = block.weighing
                 cluster, numbers = chunk.forecasts.clusters(some.index), chunk.positions(some)
                 yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers, some.given)
 

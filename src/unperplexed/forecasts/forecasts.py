@@ -111,6 +111,11 @@ class Block:
         """Log-odds of the second of two classes, likewise; -inf and inf for exact zeros."""
         return self.given.log_odds
 
+    @property
+    def weighing(self) -> Block:
+        """The rows of positive weight."""
+        return self if self.weights is None else self[self.weights > 0]
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.truth)

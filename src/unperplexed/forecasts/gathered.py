@@ -54,6 +54,12 @@ class GatheredRows:
         """Number of classes."""
         return len(self.labels)
 
+    def forecasts(self, name: str) -> Forecasts:
+        """Give the rows of a forecaster whose log-probabilities were gathered, as forecasts of numbered classes."""
+        known: dict[str, Any] = {"sample_weight": self.weights if self.weighted else None, "groups": self.groups}
+        classes = tuple(range(self.n_classes))
+        return Forecasts(self.truth, self.values[name], from_log_probs=True, known_labels=classes, **known)
+
 
 def gathered(
     function: str,
@@ -146,7 +152,7 @@ def _rows(parts: Sequence[Forecasts], of: Values) -> tuple[_Columns, Notes]:
     for part in parts:
         for block in part.blocks():
             notes, weighted = notes + block.notes, weighted or block.weights is not None
-            some = block if block.weights is None else block[block.weights > 0]
+            some = block.weighing
             values.append(of(some))
             truth.append(some.truth.astype(np.int64))
             weights.append(np.ones(len(some)) if some.weights is None else some.weights)

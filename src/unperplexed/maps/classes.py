@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from .._lib.elementary import of_rows
+from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats
 from .directions import tail
-from .parameters import LAPSE, MANY_CLASSES
+from .parameters import LAPSE, shown
 from .two import LARGEST, SMALLEST
 
 BLOCK_VALUES = 1 << 17
@@ -65,9 +66,9 @@ class ClassMap:
     zero: float = SMALLEST
 
     @property
-    def complexity(self) -> float:
-        """Effective number of parameters of its family."""
-        return MANY_CLASSES[self.name].rank
+    def arrays(self) -> dict[str, Any]:
+        """Parameters with a number for each class, or for each pair: None for one that it lacks."""
+        return {name: getattr(self, name) for name in ARRAYS}
 
     @property
     def slope(self) -> Any:
@@ -117,27 +118,17 @@ class ClassMap:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as users see them: those that change anything."""
-        found: dict[str, Any] = {}
-        if self.name in ("temperature", "temperature-lapse") and self.slope != 1:
-            found["temperature"] = 1 / self.slope
-        elif self.slope != 1:
-            found["slope"] = self.slope
-        found |= {name: self.shared[name] for name in CURVES if self.shared.get(name)}
-        arrays = {"biases": self.biases, "slopes": self.slopes, "matrix": self.matrix}
-        given = {name: value for name, value in arrays.items() if value is not None and value.any()}
-        found |= {name: (value + self.slope if name == "slopes" else value).tolist() for name, value in given.items()}
-        return found | ({LAPSE: self.lapse} if self.lapse else {})
+        own = {**self.shared, **self.arrays, LAPSE: self.lapse}
+        changing = {name: value for name, value in own.items() if value is not None and np.any(value)}
+        if "slopes" in changing:
+            changing["slopes"] = self.slopes + self.value("slope")
+        found: dict[str, Any] = plain_values(shown(changing))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Give all fields as plain values for JSON."""
-        arrays = {"biases": self.biases, "slopes": self.slopes, "matrix": self.matrix}
-        return {
-            "name": self.name,
-            "shared": dict(self.shared),
-            **{name: None if value is None else value.tolist() for name, value in arrays.items()},
-            "lapse": self.lapse,
-            "zero": self.zero,
-        }
+        found: dict[str, Any] = plain_values(self)
+        return found
 
     def increasing(self) -> bool:
         """Whether each class's probability rises with its predicted one while the others keep their proportions.
@@ -171,6 +162,8 @@ class ClassMap:
         )
         return replace(self, shared=shared, biases=biases, slopes=slopes, lapse=mean(self.lapse, other.lapse))
 
+
+ARRAYS = ("biases", "slopes", "matrix")
 
 CURVES = ("rest", "tail")
 """Shared parameters that are curves of the log-odds of each class."""

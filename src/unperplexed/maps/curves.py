@@ -12,7 +12,6 @@ from .._lib.typing import Floats, Ints
 from ..kernels.curves import shrunk_isotonic_curve
 from ..kernels.isotonic import isotonic_bins, isotonic_means
 from .cells import Counts
-from .parameters import TWO_CLASSES
 from .two import probability_of
 
 
@@ -26,19 +25,10 @@ class CurveMap:
     t: tuple[float, ...]
     """Calibrated log-odds of the points, non-decreasing."""
 
-    @property
-    def complexity(self) -> float:
-        """Effective number of parameters."""
-        return TWO_CLASSES[self.name].rank
-
     def probabilities(self, s: Floats) -> Floats:
-        """Return the calibrated probability of the positive class."""
-        return np.asarray(probability_of(np.interp(s, self.s, self.t)))
-
-    def both(self, s: Floats) -> Floats:
-        """Return that of the negative and of the positive class, (2, n), each with its own digits next to 0."""
+        """Return calibrated probabilities of both classes, (n, 2), each with its own digits next to 0."""
         t = np.interp(s, self.s, self.t)
-        return np.asarray(probability_of(np.stack([-t, t])))
+        return np.asarray(probability_of(np.stack([-t, t], axis=-1)))
 
     def parameters(self) -> dict[str, Any]:
         """Return the number of points."""

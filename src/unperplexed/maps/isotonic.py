@@ -15,7 +15,6 @@ import numpy as np
 
 from .._lib.typing import Floats
 from .classes import ClassMap, inside
-from .parameters import MANY_CLASSES
 from .rows import Chunk
 
 BASE_SHARE = 0.5
@@ -31,11 +30,6 @@ class IsotonicMap:
     knots: tuple[tuple[Floats, Floats], ...]
     """For each class the ends of its blocks, and the curve there; in between it is linear."""
     name: str = "isotonic"
-
-    @property
-    def complexity(self) -> float:
-        """Effective number of parameters."""
-        return MANY_CLASSES[self.name].rank
 
     def probabilities(self, log_p: Floats) -> Floats:
         """Return calibrated probabilities (n, C) for predicted log-probabilities (n, C)."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._lib.typing import AnyFloats, Floats
 from .classes import BLOCK_VALUES, CURVES, ClassMap
-from .rows import Chunk, curvature, pulled
+from .rows import WIDE, Chunk, Coefficients, curvature, pulled
 
 
 class Matrix:
@@ -42,10 +42,7 @@ class Matrix:
     @property
     def start(self) -> Floats:
         """Coefficients of the map around which the matrix is."""
-        theta = np.zeros(self.at.size)
-        for name in ("biases", "slopes"):
-            theta[self.places[name]] = 0.0 if (own := getattr(self.base, name)) is None else own
-        return theta
+        return np.append(Coefficients(self.C, WIDE).theta_of(self.base), np.zeros(self.C * (self.C - 1)))
 
     def map_of(self, theta: Floats) -> ClassMap:
         """Return the map with these coefficients."""

@@ -60,8 +60,14 @@ MANY_CLASSES = {
 """Families of more than two classes, the plainest first."""
 
 
-def shown(parameters: Mapping[str, float]) -> dict[str, Any]:
-    """Give parameters as users see them."""
+def family_of(name: str, n_classes: int) -> Family:
+    """Return the family of this name."""
+    return (TWO_CLASSES if n_classes == 2 else MANY_CLASSES)[name]
+
+
+def shown(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Give parameters as users see them: a slope, but for a lapse alone, as a temperature."""
     found: dict[str, Any] = {name: value + (name in FACTORS) for name, value in parameters.items()}
-    alone = set(found) == {"slope"} and found["slope"] > 0
-    return {"temperature": 1 / found["slope"]} if alone else found
+    if set(found) - {LAPSE} == {"slope"} and found["slope"] > 0:
+        return {"temperature": 1 / found.pop("slope"), **found}
+    return found

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.elementary import expit, of_rows
+from .._lib.elementary import expit, logit, of_rows
 from .._lib.typing import AnyFloats, Floats, Ints
 from .classes import BLOCK_VALUES, CURVES, ClassMap, class_tail, log_rest, softmax
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
@@ -188,8 +188,7 @@ class Coefficients:
         for name in self.wide:
             theta[self.places[name]] = 0.0 if (own := getattr(fitted, name)) is None else own
         if LAPSE in self.places:
-            with np.errstate(divide="ignore"):
-                theta[-1] = np.log(fitted.lapse) - np.log1p(-fitted.lapse)
+            theta[-1] = logit(fitted.lapse)
         return theta
 
     def within(self, theta: Floats) -> Floats:

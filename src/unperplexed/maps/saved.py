@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .class_families import MapOfClasses
-from .classes import ClassMap
+from .classes import ARRAYS, ClassMap
 from .curves import CurveMap
 from .families import MapOfTwo
 from .isotonic import IsotonicMap
@@ -20,8 +20,6 @@ from .parameters import LAPSE, MANY_CLASSES, TWO_CLASSES
 from .two import BinaryMap, finite
 
 _HIGHEST_LAPSE = 0.99
-
-_WIDE = ("biases", "slopes", "matrix")
 
 
 def require(condition: bool, what: str) -> None:
@@ -88,9 +86,9 @@ def _plain(data: Mapping[str, Any], n_classes: int) -> ClassMap:
     require(known, f"the name {name!r:.40}, which is no map for more than two classes,")
     parameters, what = MANY_CLASSES[str(name)].parameters, f"map {name}"
     shared = data.get("shared")
-    require(set(data) == {"name", "shared", *_WIDE, LAPSE, "zero"} and isinstance(shared, Mapping), what)
+    require(set(data) == {"name", "shared", *ARRAYS, LAPSE, "zero"} and isinstance(shared, Mapping), what)
     assert isinstance(shared, Mapping)
-    wide = {each: _array(data[each], 2 if each == "matrix" else 1, n_classes, what) for each in _WIDE}
+    wide = {each: _array(data[each], 2 if each == "matrix" else 1, n_classes, what) for each in ARRAYS}
     # A map may lack some: where curves would reverse classes, or rows are too few for a matrix, it is a simpler one.
     given = {*shared} | {each for each in wide if wide[each] is not None}
     require(given <= {*parameters}, f"{what}, whose parameters are those of another map,")
@@ -131,7 +129,7 @@ def _curve(data: Any, name: str) -> tuple[Floats, Floats]:
 
 def class_map_of_version_1(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain values of a map that version 1 wrote, as they are now."""
-    name, keys = data.get("name"), {"name", "log_floor", "slope", *_WIDE, LAPSE, "curves"}
+    name, keys = data.get("name"), {"name", "log_floor", "slope", *ARRAYS, LAPSE, "curves"}
     if name == "isotonic":
         require(isinstance(data.get("base"), Mapping), "map isotonic")
         return {**data, "base": class_map_of_version_1(data["base"])}
@@ -142,7 +140,7 @@ def class_map_of_version_1(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": data["name"],
         "shared": {each: shared[each] for each in parameters if each in shared},
-        **{each: data[each] if each in parameters else None for each in _WIDE},
+        **{each: data[each] if each in parameters else None for each in ARRAYS},
         LAPSE: data[LAPSE],
         "zero": float(np.exp(number(data["log_floor"], "log_floor", -700, 0))),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .classes import ClassMap, inside
+from .classes import ARRAYS, ClassMap, inside
 from .curves import CurveMap
 from .directions import TWO
 from .isotonic import BASE_SHARE, IsotonicMap
@@ -23,9 +23,6 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 def buffer(values: object) -> Tensor:
     """Return numbers in double precision."""
     return torch.tensor(np.asarray(values, dtype=np.float64), dtype=torch.float64)
-
-
-_WIDE = ("biases", "slopes", "matrix")
 
 
 class BinaryModule(nn.Module):
@@ -76,14 +73,13 @@ class ClassModule(nn.Module):
         self.fitted = replace(fitted, biases=None, slopes=None, matrix=None)
         self.register_buffer("shared", buffer(list(fitted.shared.values())))
         self.register_buffer("lapse", buffer(fitted.lapse))
-        for name in _WIDE:
-            value = getattr(fitted, name)
+        for name, value in fitted.arrays.items():
             self.register_buffer(name, None if value is None else buffer(value))
 
     def forward(self, log_p: Tensor) -> Tensor:
         """Return calibrated probabilities."""
         shared = dict(zip(self.fitted.shared, self.shared, strict=True))
-        wide: dict[str, Any] = {name: getattr(self, name) for name in _WIDE}
+        wide: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         found: Tensor = replace(self.fitted, shared=shared, lapse=self.lapse, **wide).probabilities(log_p, xp=torch)
         return found
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.elementary import logit
 from .._lib.typing import AnyFloats
 from .directions import TWO
-from .parameters import LAPSE, TWO_CLASSES, shown
+from .parameters import LAPSE, shown
 
 _FARTHEST = 708.0
 """Log-odds of the smallest probability that has all its digits; the logarithm of the largest number, too."""
@@ -37,8 +38,7 @@ def zero_of(log_p: AnyFloats, classes: int, n: float) -> float:
 
 def finite(s: Any, zero: float, xp: Any = np) -> Any:
     """Return log-odds as they came, but those of a probability of exactly 0 or 1 as if it were ``zero``, or 1 - it."""
-    far = math.log1p(-zero) - math.log(zero)
-    return xp.where(xp.isinf(s), far * xp.sign(s), s)
+    return xp.where(xp.isinf(s), -float(logit(zero)) * xp.sign(s), s)
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,13 @@ class BinaryMap:
     >>> from unperplexed.maps.two import BinaryMap
     >>> found = BinaryMap("temperature", {"slope": -0.5})
     >>> found.parameters(), found.probabilities(np.log([1 / 16, 1, 16])).round(3).tolist()
-    ({'temperature': 2.0}, [0.2, 0.5, 0.8])
+    ({'temperature': 2.0}, [[0.8, 0.2], [0.5, 0.5], [0.2, 0.8]])
     """
 
     name: str = ""
     coefficients: Mapping[str, float] = field(default_factory=dict)
     lapse: float = 0.0
     zero: float = SMALLEST
-
-    @property
-    def complexity(self) -> float:
-        """Effective number of parameters of its family."""
-        return TWO_CLASSES[self.name].rank
 
     def value(self, parameter: str) -> float:
         """Return a parameter; 0 for one that it lacks."""
@@ -94,14 +89,10 @@ class BinaryMap:
         s = self.within(s, xp) if level else finite(s, self.zero, xp)
         return sum((c * TWO[name](s, xp) for name, c in self.coefficients.items()), start=s)
 
-    def probabilities(self, s: Any, xp: Any = np, level: bool = True) -> Any:
-        """Return the calibrated probability of the positive class."""
-        return probability_of(self.log_odds(s, xp, level), self.lapse, xp)
-
-    def both(self, s: Any, xp: Any = np) -> Any:
-        """Return that of the negative and of the positive class, (2, n), each with its own digits next to 0."""
-        t = self.log_odds(s, xp)
-        return probability_of(xp.stack([-t, t]), self.lapse, xp)
+    def probabilities(self, s: Any, level: bool = True) -> Any:
+        """Return calibrated probabilities of both classes, (n, 2), each with its own digits next to 0."""
+        t = self.log_odds(s, level=level)
+        return probability_of(np.stack([-t, t], axis=-1), self.lapse)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as users see them."""

@@ -129,4 +129,4 @@ def mended(series: Sequence[EventCounts]) -> list[EventCounts]:
     counts = EventCounts.together(series)
     cells = Cells(Counts(counts.log_odds, counts.total, counts.positive), ("bias", "slope"))
     found = map_of(fitted_cells(cells, NO_PRIOR))
-    return [each._replace(p=np.clip(found.probabilities(each.log_odds), 1e-12, 1 - 1e-12)) for each in series]
+    return [each._replace(p=np.clip(found.probabilities(each.log_odds)[:, 1], 1e-12, 1 - 1e-12)) for each in series]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.elementary import logit
 from .._lib.typing import Floats
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..tally.tables import Pairs
@@ -49,7 +50,7 @@ class EventCounts(NamedTuple):
     @property
     def log_odds(self) -> Floats:
         """Predicted log-odds of each cell."""
-        return np.asarray(np.log(self.p) - np.log1p(-self.p))
+        return np.asarray(logit(self.p))
 
     @classmethod
     def together(cls, parts: Sequence[EventCounts]) -> EventCounts:

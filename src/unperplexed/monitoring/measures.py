@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.elementary import logit
 from .._lib.typing import Floats
 from .event_counts import EventCounts
 
@@ -69,7 +70,7 @@ class _Moments(NamedTuple):
         """Take them of counts."""
         number = np.repeat(np.arange(len(periods)), [each.p.size for each in periods])
         p, total = (np.concatenate([each[at] for each in periods]) for at in (0, 1))
-        s = np.log(p) - np.log1p(-p)
+        s = logit(p)
 
         def sums(values: Floats) -> Floats:
             return np.bincount(number, total * values, len(periods)).astype(np.float64)

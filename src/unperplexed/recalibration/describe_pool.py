@@ -49,7 +49,7 @@ def members_table(p: Pool) -> Table:
         columns.append(Column("log loss", losses, meaning="Nats a row on the same rows. Smaller is better."))
         if p.held_out.recalibrated:
             alone = [figure(p.held_out.recalibrated[each], 4) for each in p.weights]
-            meaning = "Log loss once recalibrated alone, cross-fitted on the same folds. Smaller is better."
+            meaning = "Log loss once recalibrated alone, cross-fitted. Smaller is better."
             columns.append(Column("recalibrated alone", alone, meaning=meaning))
     return Table("", columns, sortable=len(names) > 2)
 

@@ -51,7 +51,7 @@ def maps_table(state: State) -> Table:
                 [f"{each.log_loss:.4f}" for each in rows],
                 meaning="Nats a row, cross-fitted. Smaller is better.",
             ),
-            Column("parameters", [f"{each.complexity:g}" for each in rows], meaning="Effective number of parameters."),
+            Column("parameters", [f"{each.parameters:g}" for each in rows], meaning="Effective number of parameters."),
         ],
     )
 

@@ -12,12 +12,11 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..maps.class_families import supported
 from ..maps.parameters import MANY_CLASSES, TWO_CLASSES
-from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
-from .binary_rows import BinaryRows, check_number, rows_in_clusters, rows_of_columns, rows_of_parts, rows_of_tally
+from .binary_rows import BinaryRows, rows_in_clusters, rows_of_parts, rows_of_tally
 from .class_rows import rows_of_chunks
-from .folds import number_of_class_folds
+from .folds import FOLDS_OF_MANY
 from .state import Facts, State
 
 BINARY_METHODS, CLASS_METHODS = tuple(TWO_CLASSES), tuple(MANY_CLASSES)
@@ -66,6 +65,11 @@ def checked_settings(method: str, single: bool, folds: int | None, seed: int) ->
     return FitSettings(method, bool(single), None if folds is None else int(folds), int(seed))
 
 
+def state_of_forecasts(forecasts: Forecasts, settings: FitSettings) -> State:
+    """Fit to forecasts."""
+    return state_of_chunks(lambda: [forecasts], settings)
+
+
 def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     """Fit to parts of forecasts."""
     first = next(iter(chunks()), None)
@@ -104,14 +108,7 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
             "the tally has clusters of dependent rows, which are to be held out together; fit on the rows, or on the"
             " files that hold them."
         )
-    check_number(tally.n_weighing)
     return _state_of_binary(tally.labels, rows_of_tally(tally, settings.folds, settings.seed), settings)
-
-
-def state_of_columns(columns: BinaryColumns, n_rows: int, settings: FitSettings) -> State:
-    """Fit to counts of two classes by the probability of the positive one."""
-    check_number(n_rows)
-    return _state_of_binary((None, None), rows_of_columns(columns, n_rows, settings.folds, settings.seed), settings)
 
 
 def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, settings: FitSettings) -> State:
@@ -123,8 +120,8 @@ def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, setting
 def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> State:
     names, only = settings.names(CLASS_METHODS)
     parts = _Labelled(chunks)
-    rows, sampled = rows_of_chunks(parts, number_of_class_folds(settings.folds), settings.seed, grouped)
+    rows = rows_of_chunks(parts, settings.folds or FOLDS_OF_MANY, settings.seed, grouped)  # whose maps cost more
     if only is None:
-        names = tuple(name for name in names if supported(name, *rows.log_p.shape))
-    facts = Facts(parts.labels, rows.n_rows, rows.observed, 0.0, sampled)
+        names = tuple(name for name in names if supported(name, *rows.predicted.shape))
+    facts = Facts(parts.labels, rows.n_rows, rows.observed, 0.0, rows.sampled)
     return State.of(facts, average(rows, names, settings.single, only))

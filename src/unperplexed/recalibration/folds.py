@@ -5,12 +5,16 @@ Held-out class frequencies of stratified folds mirror those of the fit, so that 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.typing import Floats, Ints
+from .._lib.errors import InputError, check_whole
+from .._lib.typing import Bools, Floats, Ints
+from ..forecasts.gathered import GatheredRows
 
-FEW_ROWS, _FOLDS_OF_FEW, _FOLDS_OF_MANY = 1000, 20, 5
+FEW_ROWS, _FOLDS_OF_FEW, FOLDS_OF_MANY = 1000, 20, 5
 
 
 def number_of_folds(asked: int | None, n_rows: int) -> int:
@@ -19,12 +23,7 @@ def number_of_folds(asked: int | None, n_rows: int) -> int:
     Maps that are fitted to 19 of 20 parts of few rows lose less on the rows held out than those fitted to 4 of 5. So
     their weights are closer to those that the maps fitted to all rows deserve.
     """
-    return asked or (_FOLDS_OF_FEW if n_rows <= FEW_ROWS else _FOLDS_OF_MANY)
-
-
-def number_of_class_folds(asked: int | None) -> int:
-    """Return the number that the user asked for, or 5 for more than two classes, whose maps cost more to fit."""
-    return asked or _FOLDS_OF_MANY
+    return asked or (_FOLDS_OF_FEW if n_rows <= FEW_ROWS else FOLDS_OF_MANY)
 
 
 _MOST_DRAWN = 10**9
@@ -48,6 +47,26 @@ def folds_of_counts(counts: Ints, folds: int, seed: int) -> Ints:
 def folds_of_places(n: int, folds: int, seed: int) -> Ints:
     """Return the fold of each of n rows or clusters, in folds of equal size."""
     return np.random.default_rng(seed).permutation(n) % folds
+
+
+def held_out(rows: GatheredRows, folds: int, seed: int) -> Iterator[Bools]:
+    """Yield which rows each fold holds out. Clusters stay together.
+
+    Raises InputError for fewer than two folds, and for fewer rows, or clusters, than folds.
+    """
+    if check_whole("folds", folds) < 2:
+        raise InputError(f"folds: expected a whole number of at least 2, got {folds!r}.")
+    units = rows.n_rows if rows.groups is None else int(rows.groups.max()) + 1
+    if units < folds:
+        what = "rows" if rows.groups is None else "clusters"
+        raise InputError(f"folds: {folds} folds need as many {what}, and there are {units}.")
+    if rows.groups is None:
+        fold = folds_of_places(rows.n_rows, folds, seed)
+    else:
+        logs = np.concatenate([*rows.values.values()], axis=1)
+        fold = folds_of_clusters(rows.groups, contents_of_rows(logs, rows.truth, rows.weights), folds, seed)
+    for each in range(folds):
+        yield fold == each
 
 
 def folds_of_rows(cluster: Ints | None, contents: Hashes, folds: int, seed: int) -> Ints:

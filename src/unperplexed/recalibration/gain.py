@@ -28,8 +28,8 @@ class Gain(ByValue):
 
     The interval goes from ``gain - z SE`` to ``gain + 3/4 d + z SE``, with the standard error SE of the mean
     difference between rows (or clusters), and d, by how much the gain in-sample is larger: without d the interval is
-    too short, and misses mostly larger gains. z is 1.96 for rows, and for k clusters the 0.975 quantile of
-    Student's t distribution with k - 1 degrees of freedom.
+    too short, and misses mostly larger gains. z is the 0.975 quantile of the normal distribution for rows, and for
+    k clusters that of Student's t distribution with k - 1 degrees of freedom.
 
     Examples
     --------
@@ -62,6 +62,13 @@ class Gain(ByValue):
         away = -abs(self.gain) / error
         return 2 * float(ndtr(away) if self.n_clusters is None else stdtr(self.n_clusters - 1, away))
 
+    def interval_at(self, confidence: float) -> tuple[float, float]:
+        """Return the interval at another confidence level."""
+        low, high = self.interval
+        half = self.gain - low
+        more = half * (errors_to_limit(self.n_clusters, confidence) / errors_to_limit(self.n_clusters) - 1)
+        return low - more, high + more
+
     @property
     def significant(self) -> bool:
         """Whether the confidence interval lies above 0."""
@@ -91,9 +98,9 @@ def gain_of(log_loss: float, mean: float, error: float, in_sample: float, n_rows
     return Gain(log_loss, log_loss - mean, mean, (mean - half, mean + more + half), n_rows, n_clusters)
 
 
-def errors_to_limit(n_clusters: int | None) -> float:
-    """Return the number of standard errors in half a 95% confidence interval."""
-    return 1.96 if n_clusters is None else float(t_quantile(0.95, n_clusters - 1))
+def errors_to_limit(n_clusters: int | None, confidence: float = 0.95) -> float:
+    """Return the number of standard errors in half a confidence interval."""
+    return float(t_quantile(confidence, math.inf if n_clusters is None else n_clusters - 1))
 
 
 @dataclass(frozen=True)

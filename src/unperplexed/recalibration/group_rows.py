@@ -15,7 +15,7 @@ from ..forecasts.group_keys import Key, in_order, row_keys
 from ..forecasts.labels import Label
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from ..tally.tally import common_labels
-from .fitting import FitSettings, state_of_chunks
+from .fitting import FitSettings, state_of_forecasts
 from .folds import contents_of_rows, folds_of_rows
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
 from .state import State
@@ -69,8 +69,7 @@ class GroupRows:
 
     def state(self, settings: FitSettings) -> State:
         """Fit maps to the rows, of whatever group."""
-        forecasts = self.forecasts()
-        found = state_of_chunks(lambda: [forecasts], settings)
+        found = state_of_forecasts(self.forecasts(), settings)
         return replace(found, facts=replace(found.facts, labels=self.labels))
 
 
@@ -85,7 +84,7 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
         for key, places in keys.groups():
             part = forecasts[places]
             for block in part.blocks():
-                some = block if block.weights is None else block[block.weights > 0]
+                some = block.weighing
                 row = (
                     some.log_probabilities,
                     some.truth.astype(np.int64),

@@ -49,9 +49,10 @@ class HeldOut(ByValue):
     """95% confidence interval of the gain; NaN where it cannot be computed."""
     folds: int
     recalibrated: dict[str, float] = field(default_factory=dict)
-    """Cross-fitted log loss of each forecaster recalibrated alone, in the same way as the pool and on the same folds.
+    """Cross-fitted log loss of each forecaster recalibrated alone, as `Recalibrator` gives it.
 
-    Empty, as are the fields below, in a pool that an earlier version saved.
+    Empty, as are the fields below, in a pool that an earlier version saved, and for more rows than a recalibration
+    keeps.
     """
     best_recalibrated: str = ""
     """The forecaster with the smallest log loss once it is recalibrated alone."""

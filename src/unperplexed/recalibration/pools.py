@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Bools, Floats
+from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
 from ..forecasts.reading import RowReading
+from ..maps.two import zero_of
 from ..statistics.intervals import Interval
 from ..statistics.means import effective_number
 from ..statistics.standard_errors import Dependence, uncertain_mean
-from .held_out import held_out
+from .fitting import checked_settings, state_of_forecasts
+from .folds import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
 from .pool_result import HeldOut, Method, Pool, at_floor
 
 METHODS = ("linear", "logarithmic", "mean")
 Recalibration = Literal["auto", "power", "beta", "none"]
 _ORDERS = {"linear": 1.0, "logarithmic": 0.0}
+_FOLDS = 5
 _START_ORDER = 0.5
 """Between the linear and the logarithmic pool."""
 
@@ -35,14 +39,14 @@ def pool(
     weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None = None,
     power: float | None = None,
     recalibrate: Recalibration = "auto",
-    folds: int = 5,
+    folds: int | None = None,
     seed: int = 0,
     **reading: Unpack[RowReading],
 ) -> Pool:
     """Combine several forecasters of the same outcomes into one (opinion pool, forecast combination).
 
     With outcomes, weights and recalibration are fitted, and the result compares the pool on held-out rows with its best
-    member, as it is and recalibrated alone in the same way. Without outcomes, weights are equal unless you give them.
+    member, as it is and recalibrated alone (`Recalibrator`). Without outcomes, weights are equal unless you give them.
 
     Parameters
     ----------
@@ -62,8 +66,9 @@ def pool(
     recalibrate : {"auto", "power", "beta", "none"}, default "auto"
         What is fitted besides: a power (Baron et al. 2014), or for two classes and a linear pool the two parameters of
         a beta map (Ranjan and Gneiting 2010). ``"auto"`` is ``"beta"`` where it applies, else ``"power"``.
-    folds : int, default 5
-        Number of cross-validation folds. Rows of one cluster (``groups``) share a fold.
+    folds : int, optional
+        Number of cross-validation folds, 2 to 100. By default 5 for the pool, and those of `Recalibrator` for a
+        forecaster recalibrated alone. Rows of one cluster (``groups``) share a fold.
     seed : int, default 0
         Random seed of the folds.
     **reading
@@ -91,10 +96,6 @@ def pool(
     underconfident (Ranjan and Gneiting 2010): pools of independent forecasters need a power above 1. Parameters are
     fitted by maximum likelihood with a N(0, 1) prior on the logits of the weights and on the logarithms of the power
     and of the beta parameters, so that few rows leave weights nearly equal.
-
-    A forecaster recalibrated alone goes through the same power or beta map, by itself or in a pool with the class
-    frequencies (whichever has the smaller log loss), fitted on the same folds. A pool that fits no recalibration
-    is compared as with ``recalibrate="auto"``, since its weights temper a member too.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def pool_of_rows(
     weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None,
     power: float | None,
     recalibrate: Recalibration,
-    folds: int,
+    folds: int | None,
     seed: int,
 ) -> Pool:
     """Fit a pool to gathered rows; the settings are those of `pool`."""
@@ -235,10 +236,14 @@ class _Fitting:
         scale = effective_number(rows.weights) / float(rows.weights.sum())
         self.fitted_to = PoolRows(log_p, rows.truth, rows.weights * scale)
 
-    def pool(self, method: Method, folds: int, seed: int) -> Pool:
+    def pool(self, method: Method, folds: int | None, seed: int) -> Pool:
         """Fit on all rows, and on each row's other folds."""
-        outs = [*held_out(self.rows, folds, seed)]
-        model, q = self.cross_fitted(self.start, self.free, self.fitted_to, outs)
+        outs = [*held_out(self.rows, _FOLDS if folds is None else folds, seed)]
+        model, place = fit_pool(self.start, self.free, self.fitted_to)
+        q = np.empty(self.fitted_to.log_p.shape[1:])
+        for out in outs:
+            without = fit_pool(self.start, self.free, self.fitted_to[~out], place)[0]
+            q[out] = without.probabilities(self.fitted_to.log_p[:, out])
         return Pool(
             method=method,
             weights=dict(zip(self.names, model.weights.tolist(), strict=True)),
@@ -248,48 +253,27 @@ class _Fitting:
             labels=self.rows.labels,
             floor=self.floor,
             n_rows=self.rows.n_rows,
-            held_out=self.compared(q, self.recalibrated(method, outs), folds),
+            held_out=self.compared(q, self.recalibrated(folds, seed), len(outs)),
             probabilities=q[:, 1].copy() if self.rows.one_column else q,
             warnings=tuple(self.zeros()),
         )
 
-    def cross_fitted(
-        self, start: PoolModel, free: Free, rows: PoolRows, outs: list[Bools], frequencies: bool = False
-    ) -> tuple[PoolModel, Floats]:
-        """Fit to all rows, and give the probabilities of each row by a fit to the other folds.
-
-        With ``frequencies``, those of the classes in the rows that are fitted to are one more member.
-        """
-        model, place = fit_pool(start, free, _with_frequencies(rows, rows) if frequencies else rows)
-        q = np.empty(rows.log_p.shape[1:])
-        for out in outs:
-            fit, new = rows[~out], rows[out]
-            if frequencies:
-                fit, new = _with_frequencies(fit, fit), _with_frequencies(new, fit)
-            q[out] = fit_pool(start, free, fit, place)[0].probabilities(new.log_p)
-        return model, q
-
-    def recalibrated(self, method: Method, outs: list[Bools]) -> dict[str, Floats]:
-        """Cross-fitted losses of each forecaster recalibrated alone: what the pool gains without the others.
-
-        The pool's own map is fitted; a pool without one, or with a fixed power, has its weights to temper a member. The
-        class frequencies as second member do what a forecaster without information would do.
-        """
-        beta = self.free.beta or (not self.free.power and method == "linear" and self.rows.n_classes == 2)
-        map_ = (1.0, 1.0) if beta else None
-        alone = PoolModel(np.ones(1), self.start.order, 1.0, map_)
-        beside = PoolModel(np.full(2, 0.5), self.start.order, 1.0, map_)
-        found = {}
-        for k, name in enumerate(self.names):
-            rows = replace(self.fitted_to, log_p=self.fitted_to.log_p[[k]])
-            _, q = self.cross_fitted(alone, Free(False, False, not beta, beta), rows, outs)
-            _, q_beside = self.cross_fitted(beside, Free(True, self.free.order, not beta, beta), rows, outs, True)
-            found[name] = min(self.losses(q), self.losses(q_beside), key=self.mean)
+    def recalibrated(self, folds: int | None, seed: int) -> dict[str, Floats]:
+        """Log loss of each row by each forecaster recalibrated alone, cross-fitted; empty where rows are too many."""
+        found, settings = {}, checked_settings("auto", False, folds, seed)
+        for name in self.names:
+            forecasts = self.rows.forecasts(name)
+            alone = state_of_forecasts(forecasts, settings).held_out
+            if alone is None or alone.dealt is None:
+                return {}
+            q, truth = alone.recalibrated(forecasts.blocks())
+            found[name] = -np.log(q[np.arange(truth.size), truth])
         return found
 
     def losses(self, q: Floats) -> Floats:
         """Log loss of each row."""
-        return np.asarray(-np.log(np.maximum(q[np.arange(self.rows.n_rows), self.rows.truth], self.floor)))
+        correct = q[np.arange(self.rows.n_rows), self.rows.truth]
+        return np.asarray(-np.log(np.where(correct > 0, correct, self.floor)))
 
     def mean(self, losses: Floats) -> float:
         """Mean of the rows by their weights."""
@@ -297,26 +281,30 @@ class _Fitting:
 
     def compared(self, q: Floats, recalibrated: dict[str, Floats], folds: int) -> HeldOut:
         """Compare the cross-fitted pool with the best forecaster, as it is and recalibrated alone."""
-        at = np.arange(self.rows.n_rows), self.rows.truth
-        losses = dict(zip(self.names, -self.fitted_to.log_p[:, *at], strict=True))
+        losses = {name: -self.observed(name) for name in self.names}
         means = {name: self.mean(each) for name, each in losses.items()}
-        means_alone = {name: self.mean(each) for name, each in recalibrated.items()}
-        best, best_alone = (min(each, key=each.__getitem__) for each in (means, means_alone))
-        loss = self.losses(q)
+        best, loss = min(means, key=means.__getitem__), self.losses(q)
         gain, interval = self.gain(losses[best] - loss)
-        gain_alone, interval_alone = self.gain(recalibrated[best_alone] - loss)
-        return HeldOut(
-            log_loss=self.mean(loss),
-            members=means,
-            best=best,
-            gain=gain,
-            interval=interval,
-            folds=folds,
-            recalibrated=means_alone,
-            best_recalibrated=best_alone,
-            gain_recalibrated=gain_alone,
-            interval_recalibrated=interval_alone,
+        found = HeldOut(self.mean(loss), means, best, gain, interval, folds)
+        if not recalibrated:
+            return found
+        means = {name: self.mean(each) for name, each in recalibrated.items()}
+        best = min(means, key=means.__getitem__)
+        gain, interval = self.gain(recalibrated[best] - loss)
+        return replace(
+            found,
+            recalibrated=means,
+            best_recalibrated=best,
+            gain_recalibrated=gain,
+            interval_recalibrated=interval,
         )
+
+    def observed(self, name: str) -> Floats:
+        """Logarithm of the probability of each observed class; an exact zero counts as in a recalibration."""
+        log_p = np.asarray(self.rows.values[name], dtype=np.float64)
+        zero = zero_of(log_p, self.rows.n_classes, self.rows.n_rows)
+        found = log_p[np.arange(self.rows.n_rows), self.rows.truth]
+        return np.where(np.isneginf(found), math.log(zero), found)
 
     def gain(self, differences: Floats) -> tuple[float, Interval]:
         """Mean difference of log losses and its 95% confidence interval."""
@@ -324,20 +312,12 @@ class _Fitting:
         half = gain.half_width(0.95)
         return gain.mean, Interval(gain.mean - half, gain.mean + half)
 
-    def zeros(self) -> list[str]:
+    def zeros(self) -> Iterator[str]:
         """Name forecasters that assigned 0 to an outcome."""
-        at = np.arange(self.rows.n_rows), self.rows.truth
-        counts = {name: int(np.count_nonzero(np.isneginf(log_p[at]))) for name, log_p in self.rows.values.items()}
-        return [
-            f"{name} assigned probability 0 to the observed class in {count:,} of {self.rows.n_rows:,} rows, which"
-            f" count as {self.floor:.2g}"
-            for name, count in counts.items()
-            if count
-        ]
-
-
-def _with_frequencies(rows: PoolRows, fitted_to: PoolRows) -> PoolRows:
-    """Add the class frequencies of the rows that are fitted to as a forecaster; half a row is added to each class."""
-    counts = np.bincount(fitted_to.truth, fitted_to.weights, rows.log_p.shape[2]) + 0.5
-    constant = np.broadcast_to(np.log(counts / counts.sum()), rows.log_p.shape[1:])
-    return replace(rows, log_p=np.concatenate([rows.log_p, constant[None]]))
+        for name, log_p in self.rows.values.items():
+            zeros = np.isneginf(log_p[np.arange(self.rows.n_rows), self.rows.truth])
+            if count := np.count_nonzero(zeros):
+                yield (
+                    f"{name} assigned probability 0 to the observed class in {count:,} of {self.rows.n_rows:,} rows,"
+                    f" which count as {math.exp(self.observed(name)[zeros][0]):.2g}"
+                )

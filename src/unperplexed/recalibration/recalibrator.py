@@ -25,13 +25,13 @@ from ..report.document import Document
 from ..report.result import Naming, Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
-from .cross_fitted import CrossFitted
 from .describe_recalibrator import recalibrator_document
-from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
+from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
+from .held_out import HeldOut
 from .new_forecasts import new_forecasts
 from .saved import MAP, state_dict, state_of
-from .state import Candidate, HeldOut, State
+from .state import Candidate, State
 
 if TYPE_CHECKING:
     from .torch_module import Form, RecalibrationModule
@@ -148,8 +148,7 @@ class Recalibrator(Result):
             return self.with_state(state_of_tally(y_true, self._settings()))
         if y_prob is None:
             raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
-        forecasts = Forecasts(y_true, y_prob, **reading)
-        return self.fit_chunks(lambda: [forecasts])
+        return self.with_state(state_of_forecasts(Forecasts(y_true, y_prob, **reading), self._settings()))
 
     def fit_chunks(self, chunks: Chunks) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
@@ -209,16 +208,8 @@ class Recalibrator(Result):
         return self._fitted.baseline
 
     @property
-    def cross_fitted(self) -> CrossFitted | None:
-        """Recalibrated forecasts of the held-out rows, as counts; None without a gain, and once loaded."""
-        return self._fitted.cross_fitted
-
-    @property
     def held_out(self) -> HeldOut | None:
-        """The maps fitted without each fold, by which rows of the fit are recalibrated; None once loaded.
-
-        None too where a sample of the rows was fitted to.
-        """
+        """The average fitted without each fold, by which the fold's rows are recalibrated; None once loaded."""
         return self._fitted.held_out
 
     @property

@@ -15,7 +15,7 @@ from ..forecasts.reading import RowReading
 from ..maps.fit import Prior, fitted
 from ..maps.rows import Rows, chunks_of
 from ..maps.two import zero_of
-from .held_out import held_out
+from .folds import held_out
 
 LARGEST_POWER = 100.0
 """Largest power of the probabilities, 1 / temperature. Where the outcomes are separated it would be infinite."""

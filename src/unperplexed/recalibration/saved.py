@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._lib.errors import InputError
+from .._lib.serialize import plain_values
 from ..maps.saved import binary_map_of, class_map_of, class_map_of_version_1, number, require, whole
 from ..maps.two import SMALLEST
 from .averaging import LEAST_WEIGHT
@@ -35,13 +36,10 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "floor": facts.zero,
         "raised_to": state.raised_to,
         "settings": dict(settings),
-        "candidates": [
-            {"name": each.name, "weight": each.weight, "log_loss": each.log_loss, "parameters": each.complexity}
-            for each in state.candidates
-        ],
+        "candidates": plain_values(state.candidates),
         "maps": [each.to_dict() for each in state.maps.values()],
         "gain": gain_dict(state.gain),
-        "baseline": None if state.baseline is None else _baseline_dict(state.baseline),
+        "baseline": plain_values(state.baseline),
     }
 
 
@@ -56,15 +54,6 @@ def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
         "interval": list(gain.interval),
         "rows": gain.n_rows,
         "clusters": gain.n_clusters,
-    }
-
-
-def _baseline_dict(baseline: Baseline) -> dict[str, Any]:
-    return {
-        "log_loss": baseline.log_loss,
-        "interval": list(baseline.interval),
-        "zeros": baseline.zeros,
-        "zeros_as": baseline.zeros_as,
     }
 
 
@@ -165,26 +154,24 @@ def gain_of(data: Any) -> Gain | None:
         return None
     keys = {"log_loss", "recalibrated", "gain", "interval", "rows"}
     require(isinstance(data, Mapping) and set(data) - {"clusters"} == keys, "gain")
-    interval = data["interval"]
-    require(isinstance(interval, list) and len(interval) == 2, "gain")
-    low, high = (number(each, "gain") for each in interval)
     before, after, gain = (number(data[name], "gain") for name in ("log_loss", "recalibrated", "gain"))
-    require(low <= high, "gain")
     clusters = data.get("clusters")  # which maps of earlier versions lack
     n_clusters = None if clusters is None else whole(clusters, "gain")
     require(n_clusters is None or n_clusters > 1, "gain")
-    return Gain(before, after, gain, (low, high), whole(data["rows"], "gain"), n_clusters)
+    return Gain(before, after, gain, _interval(data, "gain"), whole(data["rows"], "gain"), n_clusters)
 
 
 def _baseline(data: Any) -> Baseline | None:
     if data is None:
         return None
     require(isinstance(data, Mapping) and set(data) == {"log_loss", "interval", "zeros", "zeros_as"}, "baseline")
+    loss, zeros_as = number(data["log_loss"], "baseline", 0), number(data["zeros_as"], "baseline", 0, 1)
+    return Baseline(loss, _interval(data, "baseline"), whole(data["zeros"], "baseline"), zeros_as)
+
+
+def _interval(data: Mapping[str, Any], what: str) -> tuple[float, float]:
     interval = data["interval"]
-    require(isinstance(interval, list) and len(interval) == 2, "baseline")
-    low, high = (number(each, "baseline") for each in interval)
-    require(low <= high, "baseline")
-    zeros = whole(data["zeros"], "baseline")
-    return Baseline(
-        number(data["log_loss"], "baseline", 0), (low, high), zeros, number(data["zeros_as"], "baseline", 0, 1)
-    )
+    require(isinstance(interval, list) and len(interval) == 2, what)
+    low, high = (number(each, what) for each in interval)
+    require(low <= high, what)
+    return low, high

@@ -36,8 +36,7 @@ class RecalibrationModule(nn.Module):
         super().__init__()
         check_choice("form", form, get_args(Form))
         self.form, self.n_classes = form, len(state.facts.labels)
-        weights = [state.weights[name] for name in state.maps]
-        self.register_buffer("weights", buffer(weights) / sum(weights))
+        self.register_buffer("weights", buffer([*state.average.shares.values()]))
         self.limits = state.limits if state.raised_to else None
         self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 

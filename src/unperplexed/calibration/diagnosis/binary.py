@@ -221,7 +221,7 @@ def _findings(
 def _mended(found: BinaryMap) -> tuple[MendedProbability, ...]:
     """Return where a map takes some probabilities."""
     p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
-    mended = found.probabilities(np.log(p) - np.log1p(-p), level=False)
+    mended = found.probabilities(np.log(p) - np.log1p(-p), level=False)[:, 1]
     return tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
 
 
@@ -241,7 +241,7 @@ def _uncertain(
 
 def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
     """Test what the named errors leave over: statistic and p-value."""
-    q, t = found.probabilities(rows.s, level=False), found.log_odds(rows.s, level=False)
+    q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
     v = np.maximum(q * (1 - q), 1e-100)
     rise = (1 - found.lapse) * expit(t) * expit(-t) / v
     nuisance = [*(columns(found.coefficients, rows.s) * rise), *([(0.5 - expit(t)) / v] if found.lapse else [])]
