@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 
 
@@ -89,7 +90,17 @@ def command_line(words: Iterable[str]) -> str:
     return " ".join(map(shell_word, words))
 
 
-def short_name(name: str, most: int = 24) -> str:
-    """Give a name in one short line; the ends of names tell them apart as often as their beginnings."""
+def short_name(name: str, most: int = 100) -> str:
+    """Give a name in one line; the ends of names tell them apart as often as their beginnings."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2 - 2]}...{name[-(most // 2 - 1) :]}"
+
+
+def short_names(names: Iterable[str], most: int = 24) -> list[str]:
+    """Give names in short lines; those that would look alike are cut less, until they do not."""
+    found = [*names]
+    cut = {name: short_name(name, most) for name in found}
+    while len({*cut.values()}) < len(cut) and most < max(map(len, map(printable, cut))):
+        most, times = 2 * most, Counter(cut.values())
+        cut = {name: short_name(name, most) if times[short] > 1 else short for name, short in cut.items()}
+    return [cut[name] for name in found]

@@ -310,7 +310,10 @@ class Described:
         if remedy is None:
             return remedies_text(self.parts.remedies)
         gain, *rest = remedy.sentences()
-        advice = [gain, HELD_OUT] if remedy.significant else [remedies_text(self.parts.remedies), gain]
+        advice = [
+            gain,
+            HELD_OUT if remedy.significant else f"For the errors found: {remedies_text(self.parts.remedies)}",
+        ]
         if remedy.significant and "uninformative" in terms(self.a.diagnosis):
             rest.append("Look at the predictors first: a calibration slope of 0 is possible, that is, no information.")
         return " ".join([*advice, *rest])

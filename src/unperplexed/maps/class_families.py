@@ -61,6 +61,7 @@ def fitted_classes(
     truth: Ints,
     weights: Floats | None = None,
     known: Known | None = None,
+    zero: float | None = None,
 ) -> dict[str, MapOfClasses]:
     """Fit recalibration maps for more than two classes by penalized maximum likelihood.
 
@@ -80,6 +81,8 @@ def fitted_classes(
     known : dict, optional
         Fisher information of fits to similar rows, such as all rows for a fold, with which fits are faster; it takes up
         that of these fits.
+    zero : float, optional
+        What a probability of 0 counts as, such as in the rows of which these are some; by default that of these rows.
 
     Returns
     -------
@@ -105,17 +108,17 @@ def fitted_classes(
     for name in names:
         check_choice("method", name, MANY_CLASSES)
     weights = np.ones(truth.size) if weights is None else weights
-    fitting = _Fitting(log_p, truth, weights, {} if known is None else known)
+    fitting = _Fitting(log_p, truth, weights, {} if known is None else known, zero)
     return {name: fitting.fitted(name) for name in names}
 
 
 class _Fitting:
     """Maps fitted so far: what others start from is fitted once."""
 
-    def __init__(self, log_p: Floats, truth: Ints, weights: Floats, known: Known) -> None:
+    def __init__(self, log_p: Floats, truth: Ints, weights: Floats, known: Known, zero: float | None) -> None:
         self.known, self.whole = known, float(weights.sum())
         self.n, self.classes = log_p.shape
-        self.zero = zero_of(log_p, self.classes, max(self.whole, 1.0))
+        self.zero = zero_of(log_p, self.classes, max(self.whole, 1.0)) if zero is None else zero
         finite = np.where(np.isneginf(log_p), math.log(self.zero), log_p)
         self.chunks = chunks_of(finite, truth, weights)
         self.largest = float(-finite.min(initial=0.0))

@@ -17,7 +17,7 @@ import numpy as np
 from .._lib.elementary import of_rows
 from .._lib.typing import AnyFloats, Floats
 from .directions import tail
-from .parameters import LAPSE, MANY_CLASSES
+from .parameters import LAPSE, MANY_CLASSES, NAMES
 from .two import LARGEST, SMALLEST
 
 BLOCK_VALUES = 1 << 17
@@ -125,7 +125,8 @@ class ClassMap:
         found |= {name: self.shared[name] for name in CURVES if self.shared.get(name)}
         arrays = {"biases": self.biases, "slopes": self.slopes, "matrix": self.matrix}
         given = {name: value for name, value in arrays.items() if value is not None and value.any()}
-        found |= {name: (value + self.slope if name == "slopes" else value).tolist() for name, value in given.items()}
+        for name, value in given.items():
+            found[NAMES.get(name, name)] = (value + self.slope if name == "slopes" else value).tolist()
         return found | ({LAPSE: self.lapse} if self.lapse else {})
 
     def to_dict(self) -> dict[str, Any]:

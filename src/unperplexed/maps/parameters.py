@@ -52,8 +52,12 @@ MANY_CLASSES = {
 """Families of more than two classes, the plainest first."""
 
 
-def shown(parameters: Mapping[str, float]) -> dict[str, Any]:
+NAMES = {"bias": "shift", "biases": "shifts"}
+"""What users call a parameter, where that is another word; a bias is the error that a shift of the log-odds mends."""
+
+
+def shown(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Give parameters as users see them."""
-    found: dict[str, Any] = {name: value + (name in FACTORS) for name, value in parameters.items()}
+    found: dict[str, Any] = {NAMES.get(name, name): value + (name in FACTORS) for name, value in parameters.items()}
     alone = set(found) == {"slope"} and found["slope"] > 0
     return {"temperature": 1 / found["slope"]} if alone else found

@@ -15,6 +15,7 @@ from .._lib.formatting import (
     p_value_text,
     rule_text,
     short_name,
+    short_names,
 )
 from ..forecasts.group_keys import key_text
 from ..report.chart import Axis, Chart, Points, Reference, Role, value_axis
@@ -42,7 +43,7 @@ def verdict(s: Skill) -> str:
 def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
     """Give the conclusion about a forecaster, its skill score by log loss, and in how many groups it is better."""
     each = s.whole.scores[name][LOG_LOSS]
-    called = repr(short_name(name, 60))  # names keep their case
+    called = repr(short_name(name))  # names keep their case
     if not math.isfinite(each.skill):
         return f"the skill score of {called} against {s.baseline} is undefined by log loss", "", ""
     limits = between(*each.interval)
@@ -74,7 +75,7 @@ def _lead(s: Skill) -> str:
         _, size, where = _of_forecaster(s, name)
         text = "; ".join(filter(None, [size, where]))
         if text:
-            parts.append(f"{short_name(name, 60)}: {text}." if several else f"{capital(text)}.")
+            parts.append(f"{short_name(name)}: {text}." if several else f"{capital(text)}.")
     parts.append(
         "A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
         " baseline. p-values and intervals are adjusted for the number of groups and forecasters."
@@ -88,7 +89,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
     return [
         (f"{where}: {short_name(name)}" if several else where, group, name)
         for group in (s.whole, *s.groups)
-        for where in ["all rows" if not group.key else short_name(key_text(group.key), 40)]
+        for where in ["all rows" if not group.key else short_name(key_text(group.key))]
         for name in group.scores
     ]
 
@@ -143,7 +144,7 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
     return Table(
         f"Skill against {s.baseline}: 1 is perfect, 0 as good as the baseline.",
         [
-            *([Column("forecaster", [short_name(name) for name, *_ in found])] if several else []),
+            *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
             Column("score", [rule_text(rule) for _, rule, _ in found]),
             *_estimates([each for *_, each in found]),
         ],
@@ -211,7 +212,7 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
         subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.baseline}{grey}",
         label=f"Skill score by group. {'; '.join(texts)}",
         x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
-        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(each, 28) for each in names], strict=True))),
+        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), short_names(names, 28), strict=True))),
         points=points,
         references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
         shape="forest",

@@ -13,6 +13,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..maps.class_families import Known, MapOfClasses, fitted_classes
+from ..maps.two import zero_of
 from .averaging import CLASS_PENALTY, Penalty
 from .cross_fitted import DealtRows, RecalibratedFold
 from .folds import FARTHEST, contents_of_rows, folds_of_clusters, folds_of_places, hashed
@@ -93,10 +94,14 @@ class ClassRows:
     ) -> dict[str, MapOfClasses]:
         """Fit maps to all rows, or to those outside a fold."""
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
-        if without is None:
-            return fitted_classes(names, self.log_p, self.truth, self.weight, self.known)
-        some = np.delete(np.arange(self.truth.size), self._places(without))
-        return fitted_classes(names, self.log_p[some], self.truth[some], self.weight[some], self.known)
+        some = slice(None) if without is None else np.delete(np.arange(self.truth.size), self._places(without))
+        rows = self.log_p[some], self.truth[some], self.weight[some]
+        return fitted_classes(names, *rows, self.known, self._zero)
+
+    @cached_property
+    def _zero(self) -> float:
+        """What a probability of 0 counts as, the same in all folds."""
+        return zero_of(self.log_p, self.log_p.shape[1], max(float(self.weight.sum()), 1.0))
 
     def likelihoods(self, fitted: MapOfClasses, fold: int | None) -> Floats:
         """Return the probability of the observed class of each row."""
