@@ -39,6 +39,11 @@ def confidence_interval(confidence: float, together: int = 1) -> str:
     return f"{'simultaneous ' if together > 1 else ''}{100 * confidence:.10g}% CI"
 
 
+def p_values(together: int = 1) -> str:
+    """Name a column of p-values, those of several tests adjusted: "p-value", "adjusted p-value"."""
+    return f"{'adjusted ' if together > 1 else ''}p-value"
+
+
 def at_floor_text(floor: float) -> str:
     """Name the floor of a log loss to three digits: "without a floor", "at the floor 0.005"."""
     return f"at the floor {floor:.3g}" if floor else "without a floor"

@@ -108,9 +108,9 @@ def groups_table(b: Breakdown) -> Table:
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
         Column("cost in nats", [small(group.cost) for group in of], meaning="What the errors found cost, nats a row."
                " Smaller is better."),
-        Column("share of the cost", ["100%", *(share(each.share) for each in shares)], meaning="Cost times rows, of the"
-               " total over all groups."),
-        Column("share of the rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
+        Column("share of all cost", ["", *(share(each.share) for each in shares)], meaning="Cost times rows, of"
+               " the total over all groups."),
+        Column("share of all rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
         Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
                meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
         Column("slope of the averages", [number(a.slope) for a in found], detail=True, meaning="1 is best."),

@@ -14,6 +14,7 @@ from .._lib.formatting import (
     number_of,
     p_value_cell,
     p_value_text,
+    p_values,
     short_name,
     short_names,
 )
@@ -133,7 +134,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
                 [between(*each.excess_interval) for each in found],
             ),
             Column(
-                "p-value",
+                p_values(len(found)),
                 [p_value_cell(each.adjusted_p_value) for each in found],
                 meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
             ),

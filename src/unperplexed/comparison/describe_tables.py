@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import at_floor_text, confidence_interval, p_value_cell, printable, short_name, short_names
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    p_value_cell,
+    p_values,
+    printable,
+    short_name,
+    short_names,
+)
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
@@ -48,7 +56,7 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
         Column("score", [rule_at_floor(rule, c.scored_floor) for _, rule, _ in rows], words=True),
         *_estimates([(d.difference, d.interval) for *_, d in rows]),
         Column("standard error", [number(d.standard_error) for *_, d in rows]),
-        Column("p-value", [p_value_cell(d.adjusted_p_value) for *_, d in rows]),
+        Column(p_values(len(c.pairs)), [p_value_cell(d.adjusted_p_value) for *_, d in rows]),
         Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
     ]
     several = len(c.pairs) > 1
@@ -79,13 +87,12 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         for rule, d in pair.differences.items()
         if is_printed(rule, asked_scores(c))
     ]
-    adjusted = ", adjusted p-values" if len(c.pairs) > 1 else ""
     return Table(
-        f"Paired differences (left − right){adjusted}",
+        "Paired differences (left − right)",
         [
             Column("", [name for name, _ in rows]),
             *_estimates([(d.difference, d.interval) for _, d in rows]),
-            Column("p-value", [p_value_cell(d.adjusted_p_value) for _, d in rows]),
+            Column(p_values(len(c.pairs)), [p_value_cell(d.adjusted_p_value) for _, d in rows]),
         ],
         notes=_level(c),
     )
@@ -105,7 +112,7 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
             *([pairs] if several else []),
             Column("rows", [count(group.n_rows) for group, _ in found]),
             *_estimates([(d.difference, d.interval) for d in differences]),
-            Column("p-value", [p_value_cell(d.adjusted_p_value) for d in differences]),
+            Column(p_values(len(found)), [p_value_cell(d.adjusted_p_value) for d in differences]),
         ],
         sortable=True,
         notes=confidence_interval(c.confidence, len(found)),

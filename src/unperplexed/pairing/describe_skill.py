@@ -13,6 +13,7 @@ from .._lib.formatting import (
     number_of,
     p_value_cell,
     p_value_text,
+    p_values,
     rule_text,
     short_name,
     short_names,
@@ -65,7 +66,12 @@ def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
 def _level(s: Skill, *, groups: bool = False) -> str:
     """Name the intervals; those of several forecasters, and of several groups, hold together."""
     level = confidence_interval(s.confidence, len(s.whole.scores))
-    return f"{level}, of groups simultaneous" if groups and len(s.groups) > 1 and len(s.whole.scores) == 1 else level
+    return f"{level}, of groups simultaneous" if groups and _groups_alone(s) else level
+
+
+def _groups_alone(s: Skill) -> bool:
+    """Whether groups are adjusted for their number, but all rows are not."""
+    return len(s.groups) > 1 and len(s.whole.scores) == 1
 
 
 def _lead(s: Skill) -> str:
@@ -146,13 +152,13 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
         [
             *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
             Column("score", [rule_text(rule) for _, rule, _ in found]),
-            *_estimates([each for *_, each in found]),
+            *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
         ],
         notes=_level(s),
     )
 
 
-def _estimates(found: list[SkillScore]) -> list[Column]:
+def _estimates(found: list[SkillScore], p_value: str) -> list[Column]:
     return [
         Column(
             "skill score",
@@ -160,7 +166,7 @@ def _estimates(found: list[SkillScore]) -> list[Column]:
             [between(*each.interval) for each in found],
             meaning="1 minus the ratio of the two scores. Larger is better.",
         ),
-        Column("p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
+        Column(p_value, [p_value_cell(each.adjusted_p_value) for each in found]),
         Column("mean score", [number(each.score) for each in found], detail=True),
         Column("baseline's score", [number(each.baseline_score) for each in found], detail=True),
     ]
@@ -169,12 +175,13 @@ def _estimates(found: list[SkillScore]) -> list[Column]:
 def skill_table(s: Skill, rule: str) -> Table:
     """Return the skill scores by a rule, all rows first."""
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
+    p_value = p_values(len(s.whole.scores)) + ", of groups adjusted" * _groups_alone(s)
     return Table(
         f"Skill against {s.baseline} by {rule_text(rule)}.",
         [
             Column("group", [text for text, _, _ in lines]),
             Column("rows", [count(group.n_rows) for _, group, _ in lines]),
-            *_estimates([each for *_, each in lines]),
+            *_estimates([each for *_, each in lines], p_value),
             Column("share of the total score", [share(each.share) for *_, each in lines]),
         ],
         sortable=True,
