@@ -208,7 +208,7 @@ def add_comparison(figures, compared, alone):
     assert ("p" in step["mended"]) == (alone["remedy"] is not None and alone["remedy"]["advised"])
     if "p" in step["mended"]:
         add_remedy(figures, "compare", step["mended"]["p"])
-        figures.add("compare", **{f"after by {alone['remedy']['method']}": step["log_losses"]["p"]})
+        figures.add("compare", **{f"after by {alone['remedy']['method']}{at}": step["log_losses"]["p"]})
     return at
 
 
@@ -321,7 +321,7 @@ def hold_together(columns, folder, capsys):
         if "match" in run.columns and command != "check":
             figures.printed(command, text, rf"{N} clusters", "clusters")
         if command.startswith("assess") and finite:
-            figures.printed(command, text, rf"of the log loss: {N} of {N} nats", "cost", "log loss")
+            figures.printed(command, text, rf"of the log loss(?: of all rows)?: {N} of {N} nats", "cost", "log loss")
     gain = rf"from {N} to {N} \(cross-fitted, 95% CI of the gain {N} to {N}\)"
     if advised:
         labels = f"before {by}", f"after {by}", f"gain interval {by}"

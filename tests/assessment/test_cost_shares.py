@@ -36,7 +36,7 @@ def test_the_overconfident_groups_are_named_and_no_other(result):
     assert named == {"b", "e"}
     text = " ".join(str(result).split())
     assert sum(each.share for each in result.cost_shares.values() if each.significant) == 1  # no other was found wrong
-    assert "Two of 6 groups by group carry 100% of the cost of miscalibration, with 33.3% of" in text
+    assert "Two of 6 groups by group carry 100% of the groups' cost, with 33.3% of all rows" in text
     assert "Recalibrate these groups by themselves first" in text
     assert result.drivers in result.to_html().replace("&#x27;", "'")
 

@@ -44,8 +44,12 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
     """Two clusters are too few for a test."""
     y, p = binary
     found = assess(y, p, groups=np.arange(N) % 2, resamples=0)
-    assert found.verdict == "No verdict: 2 clusters of dependent rows, of which it takes at least six."
+    assert found.verdict == (
+        "No verdict: the test and some intervals take six clusters of dependent rows or more, here 2; assess more."
+    )
+    assert printed(found).startswith(found.verdict)
     page = shown(found)
+    assert found.verdict in page
     assert f"Geometric accuracy {found.reported.geometric_accuracy:.3f}" in page
     assert "Observed frequency of '1' by predicted probability" in page
     for words in ("Findings, costliest first", f"What {N} rows can show", "loss due to miscalibration", "What to do"):

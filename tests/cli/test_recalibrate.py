@@ -4,7 +4,7 @@ import shlex
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from helpers import maps_of_groups
 from printed import unfolded
@@ -303,6 +303,25 @@ def test_before_and_after_is_on_held_out_rows(rng):
     assert loss[BEFORE] == pytest.approx(made.gain_.log_loss, rel=1e-9)
     assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, rel=1e-9)
     assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, abs=0.002)  # other folds
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_report_has_the_log_losses_of_the_gain_where_zeros_occurred(classes):
+    rng = np.random.default_rng(5)
+    z = rng.normal(0, 1.5, (600, classes))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    p = softmax(2 * z, axis=1)
+    p[rng.random(p.shape) < 0.05 * np.eye(classes)[0]] = 0
+    forecasts = Forecasts(y, p / p.sum(axis=1, keepdims=True))
+    made = Recalibrator("temperature").fit_chunks(lambda: [forecasts])
+    assert made.baseline.zeros > 0
+    found = before_and_after(lambda: [forecasts], made)
+    loss = {name: each.scores["log_loss"].mean for name, each in found.forecasters.items()}
+    # Rows in which a zero counts as more are divided by their sums in the gain.
+    assert loss == pytest.approx({BEFORE: made.gain_.log_loss, AFTER: made.gain_.recalibrated}, rel=1e-5)
+    difference = found.between(BEFORE, AFTER).differences["log_loss"]
+    assert difference.difference == pytest.approx(made.gain_.gain, rel=1e-4)
+    assert tuple(difference.interval) == pytest.approx(made.gain_.interval, rel=1e-9)
 
 
 def test_the_report_keeps_clusters_in_one_fold(rng):

@@ -13,6 +13,7 @@ import pytest
 from scipy.special import expit, ndtri, softmax
 
 from unperplexed import Recalibrator, compare
+from unperplexed._lib.formatting import number_of
 from unperplexed.cli.parser import main
 from unperplexed.comparison.next_step import LossDifference
 from unperplexed.scores import log_loss
@@ -63,13 +64,31 @@ def test_a_lead_that_is_not_significant_is_no_rank():
     assert "would be first" not in step.words
 
 
+def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_floor():
+    rng = np.random.default_rng(0)
+    sharp = np.where(rng.random(Y.size) < 0.05, 0.0, FORECASTS["sharp"])
+    found = compare(FORECASTS | {"sharp": sharp}, Y, resamples=0)
+    step, baseline = found.next_step, found.next_step.mended["sharp"].recalibrator.baseline
+    assert baseline.zeros == np.count_nonzero(Y & (sharp == 0))
+    rows = number_of(baseline.zeros, "row")
+    assert (
+        f" The log loss of sharp is infinite: the observed class had probability 0 in {rows}. These zeros count as"
+        f" {baseline.zeros_as:.3g} in the gain."
+    ) in step.words
+    assert "log loss at the floor 0.005" in step.words
+    held_out = step.mended["sharp"].gain.recalibrated
+    assert step.log_losses["dull"] == pytest.approx(found.forecasters["dull"].scores["log_loss"].mean, rel=1e-12)
+    assert step.log_losses["sharp"] == pytest.approx(held_out, abs=0.01)  # at the floor
+    assert step.lead.difference == pytest.approx(step.log_losses[step.rival] - step.log_losses[step.first], rel=1e-9)
+
+
 def test_calibrated_forecasters_stay_as_they_are():
     y, found = forecasters(seed=3)
     step = compare({"dull": found["dull"], "half": np.full(y.size, 0.5)}, y, resamples=0).next_step
     assert step.mended == {}
     assert not step.ranking_changes
     assert step.code == ""
-    assert "the ranking stands" in step.words
+    assert "The ranking by log loss stands." in step.words
 
 
 def test_a_forecaster_whose_maps_promise_nothing_stays_as_it_is():
@@ -81,6 +100,49 @@ def test_a_forecaster_whose_maps_promise_nothing_stays_as_it_is():
     assert found.forecasters["weak"].assessment.diagnosis.errors == ("confidence",)
     assert Recalibrator().fit(y, p).leave_as_it_is
     assert found.next_step.mended == {}
+
+
+def compared_like(case, seed=0):
+    """Forecasters, and outcomes, whose differences are what a case is about."""
+    rng = np.random.default_rng(seed)
+    s = rng.normal(0, 1.5, 400)
+    y, p = rng.random(400) < expit(s), expit(s)
+    noisy = [expit(s + each * rng.normal(size=400)) for each in (0.05, 0.4, 0.4, 0.4, 0.4, 0.4)]
+    return y, {
+        "alike": {"a": p, "b": noisy[0]},
+        "apart": {"a": p, "b": np.full(400, y.mean())},
+        "equal": {"a": p, "b": p.copy()},
+        "many": {f"f{at}": each for at, each in enumerate(noisy)},
+        "mended": {"a": p, "b": expit(3 * s + 1)},
+        "mended ahead": {"a": expit(3 * (s + 0 * noisy[1])), "b": np.full(400, y.mean())},
+    }[case]
+
+
+CASES = ["alike", "apart", "equal", "many", "mended", "mended ahead"]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("case", CASES)
+def test_the_first_sentence_of_advice_agrees_with_the_verdict(case, seed):
+    """A ranking stands, or somebody would be ahead, only by an interval that is as wide as those of the verdict."""
+    y, p = compared_like(case, seed)
+    found = compare(p, y, resamples=0)
+    step = found.next_step
+    first = re.match(r".*?[a-z)]\.(?= |$)", step.words)[0]
+    if not step.mended:
+        d = found.between(step.rival, step.first).differences["log_loss"]
+        distinct = d.adjusted_p_value < 0.05
+        assert first == "No forecaster is shown to gain by recalibration."
+        assert ("ranking by log loss stands" in step.words) == step.lead.significant == distinct
+        if not d.equal:
+            assert step.lead.difference == pytest.approx(d.difference, abs=1e-12)
+            assert tuple(step.lead.interval) == pytest.approx(tuple(d.interval), abs=1e-12)
+        assert ("80% power" in step.words) == (not distinct and not d.equal)
+        assert " 0 nats" not in step.words
+    else:
+        assert all(each.gain.interval[0] > 0 for each in step.mended.values())
+        assert ("no evidence" in first) == (not step.lead.significant)
+        assert ("would be first" in first or "would stay first" in first) == step.lead.significant
 
 
 def test_more_classes_than_are_diagnosed_have_none(rng, monkeypatch):

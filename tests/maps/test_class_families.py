@@ -41,7 +41,7 @@ def test_parameters_of_the_true_map_are_found(maps):
     found = maps["logistic-lapse"].parameters()
     assert found["slope"] == pytest.approx(1.5, rel=0.1)
     assert found["lapse"] == pytest.approx(0.05, abs=0.015)
-    biases = np.array(found["biases"])
+    biases = np.array(found["shifts"])
     np.testing.assert_allclose(biases - biases.mean(), [0.8, -0.4, 0, -0.4], atol=0.15)
 
 

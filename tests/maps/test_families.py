@@ -43,7 +43,7 @@ def test_lapse_is_the_maximum():
     best = min((minimize(loss, at, bounds=[(-5, 5), (-0.99, 5), (1e-6, 0.9)]) for at in starts), key=lambda r: r.fun)
     assert loss([*found.coefficients.values(), found.lapse]) == pytest.approx(best.fun, abs=1e-5)
     assert found.parameters() == pytest.approx(
-        {"bias": best.x[0], "slope": 1 + best.x[1], "lapse": best.x[2]}, abs=0.01
+        {"shift": best.x[0], "slope": 1 + best.x[1], "lapse": best.x[2]}, abs=0.01
     )
     assert 0.1 < found.lapse < 0.2
 

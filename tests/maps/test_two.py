@@ -94,10 +94,10 @@ def test_maps_that_rise_are_known_to(coefficients, rises):
     [
         (BinaryMap("temperature", {"slope": -0.5}), {"temperature": 2.0}),
         (BinaryMap("temperature", {"slope": -1.0}), {"slope": 0.0}),
-        (BinaryMap("logistic", {"bias": 0.5, "slope": 0.25}), {"bias": 0.5, "slope": 1.25}),
-        (BinaryMap("beta", {"bias": 0.0, "low": 0.5, "high": -0.5}), {"bias": 0.0, "low": 1.5, "high": 0.5}),
-        (BinaryMap("lapse", {"bias": 0.1, "slope": 0.0}, 0.02), {"bias": 0.1, "slope": 1.0, "lapse": 0.02}),
-        (BinaryMap("lapse", {"bias": 0.1, "slope": 0.0}), {"bias": 0.1, "slope": 1.0, "lapse": 0.0}),
+        (BinaryMap("logistic", {"bias": 0.5, "slope": 0.25}), {"shift": 0.5, "slope": 1.25}),
+        (BinaryMap("beta", {"bias": 0.0, "low": 0.5, "high": -0.5}), {"shift": 0.0, "low": 1.5, "high": 0.5}),
+        (BinaryMap("lapse", {"bias": 0.1, "slope": 0.0}, 0.02), {"shift": 0.1, "slope": 1.0, "lapse": 0.02}),
+        (BinaryMap("lapse", {"bias": 0.1, "slope": 0.0}), {"shift": 0.1, "slope": 1.0, "lapse": 0.0}),
         (BinaryMap("identity"), {}),
     ],
 )

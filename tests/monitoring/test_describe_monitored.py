@@ -120,7 +120,7 @@ def test_the_table_shows_both_ends_of_errors_and_marks_gaps():
         assert "..." in (one, two) or int(two[1:]) == int(one[1:]) + 1
 
 
-@pytest.mark.parametrize(("error", "column"), [({"slope": 0.4}, "calibration"), ({"bias": 1}, "bias (log-")])
+@pytest.mark.parametrize(("error", "column"), [({"slope": 0.4}, "calibration"), ({"bias": 1}, "intercept")])
 def test_the_table_shows_the_number_in_which_the_error_shows(error, column):
     _, table = rows_of(by_day(7, lambda at: error if at >= 20 else {}))
     assert column in table

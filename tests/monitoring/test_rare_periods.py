@@ -86,5 +86,7 @@ def test_requirements_of_what_there_is_not_are_refused(rng):
         with pytest.raises(InputError, match=f"calibration_slope has no {what} for these forecasts; require another"):
             check(constant, text)
     clusters = assess(y, p, groups=np.arange(60) % 2, confidence=0.9, resamples=0)
-    with pytest.raises(InputError, match="there is no verdict. No verdict: 2 clusters of dependent rows"):
+    with pytest.raises(
+        InputError, match="there is no verdict. No verdict: the test and some intervals take six clusters"
+    ):
         check(clusters, "verdict in (none)")

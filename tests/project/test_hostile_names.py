@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from unperplexed import Recalibrator, Tally, assess, assess_by, compare, compare_sequentially, skill
-from unperplexed._lib.formatting import capital, command_line, printable, short_name
+from unperplexed._lib.formatting import capital, command_line, printable, short_name, short_names
+from unperplexed.assessment.describe_breakdown import groups_chart
 from unperplexed.assessment.describe_tables import findings_table
 from unperplexed.calibration.diagnosis.result import HELD_OUT, joined
 from unperplexed.cli import main
+from unperplexed.comparison.describe_tables import scores_table
 from unperplexed.monitoring import check, monitor
 from unperplexed.report.commands import command_lines
 
@@ -36,7 +38,7 @@ def one_line(text):
 
 
 def quoted(name):
-    return f"'{short_name(name, 40)}'"
+    return f"'{short_name(name)}'"
 
 
 def page_of(found):
@@ -113,7 +115,7 @@ def test_classes_keep_their_labels(name):
     assert one_line(str(found.diagnosis)) == one_line(found.verdict)
     fitted = Recalibrator("bias").fit(y, p, labels=labels)
     assert f"for '{short_name(name)}'" in one_line(str(fitted))
-    assert one_line(str(fitted)).startswith("Recalibrate with bias: a bias for each class, ")
+    assert one_line(str(fitted)).startswith("Recalibrate with bias: a shift for each class, ")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,12 +151,12 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_other_comparisons_keep_the_names(name):
     y, p = events()
-    said = f"{short_name(name, 60)!r} beats the base rate"
+    said = f"{short_name(name)!r} beats the base rate"
     found = skill({name: p}, y)
     assert found.verdict.startswith(said)
     assert one_line(str(found)).startswith(said)
     found = compare_sequentially({name: p, OTHER: events(slope=3.0)[1]}, y)
-    assert one_line(str(found)).startswith(one_line(f"{short_name(name, 60)} has the smaller Brier score"))
+    assert one_line(str(found)).startswith(one_line(f"{short_name(name)} has the smaller Brier score"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -169,6 +171,41 @@ def test_groups_keep_their_names(name):
     described = one_line(html.unescape(found.to_html()))
     assert one_line(f"{short_name(name, 28)}: overpredicts {quoted(name)} (mean") in described
     assert one_line(short_name(name, 200)) in one_line(str(found))
+
+
+LONG = [f"the longest of all names that anybody gave, of {site} and of the {6 * 'very '}long coast" for site in "NS"]
+"""Their beginnings and ends are alike."""
+
+
+@pytest.mark.parametrize("most", [8, 18, 24, 60])
+def test_names_that_are_cut_do_not_look_alike(most):
+    names = [*LONG, "short", LONG[0][:40], LONG[0], f"{LONG[0][:9]}{LONG[1][-9:]}"]
+    cut = short_names(names, most)
+    assert [len({*cut}), cut[0]] == [len({*names}), cut[4]]
+    assert cut[2] == "short"
+    alone = short_names(LONG[:1], most)
+    assert alone == [short_name(LONG[0], most)]
+    assert len(alone[0]) <= most
+
+
+def test_long_names_are_whole_in_sentences_and_json_and_told_apart_in_tables_and_charts():
+    groups = np.array(LONG, dtype=object)[np.arange(6000) % 2]
+    y, p = events(off=0.9, slope=2.0, n=6000)
+    found = assess_by(labelled(y, LONG[0]), p, by={"site": groups}, pos_label=LONG[0], resamples=0)
+    assert all(name in one_line(str(found)) for name in LONG)
+    assert f"'{LONG[0]}'" in found.whole.verdict
+    chart = groups_chart(found)
+    assert len({text for _, text in chart.y.ticks}) == len(LONG)
+    compared = compare({LONG[0]: p, LONG[1]: events(off=0.9, slope=2.0, n=6000)[1] ** 1.2}, y, resamples=0)
+    assert {*compared.to_dict()["next_step"]["mended"]} == {*LONG}
+    assert all(f"would reduce the log loss of {name} from" in compared.next_step.words for name in LONG)
+    heads = [column.heading for column in scores_table(compared).columns]
+    assert len({*heads}) == len(heads)
+    assert repr(LONG[0]) in compared.next_step.code
+    labels = [LONG[0], LONG[1], "c"]
+    y, p = biased_classes(labels)
+    remedy = assess(y, p, labels=labels, resamples=0).to_dict()["remedy"]
+    assert f"for '{LONG[1]}'" in remedy["map"]
 
 
 @pytest.mark.parametrize("name", NAMES)

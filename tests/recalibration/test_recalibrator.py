@@ -30,7 +30,7 @@ FITTED = Recalibrator().fit(Y, P)
 def test_temperature_and_bias_are_found():
     found = Recalibrator("logistic").fit(*forecasts(50_000, slope=0.6, bias=0.4)).parameters_
     assert found["slope"] == pytest.approx(0.6, abs=0.02)
-    assert found["bias"] == pytest.approx(0.4, abs=0.03)
+    assert found["shift"] == pytest.approx(0.4, abs=0.03)
 
 
 def test_recalibration_improves_fresh_forecasts_and_leaves_calibrated_ones():
@@ -121,7 +121,7 @@ def test_weights_count():
     # Positives that weigh three times as much shift the log-odds by ln 3.
     w = np.where(y, 3.0, 1.0)
     found = Recalibrator("bias").fit(y, p, sample_weight=w * 10)
-    assert found.parameters_["bias"] == pytest.approx(np.log(3), abs=0.1)
+    assert found.parameters_["shift"] == pytest.approx(np.log(3), abs=0.1)
     uneven = rng.exponential(size=y.size)
     assert Recalibrator("logistic").fit(y, p, sample_weight=uneven).parameters_["slope"] == pytest.approx(1, abs=0.1)
 

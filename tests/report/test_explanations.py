@@ -240,10 +240,6 @@ def test_synonyms_mean_terms_and_are_none_themselves():
     ("term", "message"),
     [
         ("overconfidnt", "unknown term 'overconfidnt'; did you mean 'overconfident'"),
-        (
-            "bias",
-            "ambiguous term 'bias'; did you mean 'calibration intercept', 'overpredicts or underpredicts' or 'biased",
-        ),
         ("confidence", "ambiguous term 'confidence'; did you mean 'overconfident' or 'underconfident'"),
         ("calibration", "ambiguous term 'calibration'; did you mean 'calibration error (ECE)', 'calibration slope'"),
         ("xyzzy", "unknown term 'xyzzy'. unperplexed explain, without a term, lists all."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 
 
@@ -36,6 +37,11 @@ def three_digits(share: float) -> str:
 def confidence_interval(confidence: float, together: int = 1) -> str:
     """Name an interval by its confidence level: "95% CI", of several that hold together "simultaneous 95% CI"."""
     return f"{'simultaneous ' if together > 1 else ''}{100 * confidence:.10g}% CI"
+
+
+def p_values(together: int = 1) -> str:
+    """Name a column of p-values, those of several tests adjusted: "p-value", "adjusted p-value"."""
+    return f"{'adjusted ' if together > 1 else ''}p-value"
 
 
 def at_floor_text(floor: float) -> str:
@@ -89,7 +95,17 @@ def command_line(words: Iterable[str]) -> str:
     return " ".join(map(shell_word, words))
 
 
-def short_name(name: str, most: int = 24) -> str:
-    """Give a name in one short line; the ends of names tell them apart as often as their beginnings."""
+def short_name(name: str, most: int = 100) -> str:
+    """Give a name in one line; the ends of names tell them apart as often as their beginnings."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2 - 2]}...{name[-(most // 2 - 1) :]}"
+
+
+def short_names(names: Iterable[str], most: int = 24) -> list[str]:
+    """Give names in short lines; those that would look alike are cut less, until they do not."""
+    found = [*names]
+    cut = {name: short_name(name, most) for name in found}
+    while len({*cut.values()}) < len(cut) and most < max(map(len, map(printable, cut))):
+        most, times = 2 * most, Counter(cut.values())
+        cut = {name: short_name(name, most) if times[short] > 1 else short for name, short in cut.items()}
+    return [cut[name] for name in found]

@@ -141,14 +141,14 @@ def drivers_text(found: dict[Key, CostShare], common: float, by: Sequence[str]) 
         return f"No group drives the cost: in none is there evidence of miscalibration ({adjusted})."
     cost, rows = (sum(getattr(found[key], name) for key in named) for name in ("share", "row_share"))
     all_named, alone, columns = len(named) == tested, len(named) == 1, ", ".join(map(printable, by))
-    first = [short_name(key_text(key), 40) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
+    first = [short_name(key_text(key)) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
     listed = ", ".join(first) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
     many = _WORDS[len(named)] if len(named) < len(_WORDS) else f"{len(named):,}"
     carried = (
-        f"All {all_of_them} by {columns} are miscalibrated; their shares of the cost: {listed} ({adjusted})."
+        f"All {all_of_them} by {columns} are miscalibrated; their shares of the groups' cost: {listed} ({adjusted})."
         if all_named
-        else f"{many} of {all_of_them} by {columns} {'carries' if alone else 'carry'} {share(cost)} of the cost of"
-        f" miscalibration, with {share(rows)} of the rows: {listed} ({adjusted})."
+        else f"{many} of {all_of_them} by {columns} {'carries' if alone else 'carry'} {share(cost)} of the"
+        f" groups' cost, with {share(rows)} of all rows: {listed} ({adjusted})."
     )
     if cost < _SPREAD * rows and common > _COMMON:
         return f"{carried} Their rows explain about as much: recalibrate all rows together first."

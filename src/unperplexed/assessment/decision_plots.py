@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._lib.formatting import confidence_interval, short_name
+from .._lib.formatting import confidence_interval, short_name, short_names
 from ..report.axes import SIZES, axes_or_new
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ def plot_decision_curve(curve: DecisionCurve, ax: Axes | None = None, *, standar
     at, top = curve.thresholds, 1.0 if standardized else curve.frequency
     ax.plot(at, getattr(curve.all, mean), color=_GREY, linewidth=1, label="acting on all rows")
     ax.axhline(0, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="acting on none")
-    for number, (name, rule) in enumerate(curve.models.items()):
+    for number, (name, rule) in enumerate(zip(short_names(curve.models), curve.models.values(), strict=True)):
         colour, style = _COLOURS[number % len(_COLOURS)], _STYLES[number % len(_STYLES)]
         if number < _MOST_BANDS:
             ax.fill_between(at, getattr(rule, low), getattr(rule, high), color=colour, alpha=0.15, linewidth=0)
-        label = short_name(name) + (f", {confidence_interval(curve.confidence)}" if number < _MOST_BANDS else "")
+        label = name + (f", {confidence_interval(curve.confidence)}" if number < _MOST_BANDS else "")
         ax.plot(at, getattr(rule, mean), color=colour, linestyle=style, label=label, zorder=3)
     lowest = min(float(np.nanmin(getattr(rule, mean))) for rule in curve.models.values())
     ax.set(xlabel=f"threshold probability of '{short_name(str(curve.labels[1]))}'", xlim=(0, 1))

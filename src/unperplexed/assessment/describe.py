@@ -120,7 +120,7 @@ class Described:
         return Document(
             title=self.headline,
             facts=": ".join(filter(None, [name, ", ".join(self._facts())])),
-            headline=self._verdict() if a.diagnosis.made and self._short else self.headline,
+            headline=self._verdict() if self._short else self.headline,
             lead=self._evidence(),
             calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
@@ -209,10 +209,10 @@ class Described:
 
     def _lead(self) -> str:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""
-        if self.a.bias is not None and evidence_is_of_all_rows(self.event):
+        d, evidence = self.a.diagnosis, self._evidence()
+        if d.made and self.a.bias is not None and evidence_is_of_all_rows(self.event):
             return self._means()
-        evidence = self._evidence()
-        return " ".join(filter(None, [self.a.diagnosis.verdict if self._short or not evidence else "", evidence]))
+        return " ".join(filter(None, [d.verdict if self._short or not evidence else "", evidence]))
 
     @property
     def _short(self) -> bool:
@@ -310,7 +310,10 @@ class Described:
         if remedy is None:
             return remedies_text(self.parts.remedies)
         gain, *rest = remedy.sentences()
-        advice = [gain, HELD_OUT] if remedy.significant else [remedies_text(self.parts.remedies), gain]
+        advice = [
+            gain,
+            HELD_OUT if remedy.significant else f"For the errors found: {remedies_text(self.parts.remedies)}",
+        ]
         if remedy.significant and "uninformative" in terms(self.a.diagnosis):
             rest.append("Look at the predictors first: a calibration slope of 0 is possible, that is, no information.")
         return " ".join([*advice, *rest])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
-from ..forecasts.group_keys import ALL_ROWS, key_text
+from ..forecasts.group_keys import ALL_ROWS, key_text, key_texts
 from ..pairing.describe_skill import skill_blocks
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.commands import lookup
@@ -21,7 +21,7 @@ from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming
 from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
-from .breakdown import Breakdown, PlotKind
+from .breakdown import Breakdown, GroupAssessment, PlotKind
 from .describe import assessment_document
 from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .describe_metrics import KEY_SCORES
@@ -72,7 +72,8 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [
-            small_chart(group.assessment, short_name(key_text(group.key), 28)) for group in b.groups[:MOST_CURVES]
+            small_chart(group.assessment, name)
+            for group, name in zip(b.groups[:MOST_CURVES], _names(b.groups[:MOST_CURVES]), strict=True)
         ]
         more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
         sections += [
@@ -98,7 +99,7 @@ def groups_table(b: Breakdown) -> Table:
     columns = [
         Column(
             ", ".join(map(printable, b.by)),
-            [ALL_ROWS, *(short_name(key_text(group.key), 200) for group in b.groups)],
+            [ALL_ROWS, *_names(b.groups, 200)],
             ["few rows" if group.small else "" for group in of],
         ),
         Column("rows", [count(a.n_rows) for a in found]),
@@ -107,9 +108,9 @@ def groups_table(b: Breakdown) -> Table:
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
         Column("cost in nats", [small(group.cost) for group in of], meaning="What the errors found cost, nats a row."
                " Smaller is better."),
-        Column("share of the cost", ["100%", *(share(each.share) for each in shares)], meaning="Cost times rows, of the"
-               " total over all groups."),
-        Column("share of the rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
+        Column("share of all cost", ["", *(share(each.share) for each in shares)], meaning="Cost times rows, of"
+               " the total over all groups."),
+        Column("share of all rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
         Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
                meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
         Column("slope of the averages", [number(a.slope) for a in found], detail=True, meaning="1 is best."),
@@ -182,6 +183,10 @@ def _between_groups(b: Breakdown) -> list[Block]:
     return [Prose(f"{words} The groups differ by no more than chance.")]
 
 
+def _names(groups: Sequence[GroupAssessment], most: int = 28) -> list[str]:
+    return key_texts((group.key for group in groups), most)
+
+
 def _miscalibrated(b: Breakdown) -> str:
     """Count the groups that are miscalibrated, corrected for the number of groups, with a verb; "" for none."""
     found = sum(each.significant for each in b.cost_shares.values())
@@ -220,7 +225,7 @@ def groups_chart(b: Breakdown) -> Chart:
     rows = np.arange(len(shown), 0, -1).astype(np.float64)
     whole = b.whole.reported.geometric_accuracy
     more = f"; the first {len(shown)} of {len(b):,} groups" if len(b) > len(shown) else ""
-    names = [short_name(key_text(group.key), 28) for group in shown]
+    names = _names(shown)
     texts = [
         f"{name}: {number(group.assessment.reported.geometric_accuracy)} in {count(group.assessment.n_rows)} rows"
         + (f" (95% CI {limits})" if (limits := between(float(low[at]), float(high[at]))) else "")
@@ -258,9 +263,9 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     if kind == "findings":
         return draw_alone(findings_chart(b), figure)
     charts = []
-    for group in b.groups[:most]:
+    for group, name in zip(b.groups[:most], _names(b.groups[:most]), strict=True):
         a = group.assessment
         chart = reliability_chart(Event(a), after_remedy=False)
-        charts.append((short_name(key_text(group.key), 24), f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
+        charts.append((name, f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
     left_out = f"The first {most} of {len(b):,} groups, {ORDERS[b.sort]}" if len(b) > most else ""
     return draw_multiples(charts, left_out, figure)

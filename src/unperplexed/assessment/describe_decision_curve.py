@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from .._lib.typing import Bools, Floats
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.document import Column, Document, Prose, Section, Table
@@ -72,7 +72,8 @@ def benefits_table(c: DecisionCurve, every: bool) -> Table:
     models = list(c.models.items())[: None if every else _MOST_MODELS]
     one = len(models) == 1
     columns = [Column("threshold", [f"{t:.3g}" for t in c.thresholds[at]]), _benefits("all", c.all, at, False)]
-    columns += [_benefits(short_name(name, 16), rule, at, one or every) for name, rule in models]
+    names = short_names((name for name, _ in models), 16)
+    columns += [_benefits(name, rule, at, one or every) for name, (_, rule) in zip(names, models, strict=True)]
     if one:
         rule = models[0][1]
         columns.append(Column("avoided", [number(x, 1) for x in (100 * rule.avoided[at]).tolist()]))
@@ -101,8 +102,8 @@ def benefits_chart(c: DecisionCurve) -> Chart:
     floor = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
     here = c.all.net_benefit >= floor
     lines = [
-        Line(x, rule.net_benefit, _ROLES[min(at, 1)], short_name(name), rule.low, rule.high, label=short_name(name))
-        for at, (name, rule) in enumerate(c.models.items())
+        Line(x, rule.net_benefit, _ROLES[min(at, 1)], name, rule.low, rule.high, label=name)
+        for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True))
     ]
     if here.any():
         lines.append(Line(x[here], c.all.net_benefit[here], "third", "all", label="acting on all rows"))

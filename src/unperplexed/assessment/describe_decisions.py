@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..forecasts.forecasts import Notes
 from ..report.chart import Axis, Chart, Points, value_axis
 from ..report.document import Action, Block, Code, Column, Document, Prose, Section, Table
@@ -111,7 +111,7 @@ def costs_table(d: Decision) -> Table:
 
 def confusion_table(d: Decision) -> Table:
     """Return the rows by decision and outcome."""
-    negative, positive = (short_name(str(label), 18) for label in d.labels)
+    negative, positive = short_names(map(str, d.labels))
     c = d.confusion
     return Table(
         "Decisions by the predicted probabilities.",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .._lib.formatting import capital, confidence_interval, short_name
+from .._lib.formatting import capital, confidence_interval, short_names
 from .._lib.typing import Floats
 from ..report.document import Column, Metric, Table
 from ..report.numbers import MINUS, between, count, number
@@ -123,7 +123,7 @@ def bins_table(a: Assessment) -> Table:
         Column("contribution", each_as(b.contribution[largest], number)),
     ]
     if b.label:
-        columns.insert(0, Column("class", [short_name(str(b.label[at]), 60) for at in largest.tolist()]))
+        columns.insert(0, Column("class", short_names((str(b.label[at]) for at in largest.tolist()), 200)))
     return Table(caption, columns, sortable=True, folded=True)
 
 

@@ -8,7 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, p_value_text, short_name
+from .._lib.formatting import (
+    capital,
+    confidence_interval,
+    number_of,
+    p_value_cell,
+    p_value_text,
+    p_values,
+    short_name,
+    short_names,
+)
 from ..calibration.diagnosis.describe import short_verdict
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
@@ -83,7 +92,9 @@ def ordered_document(o: OrderedAssessment, naming: Naming) -> Document:
     how += [Code(naming.command, "Make this report again")] if naming.command else []
     skills = skill_blocks(o.skill)
     curves = [
-        small_chart(each.assessment, short_name(each.name, 28)) for each in o.thresholds if 0 < each.frequency < 1
+        small_chart(each.assessment, name)
+        for each, name in zip(o.thresholds, short_names((each.name for each in o.thresholds), 28), strict=True)
+        if 0 < each.frequency < 1
     ][:MOST_CURVES]
     sections = [
         Section("pit", "Where outcomes fall in their forecasts", [pit_chart(o), pit_table(o)], "PIT histogram"),
@@ -114,7 +125,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
     return Table(
         "Each threshold as an event. Excess: observed frequency − mean prediction. p-values: of any miscalibration.",
         [
-            Column("outcome is", [short_name(each.name, 40) for each in found]),
+            Column("outcome is", short_names((each.name for each in found), 200)),
             Column("mean prediction", [share(each.mean_prediction) for each in found]),
             Column("observed frequency", [share(each.frequency) for each in found]),
             Column(
@@ -123,7 +134,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
                 [between(*each.excess_interval) for each in found],
             ),
             Column(
-                "p-value",
+                p_values(len(found)),
                 [p_value_cell(each.adjusted_p_value) for each in found],
                 meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
             ),
@@ -194,9 +205,9 @@ def thresholds_chart(o: OrderedAssessment) -> Chart:
     )
     limits = np.array([each.excess_interval for each in found]) + predicted[:, None]
     step = -(-len(found) // _MOST_TICKS)
-    ticks = [(float(k), short_name(str(each.label), 10)) for k, each in zip(at, found, strict=True)][::step]
+    ticks = [*zip(at.tolist(), short_names((str(each.label) for each in found), 10), strict=True)][::step]
     texts = [
-        f"{short_name(each.name, 40)}: predicted {share(each.mean_prediction)}, observed {share(each.frequency)}"
+        f"{short_name(each.name)}: predicted {share(each.mean_prediction)}, observed {share(each.frequency)}"
         for each in found
     ]
     return Chart(

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._lib.formatting import short_name
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding
-from ..forecasts.group_keys import key_text
+from ..forecasts.group_keys import key_texts
 from ..report.chart import Axis, Cells, Chart
 from ..report.numbers import count, number
 from .breakdown import Breakdown
@@ -42,7 +41,7 @@ def findings_chart(b: Breakdown) -> Chart:
     most = float(costs.max(initial=0)) or 1.0
     strength = np.array([sign_of(each) for each in cells.values()]) * np.maximum(costs / most, LEAST)
     places = np.array([*cells], dtype=np.float64).reshape(-1, 2)
-    names = [short_name(key_text(group.key), 28) for group in groups]
+    names = key_texts(group.key for group in groups)
     texts = [f"{names[row]}: {', '.join(f.words for f in each)}" for (row, _), each in cells.items()]
     miscalibrated = len({row for row, _ in found})
     rows = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.formatting import number_of, p_value_cell, printable, short_name
-from ..forecasts.group_keys import Key
+from .._lib.formatting import number_of, p_value_cell, short_name
+from ..forecasts.group_keys import Key, key_text
 from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
 from ..sources.row_filter import condition_of
@@ -43,8 +43,8 @@ class GroupRemedy:
 
     @property
     def significant(self) -> bool:
-        """Whether the gain is above 0 and its adjusted p-value below 0.05."""
-        return self.remedy.gain.gain > 0 and self.adjusted_p_value < _LEVEL
+        """Whether the remedy is advised and its adjusted p-value below 0.05."""
+        return self.remedy.significant and self.adjusted_p_value < _LEVEL
 
     def to_dict(self) -> dict[str, Any]:
         """Give method, map, gain, its simultaneous interval and its p-values as plain Python values."""
@@ -122,4 +122,4 @@ def remedy_blocks(
 
 
 def _name(key: Key) -> str:
-    return short_name(printable(", ".join(map(str, key))), 40)
+    return short_name(key_text(key))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._lib.by_value import ByValue
@@ -145,8 +145,8 @@ class Remedy(ByValue):
 
     @property
     def significant(self) -> bool:
-        """Whether the confidence interval of the gain lies above 0; only then the remedy is advised."""
-        return self.gain.significant
+        """Whether the remedy is advised: its gain is significant, and the average of maps is not mostly none."""
+        return self.gain.significant and not self.recalibrator.leave_as_it_is
 
     @property
     def words(self) -> str:
@@ -219,8 +219,8 @@ _DOES = {
     "auto": "the average of maps that cross-validation finds best",
     "temperature": _TEMPERATURE,
     "temperature-lapse": f"{_TEMPERATURE}, and {_LAPSE}",
-    "logistic": f"{_TEMPERATURE}, and a bias for each class",
-    "logistic-lapse": f"{_TEMPERATURE}, a bias for each class, and {_LAPSE}",
+    "logistic": f"{_TEMPERATURE}, and a shift for each class",
+    "logistic-lapse": f"{_TEMPERATURE}, a shift for each class, and {_LAPSE}",
 }
 
 
@@ -238,10 +238,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)})"
     if baseline.zeros:
         before = math.inf
-        yield (
-            f"The log loss of the forecasts is infinite: the observed class had probability 0 in"
-            f" {number_of(baseline.zeros, 'row')}. These zeros count as {baseline.zeros_as:.2g} in the gain."
-        )
+        yield zeros_text(baseline)
     if not gain.significant:
         return
     if base >= before:
@@ -261,6 +258,14 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
             f"A constant forecast of the base rate scores better {shown} than these forecasts, and not significantly"
             " different from the recalibrated ones: there is no evidence of skill."
         )
+
+
+def zeros_text(baseline: Baseline, name: str = "the forecasts") -> str:
+    """Say why the log loss is infinite, and what zeros count as where it is finite before recalibration."""
+    return (
+        f"The log loss of {name} is infinite: the observed class had probability 0 in"
+        f" {number_of(baseline.zeros, 'row')}. These zeros count as {baseline.zeros_as:.3g} in the gain."
+    )
 
 
 def _loss(value: float) -> str:
@@ -302,13 +307,11 @@ def remedy_of(
     except InputError:  # a tally without what a fit needs; rows that cannot be read any more
         return None
     baseline, held_out = made.baseline, made.held_out
-    if made.gain_ is None or baseline is None or held_out is None or made.leave_as_it_is:
+    if made.gain_ is None or baseline is None or held_out is None:
         return None
-    code = commands.text(method)
-    if not made.gain_.significant:
-        code = ""
     after = after_remedy(held_out, floor, limit, two=two)
-    return Remedy(method, made.map_text, made.gain_, baseline.log_loss, made, after, code)
+    found = Remedy(method, made.map_text, made.gain_, baseline.log_loss, made, after)
+    return replace(found, code=commands.text(method)) if found.significant else found
 
 
 def untried_remedy(

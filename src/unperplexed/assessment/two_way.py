@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._lib.formatting import number_of, printable, short_name
+from .._lib.formatting import number_of, printable
 from ..calibration.diagnosis.describe import short_verdict
-from ..forecasts.group_keys import Value, in_order, key_text
+from ..forecasts.group_keys import Value, in_order, key_text, key_texts
 from ..report.chart import Axis, Cells, Chart
 from ..report.document import Column, Table
 from ..report.numbers import count, number, small
@@ -71,8 +71,11 @@ def two_way_table(t: TwoWay) -> Table:
         f"Cost of miscalibration in nats by {down} (rows) and {across} (columns). *: evidence of miscalibration,"
         f" Holm-adjusted for {number_of(len(t.breakdown), 'group')}.",
         [
-            Column(down, [_name(row) for row in t.rows]),
-            *(Column(_name(column), [cell(row, column) for row in t.rows]) for column in t.columns),
+            Column(down, _names(t.rows)),
+            *(
+                Column(name, [cell(row, column) for row in t.rows])
+                for name, column in zip(_names(t.columns), t.columns, strict=True)
+            ),
         ],
     )
 
@@ -95,20 +98,20 @@ def two_way_chart(t: TwoWay) -> Chart:
         shown.append(number(group.cost, 2) if found and len(t.columns) <= _MOST_IN_TEXT else "" if found else "·")
         words = short_verdict(a.diagnosis) if found else "no evidence of miscalibration"
         cost = f", cost {number(group.cost)} nats" if math.isfinite(group.cost) else ""
-        texts.append(f"{_name(row)}, {_name(column)}: {words}{cost}, {count(a.n_rows)} rows")
+        texts.append(f"{key_text(group.key)}: {words}{cost}, {count(a.n_rows)} rows")
     at = np.array(places, dtype=np.float64)
     some = sum(map(t.found, t.cells.values()))
     return Chart(
         title=f"Evidence of miscalibration in {some:,} of {number_of(len(t.cells), 'group')}",
         subtitle=f"Cost in nats a row by {down} and {across}; dot: no evidence, Holm-adjusted for the number of groups",
         label=f"Cost of miscalibration by {down} and {across}. {'; '.join(texts)}",
-        x=Axis(-0.5, len(t.columns) - 0.5, [(float(k), _name(each)) for k, each in enumerate(t.columns)], across),
-        y=Axis(0.5, len(t.rows) + 0.5, [(float(len(t.rows) - k), _name(each)) for k, each in enumerate(t.rows)]),
+        x=Axis(-0.5, len(t.columns) - 0.5, [*enumerate(_names(t.columns))], across),
+        y=Axis(0.5, len(t.rows) + 0.5, [(len(t.rows) - k, name) for k, name in enumerate(_names(t.rows))]),
         cells=Cells(at[:, 0], at[:, 1], np.array(strength), shown, texts, scale=SCALE if some else ()),
         shape="forest",
         percent=False,
     )
 
 
-def _name(value: Value) -> str:
-    return short_name(key_text((value,)), 20)
+def _names(values: Sequence[Value]) -> list[str]:
+    return key_texts(((value,) for value in values), 20)

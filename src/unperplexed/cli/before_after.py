@@ -18,6 +18,7 @@ from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
 from ..scores.registry import LOG_LOSS
 from ..statistics.intervals import Interval
+from ..statistics.means import DEFAULT_FLOOR
 
 MOST_PROBABILITIES = 20_000_000
 """The comparison keeps so many probabilities in memory."""
@@ -38,7 +39,7 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     Returns
     -------
     Comparison
-        The interval of the difference in log loss is that of the gain, unless zeros were raised to a floor in it.
+        Log losses and the interval of their difference are those of the gain: zeros count as they do there.
     """
     parts = [*_weighing(chunks(), len(how.labels_))]
     hashes = [part.hashes(part.index) for part in parts]
@@ -50,9 +51,11 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     read = [Chunk(name, part, at) for name, some in named for part, at in zip(some, starts, strict=False)]
     position = np.concatenate([part.index - part.first_row + at for part, at in zip(parts, starts, strict=False)])
     pairing = Pairing(dict.fromkeys((BEFORE, AFTER), position), groups)
-    found = compared(lambda: read, lambda _: pairing, ComparisonSettings(grouped=groups is not None))
+    floor = how.baseline.zeros_as if how.baseline is not None and how.baseline.zeros else DEFAULT_FLOOR
+    settings = ComparisonSettings(floor=floor, grouped=groups is not None)
+    found = compared(lambda: read, lambda _: pairing, settings)
     found = replace(found, _paired=None)  # the next step is the recalibration that this compares
-    return found if how.gain_ is None or found.scored_floor else _by_gain(found, how.gain_)
+    return found if how.gain_ is None else _by_gain(found, how.gain_)
 
 
 def _weighing(chunks: Iterable[Forecasts], n_classes: int) -> Iterator[Forecasts]:

@@ -314,6 +314,7 @@ def _comparison(
         dependence=sample.dependence,
         confidence=settings.confidence,
         chunks=chunks,
+        floor=scored_floor,
     )
     [differences] = judged([differences_of(pairs, rows, settings.rules, sample)], settings.confidence)
 

@@ -15,19 +15,19 @@ from .._lib.formatting import (
     p_value_text,
     percent,
     printable,
-    rule_text,
     short_name,
 )
 from ..assessment.describe_charts import Event
 from ..assessment.describe_words import MEANING, terms_of
 from ..assessment.familiar import FamiliarMetrics
+from ..assessment.remedy import mendable
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
 from ..report.commands import Python, lookup
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
-from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES
+from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_LINES, ROLES, curves_table, profiles_chart, ratio_chart, reliability_chart
@@ -40,7 +40,6 @@ from .describe_tables import (
     group_differences_table,
     scores_table,
     short_differences_table,
-    zero_forecasters,
 )
 from .describe_verdict import Said, verdict_clauses
 from .difference_charts import differences_chart
@@ -61,13 +60,6 @@ def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Docume
 def dependence_text(c: Comparison) -> str:
     """Name the assumption about rows on which intervals and p-values rest."""
     return dependent_text(c.n_groups, c.n_crossed, c.lag, c.n_units)
-
-
-def log_loss_text(c: Comparison) -> str:
-    """Name the floor of the log loss and, where it has one, who assigned 0 to observed outcomes: "at the floor ..."."""
-    zeros = [f"{short_name(name)} in {number_of(each.zero_rows, 'row')}" for name, each in zero_forecasters(c)]
-    why = f" (probability 0 assigned to observed outcomes: {', '.join(zeros)})" if c.scored_floor else ""
-    return f"{at_floor_text(c.scored_floor)}{why}"
 
 
 class Described:
@@ -98,9 +90,7 @@ class Described:
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
             headline=headline.words,
-            lead=" ".join(
-                [*map(_sentence, rest), *self._pair(), *[f"Log loss {log_loss_text(c)}."] * bool(c.scored_floor)]
-            ),
+            lead=" ".join([*map(_sentence, rest), *self._pair()]),
             calm=self._calm,
             actions=list(self._actions(naming.recalibrate)),
             command=self._commands(naming.recalibrate),
@@ -171,7 +161,8 @@ class Described:
         several = f"; p-values and intervals adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
         return (
             f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
-            f" {log_loss_text(c)}; slope of the averages and calibration curve {at_floor_text(c.floor)}{several}"
+            f" {at_floor_text(c.scored_floor)}; slope of the averages and calibration curve"
+            f" {at_floor_text(c.floor)}{several}"
         )
 
     def _notes(self) -> list[str]:
@@ -218,8 +209,7 @@ class Described:
                 in_brackets += [p_value_text(d.adjusted_p_value)] if not math.isnan(d.adjusted_p_value) else []
                 about = f" ({', '.join(in_brackets)})" if in_brackets else ""
                 first, second = short_name(pair.first), short_name(pair.second)
-                words = rule_text(rule)
-                yield f"{capital(words)} of {first} − {second}: {value}{about}."
+                yield f"{capital(rule_at_floor(rule, self.c.scored_floor))} of {first} − {second}: {value}{about}."
 
     def _commands(self, recalibrate: str = "") -> Code | None:
         if recalibrate:
@@ -246,7 +236,7 @@ class Described:
                 " map to new forecasts, and assess these when their outcomes are known."
             )
             yield Action("What to do", words, "Next")
-        elif found:
+        elif any(mendable(each.assessment.diagnosis.findings) for each in self.c.forecasters.values()):
             yield Action(
                 "What to do",
                 "Recalibrate these forecasters on rows that they were not trained on, and compare again on others.",
@@ -260,11 +250,11 @@ class Described:
 
     def _metrics(self) -> Iterator[Metric]:
         """Key figures, a value for each of the first forecasters."""
-        shown = list(self.c.forecasters.items())[:MOST_READINGS]
-        for rule, name in (("log_loss", "Log loss"), ("brier_score", "Brier score")):
+        c, shown = self.c, list(self.c.forecasters.items())[:MOST_READINGS]
+        for rule in (LOG_LOSS, BRIER_SCORE):
             best = min(each.scores[rule].mean for _, each in shown)
             yield Metric(
-                name,
+                capital(rule_at_floor(rule, c.scored_floor)),
                 MEANING[rule],
                 readings=[
                     Reading(key, number(each.scores[rule].mean), between(*each.scores[rule].interval),
@@ -339,7 +329,7 @@ class Described:
         yield "weights", "yes" if c.weighted else "none"
         yield "rows", dependence_text(c)
         yield "floor", f"{c.floor:g}"
-        yield "log loss and geometric accuracy", log_loss_text(c)
+        yield "log loss and geometric accuracy", at_floor_text(c.scored_floor)
         yield "calibration curve", a.estimator
         yield "view", a.view
         yield "confidence", percent(c.confidence)

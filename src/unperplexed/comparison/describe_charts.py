@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .._lib.formatting import at_floor_text, confidence_interval, percent, short_name
+from .._lib.formatting import at_floor_text, confidence_interval, percent, short_name, short_names
 from ..assessment.describe_charts import Event, curve_of, order_axis
 from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, thinned, value_axis
 from ..report.document import Column, Table
@@ -22,12 +22,12 @@ _REPLICATES = 100
 def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Chart:
     """Calibration curves of the first forecasters."""
     lines, ends, of = [], [], next(iter(events.values()))
-    for (name, event), role in zip([*events.items()][:most], ROLES, strict=False):
+    for name, event, role in zip(short_names(events), [*events.values()][:most], ROLES, strict=False):
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
         x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
         limits = (low, high) if np.isfinite(low).any() else (None, None)
         ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
-        lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
+        lines.append(Line(x, y, role, name, limits[0], limits[1], name))
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
     level = percent(of.confidence)
     band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
@@ -80,12 +80,12 @@ def curves_table(chart: Chart) -> Table:
 def profiles_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
     """Risk profiles of the first forecasters."""
     lines = []
-    for (name, each), role in zip([*c.forecasters.items()][:most], ROLES, strict=False):
+    for name, each, role in zip(short_names(c.forecasters), [*c.forecasters.values()][:most], ROLES, strict=False):
         profile = each.assessment.profile
         finite = np.isfinite(profile.orders)
         limits = [x[finite] for x in profile.interval(c.confidence)] if c.assessed_for_sure else [None, None]
         orders, values = profile.orders[finite], profile.values[finite]
-        lines.append(Line(orders, values, role, short_name(name), limits[0], limits[1], short_name(name)))
+        lines.append(Line(orders, values, role, name, limits[0], limits[1], name))
     ends = (float(lines[0].x.min()), float(lines[0].x.max())) if lines[0].x.size else (0.0, 1.0)
     spoken = "; ".join(
         f"{line.name} {number(float(line.y[0]))} to {number(float(line.y[-1]))}" for line in lines if line.y.size
@@ -105,7 +105,8 @@ def profiles_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
 def ratio_chart(c: Comparison) -> Chart:
     """Ratios of geometric accuracies with their confidence intervals, the best pair on top."""
     pairs = c.pairs[:MOST_RATIOS]
-    names = [f"{short_name(pair.first, 18)} / {short_name(pair.second, 18)}" for pair in pairs]
+    short = dict(zip(c.forecasters, short_names(c.forecasters, 18), strict=True))
+    names = [f"{short[pair.first]} / {short[pair.second]}" for pair in pairs]
     ratios, low, high = (
         np.array(x)
         for x in (

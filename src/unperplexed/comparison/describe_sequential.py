@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._lib.formatting import at_floor_text, number_of, rule_text, short_name
+from .._lib.formatting import number_of, rule_text, short_name, short_names
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
 from ..report.commands import Python
 from ..report.document import Block, Code, Column, Document, Notes, Section, Settings, Table
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming
+from ..scores.registry import rule_at_floor
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
@@ -77,12 +78,12 @@ def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
 def _verdict(c: SequentialComparison) -> str:
     if c.better is None or c.decided_after is None:
         return "Not decided: the confidence sequence contained 0 after every row"
-    better, now = short_name(c.better, 60), c.better_now
+    better, now = short_name(c.better), c.better_now
     after = f"decided after {number_of(c.decided_after, 'row')}"
     score = f"the {'larger' if c.larger_is_better else 'smaller'} {rule_text(c.score)}"
     if now == c.better:
         return f"{better} has {score} ({after})"
-    over_all = "there is no evidence of a difference" if now is None else f"{short_name(now, 60)} has {score}"
+    over_all = "there is no evidence of a difference" if now is None else f"{short_name(now)} has {score}"
     return f"{better} had {score} ({after}); over all rows {over_all}"
 
 
@@ -117,7 +118,7 @@ def evidence_table(c: SequentialComparison) -> Table:
         "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
         f" ever exceeds N with probability 1/N at most. One above {number(2 / c.level, 0)} decides; 1 is no evidence.",
         [
-            Column("forecaster that is better", [short_name(name, 200) for name in (first, second)]),
+            Column("forecaster that is better", short_names((first, second), 200)),
             Column("e-value", [_e_value(float(e)) for e in values]),
         ],
     )
@@ -147,8 +148,8 @@ def course_table(c: SequentialComparison) -> Table:
                 [between(*limits) for limits in zip(low[at].tolist(), high[at].tolist(), strict=True)],
             ),
             *(
-                Column(f"e-value for {short_name(name, 20)}", [_e_value(value) for value in e[name][at].tolist()])
-                for name in (first, second)
+                Column(f"e-value for {short}", [_e_value(value) for value in e[name][at].tolist()])
+                for name, short in zip((first, second), short_names((first, second)), strict=True)
             ),
         ],
     )
@@ -164,7 +165,7 @@ def difference_chart(c: SequentialComparison) -> Chart:
     y = value_axis(
         min(0.0, float(low[start:].min())),
         max(0.0, float(high[start:].max())),
-        f"Mean {rule_text(c.score)}, {short_name(first, 20)} − {short_name(second, 20)}",
+        f"Mean {rule_text(c.score)}, {' − '.join(short_names((first, second)))}",
     )
     rows = np.arange(1, c.n_rows + 1, dtype=np.float64)
     x, mean, below, above = (np.clip(v, y.low, y.high) if v is not rows else v for v in (rows, difference, low, high))
@@ -187,8 +188,7 @@ def difference_chart(c: SequentialComparison) -> Chart:
 
 
 def _settings(c: SequentialComparison) -> list[tuple[str, str]]:
-    floor = "" if c.floor is None else f" {at_floor_text(c.floor)}"
-    return [("score", f"{rule_text(c.score)}{floor}"), ("level", f"{c.level:.10g}")]
+    return [("score", rule_at_floor(c.score, c.floor or 0.0)), ("level", f"{c.level:.10g}")]
 
 
 def _notes(c: SequentialComparison) -> list[str]:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import at_floor_text, confidence_interval, p_value_cell, printable, rule_text, short_name
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    p_value_cell,
+    p_values,
+    printable,
+    short_name,
+    short_names,
+)
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
 from ..report.numbers import MINUS, between, count, estimate, number, share
-from ..scores.registry import is_printed, score_named
+from ..scores.registry import LOG_LOSS, is_printed, rule_at_floor, score_named
 from ..statistics.intervals import Interval
 from .result import Comparison, Forecaster, PairedComparison
 
@@ -19,7 +27,7 @@ MOST_COLUMNS = 6
 
 
 def _pair_name(pair: PairedComparison) -> str:
-    return f"{short_name(pair.first, 200)} − {short_name(pair.second, 200)}"
+    return f"{short_name(pair.first)} − {short_name(pair.second)}"
 
 
 def differences_table(c: Comparison, *, headline: bool) -> Table:
@@ -45,17 +53,16 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
 
     columns = [
         Column("pair", [_pair_name(pair) for pair, _, _ in rows]),
-        Column("score", [rule_text(rule) for _, rule, _ in rows], words=True),
+        Column("score", [rule_at_floor(rule, c.scored_floor) for _, rule, _ in rows], words=True),
         *_estimates([(d.difference, d.interval) for *_, d in rows]),
         Column("standard error", [number(d.standard_error) for *_, d in rows]),
-        Column("p-value", [p_value_cell(d.adjusted_p_value) for *_, d in rows]),
+        Column(p_values(len(c.pairs)), [p_value_cell(d.adjusted_p_value) for *_, d in rows]),
         Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
     ]
     several = len(c.pairs) > 1
     adjusted = " p-values and intervals are adjusted for all pairs of a score (Bonferroni)." if several else ""
     caption = (
-        f"Differences of mean scores on the same rows, left − right, with {_level(c)}. Log"
-        f" losses {at_floor_text(c.scored_floor)}.{adjusted} All are in"
+        f"Differences of mean scores on the same rows, left − right, with {_level(c)}.{adjusted} All are in"
         ' frame("differences") and --json.'
     )
     return Table(
@@ -75,18 +82,17 @@ def _level(c: Comparison) -> str:
 def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) -> Table:
     """Return the differences of some pairs by the scores that are printed, with the p-values of the verdict."""
     rows = [
-        (f"{short_name(pair.first)} − {short_name(pair.second)}, {rule_text(rule)}", d)
+        (f"{short_name(pair.first)} − {short_name(pair.second)}, {rule_at_floor(rule, c.scored_floor)}", d)
         for pair in pairs
         for rule, d in pair.differences.items()
         if is_printed(rule, asked_scores(c))
     ]
-    adjusted = ", adjusted p-values" if len(c.pairs) > 1 else ""
     return Table(
-        f"Paired differences (left − right){adjusted}",
+        "Paired differences (left − right)",
         [
             Column("", [name for name, _ in rows]),
             *_estimates([(d.difference, d.interval) for _, d in rows]),
-            Column("p-value", [p_value_cell(d.adjusted_p_value) for _, d in rows]),
+            Column(p_values(len(c.pairs)), [p_value_cell(d.adjusted_p_value) for _, d in rows]),
         ],
         notes=_level(c),
     )
@@ -100,13 +106,13 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     several = len(c.pairs) > 1
     what = f"{short_name(c.pairs[0].first)} − {short_name(c.pairs[0].second)}" if not several else "left − right"
     return Table(
-        f"Differences in {rule_text(rule)} by group ({what}), adjusted for {len(found):,} tests.",
+        f"Differences in {rule_at_floor(rule, c.scored_floor)} by group ({what}), adjusted for {len(found):,} tests.",
         [
-            Column(", ".join(map(printable, c.by)), [short_name(key_text(group.key), 40) for group, _ in found]),
+            Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), 200)),
             *([pairs] if several else []),
             Column("rows", [count(group.n_rows) for group, _ in found]),
             *_estimates([(d.difference, d.interval) for d in differences]),
-            Column("p-value", [p_value_cell(d.adjusted_p_value) for d in differences]),
+            Column(p_values(len(found)), [p_value_cell(d.adjusted_p_value) for d in differences]),
         ],
         sortable=True,
         notes=confidence_interval(c.confidence, len(found)),
@@ -119,18 +125,13 @@ def asked_scores(c: Comparison) -> Sequence[str]:
     return asked
 
 
-def zero_forecasters(c: Comparison) -> list[tuple[str, Forecaster]]:
-    """Forecasters who assigned 0 to observed outcomes."""
-    return [(name, each) for name, each in c.forecasters.items() if each.zero_rows]
-
-
 MOST_FAMILIAR = 20
 """Forecasters whose ECE and calibration slope a table has."""
 
 
 def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     """Return the forecasters, the best first, with the verdict on each, or on so many of them."""
-    names, found = [short_name(name, 200) for name in c.forecasters], list(c.forecasters.values())
+    names, found = short_names(c.forecasters, 200), list(c.forecasters.values())
     of = [each.assessment for each in found]
     accuracies = [estimate(each.geometric_accuracy, each.geometric_accuracy_interval) for each in found]
     familiar = [a.metrics for a in of[:MOST_FAMILIAR]]
@@ -139,7 +140,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     verdicts = [short_verdict(a.diagnosis) for a in of[:most]] + [""] * len(of[len(of) if most is None else most :])
     columns = [
         Column("forecaster", names),
-        Column("log loss", [number(each.scores["log_loss"].mean) for each in found]),
+        Column(rule_at_floor(LOG_LOSS, c.scored_floor), [number(each.scores[LOG_LOSS].mean) for each in found]),
         Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
         Column("accuracy", [share(a.prediction_accuracy) for a in of]),
         Column("ECE", [*(number(f.ece) for f in familiar), *others], meaning=f"Smaller is better.{of_top}"),
@@ -159,7 +160,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     )
     if c.n_classes == 2:
         caption += " The Brier score is the sum over both classes."
-    if zero_forecasters(c):
+    if any(each.zero_rows for each in found):
         columns.insert(
             -1,
             Column("rows assigned 0", [f"{each.zero_rows:,}" for each in found], meaning="Rows whose observed class the"
@@ -169,7 +170,8 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
 
 
 def _shown(c: Comparison) -> list[tuple[str, Forecaster]]:
-    return list(c.forecasters.items())[:MOST_COLUMNS]
+    """Give the first forecasters, by names for narrow columns."""
+    return [*zip(short_names(c.forecasters), c.forecasters.values(), strict=True)][:MOST_COLUMNS]
 
 
 def scores_table(c: Comparison) -> Table:
@@ -179,10 +181,10 @@ def scores_table(c: Comparison) -> Table:
     return Table(
         f"Each forecaster by itself, with {confidence_interval(c.confidence)}.{more}",
         [
-            Column("score", [rule_text(rule) for rule in rules]),
+            Column("score", [rule_at_floor(rule, c.scored_floor) for rule in rules]),
             *(
                 Column(
-                    short_name(name),
+                    name,
                     [number(each.scores[rule].mean) for rule in rules],
                     [between(*each.scores[rule].interval) for rule in rules],
                 )
@@ -201,7 +203,7 @@ def averages_table(c: Comparison) -> Table:
         [
             Column("average", [name.replace("_", " ").capitalize() for name in names]),
             *(
-                Column(short_name(name), [number(getattr(each.assessment.reported, mean)) for mean in names])
+                Column(name, [number(getattr(each.assessment.reported, mean)) for mean in names])
                 for name, each in _shown(c)
             ),
         ],
@@ -222,16 +224,17 @@ def contributions_table(pair: PairedComparison) -> Table:
     """Return the rows from which most of a difference comes."""
     c = pair.contributions
     rows = [f"{row:,}" for row in c.row.tolist()]
+    names = short_names((pair.first, pair.second))
     return Table(
         "The largest first. A share below 0 is a difference in the other direction."
         f"{'' if c.id else ' Rows are counted from 0.'}",
         [
-            Column("id", [short_name(str(each), 200) for each in c.id])
+            Column("id", short_names(map(str, c.id), 200))
             if c.id
             else Column("row", rows, meaning="Number of the row, from 0."),
-            Column("outcome", [short_name(str(each), 200) for each in c.outcome], words=True),
-            Column(f"probability by {short_name(pair.first, 20)}", [_probability(p) for p in c.first.tolist()]),
-            Column(f"probability by {short_name(pair.second, 20)}", [_probability(p) for p in c.second.tolist()]),
+            Column("outcome", short_names(map(str, c.outcome), 200), words=True),
+            Column(f"probability by {names[0]}", [_probability(p) for p in c.first.tolist()]),
+            Column(f"probability by {names[1]}", [_probability(p) for p in c.second.tolist()]),
             Column("share of the difference", [_share(x) for x in c.share.tolist()]),
         ],
         sortable=True,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .._lib.formatting import at_floor_text, number_of, p_value_text
-from ..scores.registry import BRIER_SCORE, LOG_LOSS
+from .._lib.formatting import number_of, p_value_text
+from ..scores.registry import BRIER_SCORE, LOG_LOSS, rule_at_floor
 from .result import Comparison, Difference
 
 _RULES = {LOG_LOSS: "log loss", BRIER_SCORE: "Brier score"}
@@ -96,8 +96,7 @@ class _Tests:
 
     def rule(self, name: str) -> str:
         """Name a rule; the log loss with its floor, if it has one."""
-        floor = f" {at_floor_text(self.c.scored_floor)}" if self.c.scored_floor and name == LOG_LOSS else ""
-        return _RULES[name] + floor
+        return rule_at_floor(name, self.c.scored_floor)
 
     def _two(self, first: str, second: str) -> list[Said]:
         """Compare two, of which the first has the smaller log loss, or the same."""

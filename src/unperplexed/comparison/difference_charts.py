@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, percent, rule_text, short_name
+from .._lib.formatting import confidence_interval, p_value_text, percent, rule_text, short_name, short_names
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.numbers import between, count, number
-from ..scores.registry import score_named
+from ..scores.registry import rule_at_floor, score_named
 from .result import Comparison, Difference, PairedComparison
 from .sequential import SequentialComparison
 
@@ -49,18 +49,18 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
     values = np.array([d.difference for d in found])
     low, high = (np.array([d.interval[end] for d in found]) for end in (0, 1))
     finite = np.concatenate([x[np.isfinite(x)] for x in (values, low, high)] + [np.zeros(1)])
-    names = [f"{short_name(pair.first, 18)} − {short_name(pair.second, 18)}" for pair in pairs]
+    short = dict(zip(c.forecasters, short_names(c.forecasters, 18), strict=True))
+    names = [f"{short[pair.first]} − {short[pair.second]}" for pair in pairs]
     rows = np.arange(len(pairs), 0, -1).astype(np.float64)
     texts = [f"{name}: {_estimate(c, d)}" for name, d in zip(names, found, strict=True)]
-    floor = f" {at_floor_text(c.scored_floor)}" if "log_loss" in score else ""
-    rule = rule_text(score)
+    rule = rule_at_floor(score, c.scored_floor)
     more = f"; the first {len(pairs)} of {len(c.pairs):,} pairs" if len(pairs) < len(c.pairs) else ""
     return Chart(
         title=_found(c, score, larger),
         subtitle=f"Points with {confidence_interval(c.confidence, len(c.pairs))};"
         f" {'above' if larger else 'below'} 0 the first forecaster is better{more}",
-        label=f"Paired differences in {rule}{floor}. {'; '.join(texts)}",
-        x=value_axis(float(finite.min()), float(finite.max()), f"Difference in {rule}{floor}"),
+        label=f"Paired differences in {rule}. {'; '.join(texts)}",
+        x=value_axis(float(finite.min()), float(finite.max()), f"Difference in {rule}"),
         y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
         points=(Points(values, rows, low, high, texts=texts),),
         references=(Reference((0.0, 0.0), (0.5, len(pairs) + 0.5)),),
@@ -100,12 +100,11 @@ def sequential_chart(c: SequentialComparison) -> Chart:
     (first, difference, below, above), (second, *_) = sides[::-1] if c.second_ahead else sides
     rows = np.unique(np.linspace(1, c.n_rows, _MOST_ROWS).astype(np.int64))
     start = max(1, (c.decided_after or c.n_rows) // 10) - 1
-    rule = rule_text(c.score)
-    floor = "" if c.floor is None else f" {at_floor_text(c.floor)}"
+    rule = rule_at_floor(c.score, c.floor or 0.0)
     y = value_axis(
         min(0.0, float(below[start:].min())),
         max(0.0, float(above[start:].max())),
-        f"Difference in {rule}{floor}, {short_name(first, 20)} − {short_name(second, 20)}",
+        f"Difference in {rule}, {' − '.join(short_names((first, second)))}",
     )
     mean, low, high = (np.clip(column[rows - 1], y.low, y.high) for column in (difference, below, above))
     side = "larger" if c.larger_is_better else "smaller"

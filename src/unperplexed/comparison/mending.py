@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from ..assessment.result import Assessment
 from ..pairing.rows import Chunk, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..statistics.intervals import Interval
+from ..statistics.means import apply_limit
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .next_step import LossDifference, NextStep
 
@@ -36,6 +38,8 @@ class PairedForecasters(NamedTuple):
     dependence: Dependence
     confidence: float
     chunks: Mapping[str, ChosenChunks]
+    floor: float
+    """Floor of the log losses; 0 for none."""
 
 
 def next_step(paired: PairedForecasters) -> NextStep | None:
@@ -58,12 +62,14 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
                 return None
             mended[name] = each.remedy
     means = {name: float(paired.weights @ each / paired.weights.sum()) for name, each in losses.items()}
-    means |= {name: each.gain.recalibrated for name, each in mended.items()}
+    if not paired.floor:
+        means |= {name: each.gain.recalibrated for name, each in mended.items()}
     ranked = dict(sorted(means.items(), key=lambda each: each[1]))
     before, (first, second, *_) = tuple(paired.losses), ranked
     rival = second if first == before[0] else before[0]
-    lead = _difference(losses[rival], losses[first], paired)
-    return NextStep(mended, ranked, rival, lead, paired.confidence, before)
+    level = 1 - (1 - paired.confidence) / math.comb(len(before), 2)  # that of the verdict (Bonferroni)
+    lead = _difference(losses[rival], losses[first], paired, level)
+    return NextStep(mended, ranked, rival, lead, paired.confidence, before, paired.floor)
 
 
 def _enough(paired: PairedForecasters) -> bool:
@@ -79,11 +85,12 @@ def _held_out(remedy: Remedy, name: str, paired: PairedForecasters) -> Floats:
     blocks = (block for chunk in paired.chunks[name]() for block in chunk.forecasts.blocks())
     q, truth = remedy.recalibrator.held_out.recalibrated(blocks)
     losses = np.empty(truth.size)
-    losses[np.argsort(paired.rows[name].position)] = -np.log(q[np.arange(truth.size), truth])
+    correct = apply_limit(q[np.arange(truth.size), truth], paired.floor)
+    losses[np.argsort(paired.rows[name].position)] = -np.log(correct)
     return losses
 
 
-def _difference(a: Floats, b: Floats, paired: PairedForecasters) -> LossDifference:
+def _difference(a: Floats, b: Floats, paired: PairedForecasters, level: float) -> LossDifference:
     found = uncertain_mean(a - b, paired.weights, paired.dependence)
-    half = found.half_width(paired.confidence)
+    half = found.half_width(level)
     return LossDifference(found.mean, Interval(found.mean - half, found.mean + half))

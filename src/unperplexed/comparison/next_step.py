@@ -10,14 +10,15 @@ from typing import Any
 
 from .._lib.by_value import ByValue
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
-from ..assessment.remedy import FORMS, PythonLine, Remedy, gain_text
+from ..assessment.remedy import FORMS, PythonLine, Remedy, gain_text, zeros_text
 from ..report.commands import Python
 from ..report.numbers import estimate, number
+from ..scores.registry import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
 from ..statistics.means import t_quantile
 
-_POWER = 2.8016
-"""Standard errors of a difference that a two-sided test at 5% detects with 80% power: 1.9600 + 0.8416."""
+_POWER = 0.8416
+"""Standard errors beyond the limit of a test at which it detects a difference with 80% power."""
 
 _MOST_NAMED = 4
 """Forecasters whose gain is in the sentences; those of the others are in JSON."""
@@ -104,11 +105,14 @@ class NextStep(ByValue):
     rival: str
     """The forecaster ranked first before, or the second one where the first stays first."""
     lead: LossDifference
-    """Log loss of the rival minus that of the forecaster that is first now."""
+    """Log loss of the rival minus that of the forecaster that is first now; its interval, like those of the
+    comparison, holds for all pairs together."""
     confidence: float
-    """Confidence level of the intervals."""
+    """Confidence level."""
     before: tuple[str, ...]
     """Ranking by log loss before recalibration."""
+    floor: float = 0.0
+    """Floor of the log losses, those of remedies apart; 0 for none."""
     code: str = field(default="", compare=False)
     """Commands or lines of Python that fit the maps and compare again; "" for none."""
 
@@ -131,37 +135,44 @@ class NextStep(ByValue):
         if not self.mended:
             yield from self._nothing_to_mend()
             return
-        level = confidence_interval(self.confidence)
-        yield self._ranking(level)
+        yield self._ranking(confidence_interval(self.confidence, self._pairs))
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
-            yield f"Recalibration ({each.map}) would reduce the log loss of {short_name(name)} {gain_text(each.gain)}."
+            who, baseline = short_name(name), each.recalibrator.baseline
+            yield f"Recalibration ({each.map}) would reduce the log loss of {who} {gain_text(each.gain)}."
+            if baseline is not None and baseline.zeros:
+                yield zeros_text(baseline, who)
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."
 
     def _nothing_to_mend(self) -> Iterator[str]:
-        if self.lead.significant or not all(map(math.isfinite, self.lead.interval)):
-            yield "No forecaster is shown to gain by recalibration; the ranking stands."
-            return
+        yield "No forecaster is shown to gain by recalibration."
         half = (self.lead.interval.high - self.lead.interval.low) / 2
-        detectable = half * _POWER / float(t_quantile(self.confidence, math.inf))
-        yield (
-            "No forecaster is shown to gain by recalibration. So many rows would show a true difference in log loss of"
-            f" {number(detectable)} nats or more (80% power). If a smaller one matters, compare more rows; if not,"
-            " choose by other criteria."
-        )
+        if self.lead.significant:
+            yield "The ranking by log loss stands."
+        elif 0 < half < math.inf:
+            errors = float(t_quantile(1 - (1 - self.confidence) / self._pairs, math.inf))
+            yield (
+                f"So many rows would show a true difference in log loss of {number(half * (1 + _POWER / errors))} nats"
+                " or more (80% power). If a smaller one matters, compare more rows; if not, choose by other criteria."
+            )
+
+    @property
+    def _pairs(self) -> int:
+        return math.comb(len(self.before), 2)
 
     def _ranking(self, level: str) -> str:
         first, rival = short_name(self.first), short_name(self.rival)
         would = "would be first instead of" if self.ranking_changes else "would stay first, ahead of"
         value, limits = estimate(self.lead.difference, self.lead.interval)
+        score = rule_at_floor(LOG_LOSS, self.floor)
         if not self.lead.significant:
             return (
-                f"There is no evidence that {first} and {rival} differ after recalibration (log loss of"
+                f"There is no evidence that {first} and {rival} differ after recalibration ({score} of"
                 f" {rival} − {first}: {value}, {level} {limits})."
             )
         return (
-            f"After recalibration {first} {would} {rival}: log loss {number(self.log_losses[self.first])} against"
+            f"After recalibration {first} {would} {rival}: {score} {number(self.log_losses[self.first])} against"
             f" {number(self.log_losses[self.rival])} ({level} of the difference {limits})."
         )
 

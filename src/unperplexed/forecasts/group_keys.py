@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import as_array, library
 from .._lib.errors import InputError, listed, rows_text
-from .._lib.formatting import number_of, printable
+from .._lib.formatting import number_of, printable, short_names
 from .._lib.typing import Ints
 from .labels import (
     Coded,
@@ -178,6 +178,11 @@ ALL_ROWS, _MISSING = "all rows", "(missing)"
 def key_text(key: Key) -> str:
     """Name a group in one line."""
     return ", ".join(map(_value_text, key))
+
+
+def key_texts(keys: Iterable[Key], most: int = 28) -> list[str]:
+    """Name groups in short lines, each another one."""
+    return short_names(map(key_text, keys), most)
 
 
 def _value_text(value: Value) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..report.commands import lookup
 from ..report.document import Block, Column, Document, Section, Table
 from ..report.numbers import between, number, share, signed
@@ -74,13 +74,13 @@ def _without_rank(found: Leaderboard) -> str:
 
 
 def _name(each: Entry) -> str:
-    return short_name(each.model, 24) if each.model else each.confidence
+    return short_name(each.model) if each.model else each.confidence
 
 
 def _names(found: Leaderboard) -> list[Column]:
     kinds = len({each.confidence for each in found.entries}) > 1
     models = any(each.model for each in found.entries)
-    first = [Column("model", [short_name(each.model, 24) for each in found.entries])] if models else []
+    first = [Column("model", short_names((each.model for each in found.entries), 200))] if models else []
     return first + ([Column("confidence", [each.confidence for each in found.entries])] if kinds or not first else [])
 
 

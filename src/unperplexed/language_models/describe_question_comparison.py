@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, p_value_text, short_name
+from .._lib.formatting import (
+    capital,
+    confidence_interval,
+    number_of,
+    p_value_cell,
+    p_value_text,
+    short_names,
+)
 from ..report.document import Column, Document, Section, Table
 from ..report.numbers import between, number, signed
 from .question_comparison import QuestionComparison
@@ -54,12 +61,13 @@ def metric_table(c: QuestionComparison) -> Table:
     larger = [name for name, each in c.metrics.items() if each.larger_is_better]
     smaller = [name for name in c.metrics if name not in larger]
     found = list(c.metrics.values())
+    first, second = short_names(c.names)
     return Table(
         f"Larger is better: {', '.join(larger)}; smaller: {', '.join(smaller)}.",
         [
             Column("metric", list(c.metrics)),
-            Column(short_name(c.names[0], 20), [number(each.first) for each in found]),
-            Column(short_name(c.names[1], 20), [number(each.second) for each in found]),
+            Column(first, [number(each.first) for each in found]),
+            Column(second, [number(each.second) for each in found]),
             Column(
                 "difference",
                 [signed(each.difference) for each in found],

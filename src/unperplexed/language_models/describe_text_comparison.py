@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, short_name
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, short_name, short_names
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import count, estimate, number, signed
 from .text_comparison import TextComparison
@@ -11,7 +11,7 @@ from .text_result import FEW_DOCUMENTS
 
 def verdict(c: TextComparison) -> str:
     """Say which model assigns the texts the higher probability, and whether the difference is significant."""
-    first, second = (short_name(name, 60) for name in c.names)
+    first, second = (short_name(name) for name in c.names)
     level = confidence_interval(c.confidence)
     if c.reservation:
         fewer, more = (second, first) if c.difference > 0 else (first, second)
@@ -67,12 +67,11 @@ def _settings(c: TextComparison) -> str:
 
 def model_table(c: TextComparison) -> Table:
     """Return the bits per byte of both models and their difference."""
-    first, second = c.names
     value, limits = estimate(c.difference, c.interval)
     return Table(
         "Smaller is better.",
         [
-            Column("model", [short_name(first, 40), short_name(second, 40), "difference"]),
+            Column("model", [*short_names(c.names), "difference"]),
             Column(
                 "bits per byte",
                 [*(number(each) for each in c.bits_per_byte), value if c.difference < 0 else f"+{value}"],
@@ -89,7 +88,7 @@ def decisive_table(c: TextComparison, most: int = 20) -> Table:
     return Table(
         "Documents with the largest difference in bits.",
         [
-            Column("document", [short_name(each.name, 40) for each in rows]),
+            Column("document", short_names((each.name for each in rows), 200)),
             Column("bytes", [count(each.n_bytes) for each in rows]),
             Column("difference in bits", [signed(each.difference, 1) for each in rows]),
             Column("per byte", [signed(each.difference / each.n_bytes) for each in rows]),

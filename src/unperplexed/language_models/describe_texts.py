@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..report.chart import Axis, Chart, Points, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import MINUS, between, count, number, share
@@ -179,7 +179,7 @@ def document_table(found: TextAssessment) -> Table:
     return Table(
         f"Documents with the most bits per {per}.",
         [
-            Column("document", [short_name(each.name, 40) for each in rows]),
+            Column("document", short_names((each.name for each in rows), 200)),
             Column(f"{per}s", [count(size) for size in sizes]),
             Column(
                 f"bits per {per}", [number(each.bits / (size or 1)) for each, size in zip(rows, sizes, strict=True)]
@@ -197,7 +197,7 @@ def token_table(found: TextAssessment, most: int = 20) -> Table:
         [
             Column("token", [short_name(repr(each.token), 24) for each in rows]),
             Column("bits", [number(each.bits, 1) for each in rows]),
-            Column("document", [short_name(each.document, 20) for each in rows], words=True),
+            Column("document", short_names((each.document for each in rows), 200), words=True),
             Column("after", [short_name(each.context[-24:], 24) for each in rows], words=True),
         ],
     )

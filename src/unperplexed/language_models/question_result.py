@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, short_names
 from .._lib.serialize import plain_values
 from .._version import __version__
 from ..assessment.result import Assessment
@@ -142,7 +142,7 @@ def task_table(found: GradedAssessment) -> Table:
     common = [name for name in found.metrics if all(name in each for each in tasks)]
     shown = [each[common[0]] if common else next(iter(each.values())) for each in tasks]
     columns = [
-        Column("task", [short_name(task, 40) for task in found.tasks]),
+        Column("task", short_names(found.tasks, 200)),
         Column(f"{found.what}s", [f"{each.n:,}" for each in shown]),
         Column(
             common[0] if common else "mean",

@@ -65,9 +65,13 @@ def family_of(name: str, n_classes: int) -> Family:
     return (TWO_CLASSES if n_classes == 2 else MANY_CLASSES)[name]
 
 
+NAMES = {"bias": "shift", "biases": "shifts"}
+"""What users call a parameter, where that is another word; a bias is the error that a shift of the log-odds mends."""
+
+
 def shown(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Give parameters as users see them: a slope, but for a lapse alone, as a temperature."""
-    found: dict[str, Any] = {name: value + (name in FACTORS) for name, value in parameters.items()}
+    found: dict[str, Any] = {NAMES.get(name, name): value + (name in FACTORS) for name, value in parameters.items()}
     if set(found) - {LAPSE} == {"slope"} and found["slope"] > 0:
         return {"temperature": 1 / found.pop("slope"), **found}
     return found

@@ -18,6 +18,7 @@ from .describe_over_time import at, began_text, groups_text, limit_text, names_t
 from .monitored import Alarm, Monitored, Over
 from .naming import TOP
 
+_INTERCEPT = "calibration intercept"
 _ENDED = 3
 """Errors that are over, which are named."""
 
@@ -92,7 +93,7 @@ def _halves(a: Alarm) -> tuple[str, float, float, float]:
     one, two = a.halves or (a.since, a.since)
     if a.trend == "calibration_slope":
         return "calibration slope", 1.0, one.calibration_slope, two.calibration_slope
-    return "bias", 0.0, one.bias, two.bias
+    return _INTERCEPT, 0.0, one.bias, two.bias
 
 
 def _changed(a: Alarm) -> str:
@@ -164,14 +165,14 @@ class _Size(NamedTuple):
 
 
 def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
-    """Give the bias of some periods, and the calibration slope if the error of the alarm shows in it."""
+    """Give the calibration intercept of some periods, and the calibration slope if the error shows in it."""
     of_slope, of_bias = "confidence" in _errors(a), shown_in(a) != ["slope"]
     found = []
     if of_bias:
         limits = point.bias_interval
         ci = "" if math.isnan(limits.low) else between(*limits, _bias)
         text = "" if math.isnan(point.bias) else _bias(point.bias)
-        found.append(_Size("bias", text, ci, not limits.low <= 0 <= limits.high and bool(ci)))
+        found.append(_Size(_INTERCEPT, text, ci, not limits.low <= 0 <= limits.high and bool(ci)))
     if of_slope:
         limits = point.slope_interval
         text = "" if math.isnan(point.calibration_slope) else number(point.calibration_slope, 2)
@@ -184,7 +185,7 @@ def _remains(a: Alarm) -> str:
     """Name the small errors that may remain after one that is over; "" for none."""
     if a.over is None or not a.over.after.rows:
         return ""
-    words = {"bias": "bias", "calibration slope": "error of the slope"}
+    words = {_INTERCEPT: "bias", "calibration slope": "error of the slope"}
     left = [words[each.name] for each in _sizes(a, a.over.after) if each.excluded]
     return f"a small {' and a small '.join(left)}" if left else ""
 
@@ -267,7 +268,7 @@ def _loss(point: ControlPoint) -> tuple[str, str]:
 
 
 def _event(a: Alarm) -> str:
-    return f"the {a.event}" if a.event == TOP else f"class '{short_name(a.event, 40)}'"
+    return f"the {a.event}" if a.event == TOP else f"class '{short_name(a.event)}'"
 
 
 def _trend(a: Alarm) -> str:
@@ -275,7 +276,7 @@ def _trend(a: Alarm) -> str:
     if a.halves is None:
         return ""
     name, _, *values = _halves(a)
-    one, two = (_bias(each) if name == "bias" else number(each, 2) for each in values)
+    one, two = (_bias(each) if name == _INTERCEPT else number(each, 2) for each in values)
     return (
         f" The error {_changed(a)}: {name} {one} from {a.halves[0].first} to {a.halves[0].last} and {two} from then on."
     )

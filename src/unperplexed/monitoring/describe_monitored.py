@@ -99,7 +99,7 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
 
 
 def _top_class(m: Monitored) -> str:
-    return "; mean prediction, bias and slope: of the most probable class" if len(m.labels) > 2 else ""
+    return "; mean prediction, calibration intercept and slope: of the most probable class" if len(m.labels) > 2 else ""
 
 
 def _shown(m: Monitored) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def _actions(m: Monitored) -> Iterator[Action]:
     told = about(m)
     if len(told) > 1:
         for each in told[:MOST_GROUPS]:
-            [name] = (f"'{short_name(group, 40)}'" for group in each.groups)
+            [name] = (f"'{short_name(group)}'" for group in each.groups)
             after = "" if each.over is None else f" {after_text(each, each.over)}"
             text = f"{name}: {when(m, each)} {change_text(each, whose='')}{after}"
             yield Action(f"Group {name}", text, "Group")
@@ -246,7 +246,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
     chosen = _some(m, group, control) if brief else range(len(control))
     points = [control[k] for k in chosen]
     name, names = _names(m, control, points)
-    caption = "Over time" if group == WHOLE else f"Group '{short_name(group, 40)}' over time"
+    caption = "Over time" if group == WHOLE else f"Group '{short_name(group)}' over time"
     if len(m.labels) > 2:
         caption += f", {TOP}"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
@@ -257,7 +257,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         Column("forecasts", [count(each.rows) for each in points]),
         Column("mean prediction", [share(each.predicted) for each in points]),
         Column("observed frequency", [share(each.observed) for each in points]),
-        Column("bias (log-odds)", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
+        Column("calibration intercept", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
         Column(
             "calibration slope",
             [number(each.calibration_slope, 2) for each in points],
@@ -357,7 +357,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     marked = marks(*_own(m, group))
     charts = []
     for title, better, name, ideal, limits in (
-        ("Bias", "log-odds to be added to the predictions; 0 is best", "bias", 0.0, "bias_interval"),
+        ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
         ("Calibration slope", "1 is best, below 1 is overconfident", "calibration_slope", 1.0, "slope_interval"),
         ("Log loss", "nats, smaller is better", "log_loss", None, ""),
         ("Skill", "log loss against the frequency in all periods, larger is better", "skill", 0.0, ""),
@@ -365,6 +365,6 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
         values = np.array([getattr(each, name) for each in control])
         ends = [getattr(each, limits) for each in control] if limits else []
         low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
-        whose = "" if group == WHOLE else f", group '{short_name(group, 20)}'"
+        whose = "" if group == WHOLE else f", group '{short_name(group)}'"
         charts.append(chart_over_time(m, f"{title}{whose}", better + each_of, x, values, ideal, low, high, marked))
     return charts

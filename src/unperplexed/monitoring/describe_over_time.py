@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import capital, number_of, short_name
+from .._lib.formatting import capital, number_of, short_name, short_names
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Column, Table
@@ -92,7 +92,7 @@ def groups_text(m: Watched, names: Sequence[str]) -> str:
 
 def names_text(names: Sequence[str]) -> str:
     """Name the first of some groups, and say how many more there are."""
-    some = ", ".join(f"'{short_name(each, 40)}'" for each in names[:MOST_GROUPS])
+    some = ", ".join(f"'{short_name(each)}'" for each in names[:MOST_GROUPS])
     return some + (f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else "")
 
 
@@ -105,7 +105,7 @@ def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
         Table(
             "Groups",
             [
-                Column("group", [short_name(name, 40) for name in names]),
+                Column("group", short_names(names, 200)),
                 Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
                 Column("result", [results.get(name, "no alarm") for name in names], words=True),
             ],

@@ -13,8 +13,10 @@ from .._lib.formatting import (
     number_of,
     p_value_cell,
     p_value_text,
+    p_values,
     rule_text,
     short_name,
+    short_names,
 )
 from ..forecasts.group_keys import key_text
 from ..report.chart import Axis, Chart, Points, Reference, Role, value_axis
@@ -42,7 +44,7 @@ def verdict(s: Skill) -> str:
 def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
     """Give the conclusion about a forecaster, its skill score by log loss, and in how many groups it is better."""
     each = s.whole.scores[name][LOG_LOSS]
-    called = repr(short_name(name, 60))  # names keep their case
+    called = repr(short_name(name))  # names keep their case
     if not math.isfinite(each.skill):
         return f"the skill score of {called} against {s.baseline} is undefined by log loss", "", ""
     limits = between(*each.interval)
@@ -64,7 +66,12 @@ def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
 def _level(s: Skill, *, groups: bool = False) -> str:
     """Name the intervals; those of several forecasters, and of several groups, hold together."""
     level = confidence_interval(s.confidence, len(s.whole.scores))
-    return f"{level}, of groups simultaneous" if groups and len(s.groups) > 1 and len(s.whole.scores) == 1 else level
+    return f"{level}, of groups simultaneous" if groups and _groups_alone(s) else level
+
+
+def _groups_alone(s: Skill) -> bool:
+    """Whether groups are adjusted for their number, but all rows are not."""
+    return len(s.groups) > 1 and len(s.whole.scores) == 1
 
 
 def _lead(s: Skill) -> str:
@@ -74,7 +81,7 @@ def _lead(s: Skill) -> str:
         _, size, where = _of_forecaster(s, name)
         text = "; ".join(filter(None, [size, where]))
         if text:
-            parts.append(f"{short_name(name, 60)}: {text}." if several else f"{capital(text)}.")
+            parts.append(f"{short_name(name)}: {text}." if several else f"{capital(text)}.")
     parts.append(
         "A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
         " baseline. p-values and intervals are adjusted for the number of groups and forecasters."
@@ -88,7 +95,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
     return [
         (f"{where}: {short_name(name)}" if several else where, group, name)
         for group in (s.whole, *s.groups)
-        for where in ["all rows" if not group.key else short_name(key_text(group.key), 40)]
+        for where in ["all rows" if not group.key else short_name(key_text(group.key))]
         for name in group.scores
     ]
 
@@ -143,15 +150,15 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
     return Table(
         f"Skill against {s.baseline}: 1 is perfect, 0 as good as the baseline.",
         [
-            *([Column("forecaster", [short_name(name) for name, *_ in found])] if several else []),
+            *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
             Column("score", [rule_text(rule) for _, rule, _ in found]),
-            *_estimates([each for *_, each in found]),
+            *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
         ],
         notes=_level(s),
     )
 
 
-def _estimates(found: list[SkillScore]) -> list[Column]:
+def _estimates(found: list[SkillScore], p_value: str) -> list[Column]:
     return [
         Column(
             "skill score",
@@ -159,7 +166,7 @@ def _estimates(found: list[SkillScore]) -> list[Column]:
             [between(*each.interval) for each in found],
             meaning="1 minus the ratio of the two scores. Larger is better.",
         ),
-        Column("p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
+        Column(p_value, [p_value_cell(each.adjusted_p_value) for each in found]),
         Column("mean score", [number(each.score) for each in found], detail=True),
         Column("baseline's score", [number(each.baseline_score) for each in found], detail=True),
     ]
@@ -168,12 +175,13 @@ def _estimates(found: list[SkillScore]) -> list[Column]:
 def skill_table(s: Skill, rule: str) -> Table:
     """Return the skill scores by a rule, all rows first."""
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
+    p_value = p_values(len(s.whole.scores)) + ", of groups adjusted" * _groups_alone(s)
     return Table(
         f"Skill against {s.baseline} by {rule_text(rule)}.",
         [
             Column("group", [text for text, _, _ in lines]),
             Column("rows", [count(group.n_rows) for _, group, _ in lines]),
-            *_estimates([each for *_, each in lines]),
+            *_estimates([each for *_, each in lines], p_value),
             Column("share of the total score", [share(each.share) for *_, each in lines]),
         ],
         sortable=True,
@@ -211,7 +219,7 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
         subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.baseline}{grey}",
         label=f"Skill score by group. {'; '.join(texts)}",
         x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
-        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(each, 28) for each in names], strict=True))),
+        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), short_names(names, 28), strict=True))),
         points=points,
         references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
         shape="forest",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .._lib.formatting import capital, number_of, short_name
+from .._lib.formatting import capital, number_of, short_name, short_names
 from ..report.document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Section, Table
 from ..report.numbers import MINUS, between, figure
 from .pool_result import HeldOut, Pool
-
-_NAME = 32
-"""Characters of a forecaster's name."""
 
 
 def pool_document(p: Pool, *, name: str = "", command: str = "") -> Document:
@@ -39,7 +36,7 @@ def pool_document(p: Pool, *, name: str = "", command: str = "") -> Document:
 
 def members_table(p: Pool) -> Table:
     """Return the weight and the log loss of each forecaster."""
-    names = [short_name(each, _NAME) for each in p.weights]
+    names = short_names(p.weights, 200)
     columns = [
         Column("forecaster", names),
         Column("weight", [f"{w:.3f}" for w in p.weights.values()], meaning="Share in the mean; all weights sum to 1."),
@@ -59,12 +56,12 @@ def _conclusion(p: Pool) -> tuple[str, str]:
     if h is None:
         kind = f"{p.method} pool of {number_of(len(p.weights), 'forecaster')}"
         return capital(kind), "Its parameters were chosen, not fitted."
-    best, size = short_name(h.best, _NAME), figure(abs(h.gain))
+    best, size = short_name(h.best), figure(abs(h.gain))
     interval = f" (95% CI of the gain {between(*h.interval)})" if not math.isnan(h.interval.low) else ""
     change = f"{size} nats a row {'lower' if h.gain > 0 else 'higher'} than that of {best!r}{interval}"
     loss = f"Its log loss, cross-fitted on these {number_of(p.n_rows, 'row')}, is {figure(h.log_loss)}, {change}."
     if h.recalibrated:
-        name = short_name(h.best_recalibrated, _NAME)
+        name = short_name(h.best_recalibrated)
         alone = f"{name!r} recalibrated alone ({figure(h.recalibrated[h.best_recalibrated])})"
         if h.by_recalibration:
             source = f"The gain over {best!r} as it is ({size}) comes from recalibration."
@@ -81,9 +78,9 @@ def _advice(h: HeldOut | None) -> list[Action]:
     if h is None or h.significant:
         return []
     if h.by_recalibration:
-        alone = short_name(h.best_recalibrated, _NAME)
+        alone = short_name(h.best_recalibrated)
         return [Action("What to do", f"Recalibrate {alone!r} alone: use `recalibrate`.", "Advice")]
-    return [Action("What to do", f"Use {short_name(h.best, _NAME)!r} alone.", "Advice")]
+    return [Action("What to do", f"Use {short_name(h.best)!r} alone.", "Advice")]
 
 
 def _metrics(h: HeldOut | None) -> list[Metric]:

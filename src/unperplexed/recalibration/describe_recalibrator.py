@@ -103,10 +103,10 @@ def map_text(state: State) -> str:
 
 
 def _parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
-    """Give the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
+    """Give the parameters of a map: numbers, and of shifts and slopes of the classes the lowest and the highest."""
     several = [
         _range(what, sign, parameters[name], labels)
-        for name, what, sign in (("biases", "a bias", "+"), ("slopes", "a slope", ""))
+        for name, what, sign in (("shifts", "a shift", "+"), ("slopes", "a slope", ""))
         if len(labels) > 2 and name in parameters
     ]
     return " and ".join(filter(None, [", ".join(_numbers(parameters).values()), *several]))

@@ -16,7 +16,7 @@ from itertools import count, zip_longest
 
 import numpy as np
 
-from .._lib.formatting import printable, short_name
+from .._lib.formatting import printable, short_name, short_names
 from .._version import __version__
 from . import svg
 from .chart import Chart, percent_end
@@ -313,20 +313,19 @@ def _cells(column: Column, first: bool, n: int, long: bool) -> list[str]:
         return [f"<td>{_strip(each, reach)}</td>" for each in column.strips[:n]]
     tag = '<th scope="row">' if first else "<td class=w>" if column.words else "<td>"
     end = "</th>" if first else "</td>"
-    found = []
-    for value, note, meaning in zip_longest(column.values[:n], column.notes[:n], column.meanings[:n], fillvalue=""):
-        shown = _brief(value) if long and (first or column.words) else value
+    found, values = [], column.values[:n]
+    shown = _brief(values) if long and (first or column.words) else values
+    for value, note, meaning in zip_longest(shown, column.notes[:n], column.meanings[:n], fillvalue=""):
         small = f" <small>{_text(note)}</small>" if note else ""
-        text = _defined(shown, meaning).replace("&lt; ", "&lt;&nbsp;", not column.words)
+        text = _defined(value, meaning).replace("&lt; ", "&lt;&nbsp;", not column.words)
         found.append(f"{tag}{text}{small}{end}")
     return found
 
 
-def _brief(name: str) -> str:
-    """Give a name in sixty characters, and in fewer where these take many bytes."""
-    brief = short_name(name, 60)
-    size = len(escape(brief).encode())
-    return brief if size <= 120 else short_name(name, max(60 * 120 // size, 8))
+def _brief(names: Sequence[str]) -> list[str]:
+    """Give names in sixty characters, and in fewer where these take many bytes."""
+    size = max((len(escape(short_name(name, 60)).encode()) for name in names), default=0)
+    return short_names(names, 60 if size <= 120 else max(60 * 120 // size, 8))
 
 
 def _end(strips: Sequence[Strip]) -> float:

@@ -29,7 +29,7 @@ CURVE, OWN, IDENTITY = (f"unperplexed-{part}" for part in ("curve", "own", "iden
 
 def drawable(name: str) -> str:
     """Give a name from outside as matplotlib draws it as it is: a dollar begins no formula, and "_" hides nothing."""
-    shown = short_name(name).replace("$", r"\$")
+    shown = short_name(name, 60).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
+from .._lib.formatting import at_floor_text, rule_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..statistics.means import apply_limit
@@ -120,6 +121,11 @@ def scores_at_floor(score: Score, block: Block, floor: float) -> Floats:
     if score.surprisal:
         block = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, floor)))
     return score.rows(block)
+
+
+def rule_at_floor(rule: str, floor: float) -> str:
+    """Name a scoring rule in words, a surprisal with its floor: "log loss at the floor 0.005"; 0 for none."""
+    return f"{rule_text(rule)} {at_floor_text(floor)}" if floor and score_named(rule).surprisal else rule_text(rule)
 
 
 def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:

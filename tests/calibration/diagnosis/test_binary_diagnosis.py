@@ -208,7 +208,7 @@ def test_a_shape_without_a_name_is_found(rng):
     t = s + 0.5 * np.sin(3 * s)
     found = diagnose((rng.random(s.size) < expit(t)).astype(int), expit(s))
     assert found.p_value < 0.01
-    assert "none of the named errors" in found.verdict
+    assert "Miscalibrated beyond the errors named here, which explain the smaller part (p < 0.001);" in found.verdict
     assert found.errors == ("shape",) or found.rest_p_value < 0.01
 
 

@@ -32,11 +32,14 @@ def _cost(d: Diagnosis, log_loss: float) -> str:
     cost = number(d.gain)
     parts = [f"{x.clause.short} {number(x.gain)}" for x in d.findings if x.gain > 0]
     each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-    apart = " Rows predicted as certain are left out of these costs." if "certainty" in d.errors else ""
+    of, all_rows = (_UNCERTAIN, " of all rows") if "certainty" in d.errors else ("Miscalibration", "")
     if 0 < log_loss < math.inf:
         share = _percent(d.gain / log_loss)
-        return f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"
-    return f"Miscalibration costs about {cost} nats a row of the log loss{each}.{apart}"
+        return f"{of} causes {share} of the log loss{all_rows}: {cost} of {number(log_loss)} nats{each}."
+    return f"{of} costs about {cost} nats a row of the log loss{all_rows}{each}."
+
+
+_UNCERTAIN = "Miscalibration of the rows that were not predicted as certain"
 
 
 def _percent(share: float) -> str:

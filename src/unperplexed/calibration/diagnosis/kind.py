@@ -178,7 +178,7 @@ def sizes_tell(errors: Sequence[str]) -> bool:
 
 def quoted(label: Label | None, unnamed: str) -> str:
     """Quote a label, if there is one."""
-    return unnamed if label is None else f"'{short_name(str(label), 40)}'"
+    return unnamed if label is None else f"'{short_name(str(label))}'"
 
 
 def means_text(predicted: float, observed: float) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..._lib.formatting import number_of, p_value_text
+from ..._lib.formatting import p_value_text
 from ...forecasts.labels import Label
 from .kind import OfClasses, OfTwo
 from .kinds import KINDS, shape
@@ -69,8 +69,8 @@ def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis
 
 
 def too_few(clusters: int) -> str:
-    """Say that there are too few clusters of dependent rows."""
-    return f"{number_of(clusters, 'cluster')} of dependent rows, of which it takes at least six"
+    """Say that there are too few clusters of dependent rows, and what to do."""
+    return f"the test and some intervals take six clusters of dependent rows or more, here {clusters}; assess more"
 
 
 def terms(d: Diagnosis) -> list[str]:

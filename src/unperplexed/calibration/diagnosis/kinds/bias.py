@@ -32,7 +32,7 @@ def _verb(over: bool) -> str:
 
 
 def _classes(e: OfClasses) -> Said:
-    advice = Advice("Add one bias for each class to the log-probabilities.", fitted=True)
+    advice = Advice("Add one shift for each class to the log-probabilities.", fitted=True)
     return biased_classes(e.means, e.biased), advice
 
 

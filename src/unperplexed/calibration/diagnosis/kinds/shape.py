@@ -17,11 +17,13 @@ def said(p_value: float, *, two: bool) -> Said:
 
 
 def left(p_value: float, mainly: bool = False) -> Clause:
-    """Say that the named errors leave a further one, which may be the larger part."""
-    way, p = "in a way that none of the named errors explains", p_value_text(p_value)
+    """Say that the errors that were named leave a further one, which may be the larger part."""
+    p = p_value_text(p_value)
     if mainly:
-        return KIND.clause(more=f" mainly {way}", detail=p)
-    return Clause("", instead=f"the forecasts are also miscalibrated {way}", detail=p)
+        return KIND.clause(more=" beyond the errors named here, which explain the smaller part", detail=p)
+    return Clause(
+        "", instead="once this is corrected, miscalibration of another kind is left, which has no name", detail=p
+    )
 
 
 KIND = Kind(
