@@ -145,7 +145,7 @@ def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypa
 def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
     (tmp_path / "kept").write_text("y,p\n1,0.5\n0,0.5\n")
     out = "kept" if name == "input" else "out"
-    words = f"-m unperplexed scores {where} --format csv --truth y --prob p --json {out}"
+    words = f"-m unperplexed assess {where} --format csv --truth y --prob p --json {out}"
     done = subprocess.run(["bash", "-c", f"{sys.executable} {words}"], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
     said = done.stderr if name != "error" else (tmp_path / "out").read_bytes()

@@ -15,7 +15,6 @@ from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.comparison.sequential import SequentialSettings
 from unperplexed.sources.readers.formats import formats
-from unperplexed.statistics.means import DEFAULT_ORDERS
 from unperplexed.tally.counter import jobs_of
 from unperplexed.tally.tally import EXACT_LIMIT, FRACTION_BITS
 
@@ -60,7 +59,7 @@ def test_rows_that_are_known():
     )
     assert "| `--folds K` | number of cross-validation folds (default: 5) |" in PAGE
     assert "For `pool`." in PAGE
-    assert "For all commands but `lm`, `merge`, `show`, `explain`, `demo`" in PAGE
+    assert "For all commands but `lm`, `explain`, `demo`" in PAGE
     assert "| `--engine local\\|dask\\|spark` | count in this process (local)" in PAGE
 
 
@@ -76,7 +75,6 @@ def test_no_other_option_is_named():
         ("--format", formats()),
         ("--measured", ESTIMATORS),
         ("--jobs", [jobs_of(None)]),
-        ("--orders", [f"{DEFAULT_ORDERS.min():g} to {DEFAULT_ORDERS.max():g}"]),
         ("--score", [SequentialSettings.score]),
         ("--level", [SequentialSettings.level]),
         ("--exact-limit", [EXACT_LIMIT]),

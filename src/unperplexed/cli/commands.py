@@ -8,35 +8,28 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .._lib.errors import InputError, check_whole
+from .._lib.errors import InputError
 from .._lib.serialize import json_text
-from ..forecasts.group_keys import in_order
-from ..report import terminal
-from ..report.result import Naming
 from ..sources.readers.formats import matching
-from ..tally.describe import scores_document
-from ..tally.tally import Tally, View
-from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of, tallies_of
+from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
 from .counting import (
-    merged_tallies,
-    naming_files,
     reading_of,
     rivals_of,
     selection_of,
     tagged,
+    tally_names,
     tally_of,
 )
 from .outputs import (
+    called,
     check_outputs,
-    naming_of,
     picture_bytes,
-    print_text,
     report_bytes,
     sayer,
     text_of,
-    write_files,
     write_outputs,
 )
+from .sections import Sections
 from .skill import baseline_of, skill_beside
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
@@ -68,6 +61,7 @@ def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
     check_outputs(arguments)
     found: Assessment | Breakdown
+    arguments.show = sections = Sections(arguments.show)
     skill = skill_beside(arguments)
     if arguments.by:
         found = replace(breakdown_of(arguments), skill=skill)
@@ -76,79 +70,8 @@ def assess(arguments: argparse.Namespace) -> None:
         refuse_without_groups(arguments)
         found = whole = replace(assessment_of(arguments), skill=skill)
     outputs = picture_bytes(arguments.plot, whole.plot, arguments.axes) | report_bytes(arguments, found)
-    write_outputs(arguments, found.to_json, text_of(arguments, found), outputs)
-
-
-def profile(arguments: argparse.Namespace) -> None:
-    """Give the risk profile."""
-    check_outputs(arguments)
-    assessment = assessment_of(arguments)
-    from ..assessment.describe_profile import assessed_profile_document
-
-    described = assessed_profile_document(assessment, arguments.orders or (), naming_of(arguments))
-    write_outputs(
-        arguments, assessment.to_json, terminal.text(described), picture_bytes(arguments.plot, assessment.profile.plot)
-    )
-
-
-def scores(arguments: argparse.Namespace) -> None:
-    """Give the mean of every scoring rule."""
-    _write_counted(arguments, [], _scores)
-
-
-def _scores(counted: Tally, naming: Naming) -> tuple[dict[str, Any], str]:
-    if not counted.weight > 0:
-        raise InputError("no rows to score.")
-    return {name: value for name, value in counted.summary().items() if name != "sources"}, terminal.text(
-        scores_document(counted, naming)
-    )
-
-
-def calibration(arguments: argparse.Namespace) -> None:
-    """Give the calibration errors, and the Brier score and the log loss in their parts."""
-    check_whole("bins", arguments.bins)
-    _write_counted(arguments, ["classes"], partial(_calibration, arguments.bins))
-
-
-def _calibration(bins: int, counted: Tally, naming: Naming) -> tuple[dict[str, Any], str]:
-    from ..calibration.decomposition import decompose
-    from ..calibration.describe import calibration_document
-    from ..calibration.errors import calibration_errors
-
-    errors = calibration_errors(counted, bins=bins)
-    view: View | None = None if counted.knows_classes else "all-classes"
-    decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
-    summary = counted.summary()
-    result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
-    result |= {"bins": bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
-    return result, terminal.text(calibration_document(counted, bins, errors, decompositions, naming))
-
-
-def _write_counted(
-    arguments: argparse.Namespace, parts: list[str], described: Callable[[Tally, Naming], tuple[dict[str, Any], str]]
-) -> None:
-    """Write what is read off a tally: that of all rows and, if asked for, that of each group with rows."""
-    check_outputs(arguments)
-    try:
-        if not arguments.by:
-            refuse_without_groups(arguments)
-            result, text = described(tally_of(arguments, parts=parts), naming_of(arguments))
-        else:
-            tallies = tallies_of(arguments, {"parts": parts})
-            result, text = described(tallies.whole(), naming_of(arguments))
-            groups, blocks = [], [text]
-            for key in in_order(list(tallies)):
-                if tallies[key].weight > 0:
-                    named = dict(zip(arguments.by, key, strict=True))
-                    head = ", ".join(f"{name} {value}" for name, value in named.items())
-                    figures, lines = described(tallies[key], Naming(head))
-                    groups.append({"key": named, **figures})
-                    blocks.append(lines)
-            result |= {"by": arguments.by, "groups": tuple(groups)}
-            text = "\n\n".join(blocks)
-    except InputError as error:
-        raise naming_files(arguments.files, error) from None
-    write_outputs(arguments, partial(json_text, result), text, {})
+    text = text_of(arguments, found, lambda document: sections.added(document, found))
+    write_outputs(arguments, partial(sections.json, found), text, outputs)
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -274,35 +197,21 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 
 def tally(arguments: argparse.Namespace) -> None:
-    """Count into a tally file."""
-    check_outputs(arguments)
-    counted = tagged(arguments, tally_of(arguments))
-    text = counted.to_text(name=arguments.output.name)
-    write_files({arguments.output: counted.to_bytes()}, lambda: print_text(arguments, text))
-
-
-def merge(arguments: argparse.Namespace) -> None:
-    """Add up tally files."""
+    """Count rows into a tally file, add tallies up, or show them."""
     check_outputs(arguments)
     names = matching(arguments.files)
+    tallies = tally_names(names, arguments)
+    if arguments.output is None and len(tallies) < len(names):
+        raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    merged = tagged(arguments, merged_tallies(names, without=without, mixed=arguments.mixed))
-    if merged.n_classes > 2 and 0 < len(without) < len(names):
+    found = tagged(arguments, tally_of(arguments, without=without))
+    if found.n_classes > 2 and 0 < len(without) < len(names):
         sayer(arguments)(
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
         )
-    text = merged.to_text(name=arguments.output.name)
-    write_files({arguments.output: merged.to_bytes()}, lambda: print_text(arguments, text))
-
-
-def show(arguments: argparse.Namespace) -> None:
-    """Say what a tally file holds."""
-    check_outputs(arguments)
-    names = matching(arguments.files)
-    if len(names) > 1:
-        raise InputError(f"{arguments.files[0]}: {len(names)} files match; show describes one.")
-    found = Tally.load(names[0])
-    write_outputs(arguments, partial(json_text, found.summary()), text_of(arguments, found), {})
+    outputs = {} if arguments.output is None else {arguments.output: found.to_bytes()}
+    name = called(arguments.files) if arguments.output is None else arguments.output.name
+    write_outputs(arguments, partial(json_text, found.summary()), found.to_text(name=name), outputs)
 
 
 def explain(arguments: argparse.Namespace) -> None:

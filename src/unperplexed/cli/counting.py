@@ -45,7 +45,9 @@ def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
     from ..assessment.assess import parts_for
 
-    return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    sections = arguments.show.parts if hasattr(arguments, "show") else []
+    parts = parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    return [*dict.fromkeys([*sections, *parts])]
 
 
 def naming_files(given: Sequence[str], error: InputError) -> InputError:
@@ -59,19 +61,21 @@ def tally_of(
     parts: Sequence[str] = (),
     diagnosed: int = DIAGNOSED_UNASKED,
     change: Callable[[Forecasts], Forecasts] | None = None,
+    without: list[str] | None = None,
 ) -> Tally:
     """Add up the tally files that are given, and count the others, with parts that the command needs.
 
-    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read.
+    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read; ``without`` collects
+    the names of tallies that lack the part "diagnosis".
     """
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
     others = [name for name in names if name not in tallies]
     if not others:
         refuse_reading(arguments, tallies[0])
-        return merged_tallies(tallies)
+        return merged_tallies(tallies, without=without, mixed=getattr(arguments, "mixed", False))
     counted = counted_by(arguments, others, as_tally, {"parts": parts, "diagnosed": diagnosed}, change)
-    return merged_tallies(tallies, counted) if tallies else counted
+    return merged_tallies(tallies, counted, without, getattr(arguments, "mixed", False)) if tallies else counted
 
 
 def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:

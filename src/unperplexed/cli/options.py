@@ -46,16 +46,13 @@ def _other_estimators() -> Iterable[str]:
     return (name for name, each in ESTIMATORS.items() if not is_default(each))
 
 
-def add_orders(command: argparse.ArgumentParser) -> None:
-    """Add orders of the risk profile."""
-    text = "orders of the mean (default: -3 to 3)"
-    command.add_argument("--orders", nargs="+", type=float, metavar="R", help=text)
-
-
-def add_error_bins(command: argparse.ArgumentParser) -> None:
-    """Add the number of bins of calibration errors."""
-    # As calibration.errors.DEFAULT_BINS; importing it would load NumPy for --help.
-    command.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+def add_sections(command: argparse.ArgumentParser) -> None:
+    """Add what else is shown."""
+    text = (
+        "print more, also of each group: averages, profile (profile:orders=-2,0,2), scores, calibration"
+        " (calibration:bins=20), classes, confusion, surprises; JSON has it under shown"
+    )
+    command.add_argument("--show", nargs="+", action="extend", default=[], metavar="SECTION", help=text)
 
 
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
@@ -424,14 +421,10 @@ def add_exact_limit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--exact-limit", type=int, metavar="N", help=text)
 
 
-def add_tallies(command: argparse.ArgumentParser) -> None:
-    """Add tally files."""
-    command.add_argument("files", nargs="+", metavar="TALLY", help="tally files")
-
-
 def add_tally_output(command: argparse.ArgumentParser) -> None:
     """Add the tally file to write."""
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="PATH", help="write the tally")
+    text = "write the tally; without it tallies are shown, added up"
+    command.add_argument("-o", "--output", type=Path, metavar="PATH", help=text)
 
 
 def add_tags(command: argparse.ArgumentParser) -> None:

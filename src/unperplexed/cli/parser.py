@@ -119,14 +119,6 @@ def _having(*adding: Callable[[argparse.ArgumentParser], None]) -> Adding:
     return lambda command: [add(command) for add in adding]
 
 
-def _as_assessed(profile: argparse.ArgumentParser) -> None:
-    profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
-
-
-def _add_tally(show: argparse.ArgumentParser) -> None:
-    show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
-
-
 _MIXED = "add up even tallies of different data or models, or of periods that overlap"
 
 _COMMANDS: dict[str, tuple[str, Adding]] = {
@@ -139,6 +131,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_sampling,
             options.add_groups,
             options.add_scores,
+            options.add_sections,
             options.add_sorted_groups,
             options.add_baseline,
             options.add_recalibration,
@@ -146,36 +139,6 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_json,
             options.add_plot,
             options.add_report,
-        ),
-    ),
-    "profile": (
-        "the risk profile and the means at other floors",
-        _having(
-            options.add_input,
-            options.add_where,
-            options.add_floor,
-            options.add_limit,
-            options.add_confidence,
-            options.add_groups,
-            options.add_orders,
-            options.add_json,
-            options.add_plot,
-            _as_assessed,
-        ),
-    ),
-    "scores": (
-        "mean scores by every scoring rule, with standard errors",
-        _having(options.add_input, options.add_where, options.add_group_columns, options.add_scores, options.add_json),
-    ),
-    "calibration": (
-        "calibration errors and score decompositions",
-        _having(
-            options.add_input,
-            options.add_where,
-            options.add_group_columns,
-            options.add_error_bins,
-            options.add_exact_limit,
-            options.add_json,
         ),
     ),
     "compare": (
@@ -208,23 +171,18 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     "check": ("a gate: exit code 1 if forecasts do not meet a requirement", add_check),
     "monitor": ("watch calibration over time: an alarm when it broke, and since when", add_monitor),
     "tally": (
-        "count forecasts and outcomes into a tally file, to be merged or assessed",
+        "count rows into a tally file, add such files up, or show them",
         _having(
             options.add_input,
             options.add_where,
             options.add_scores,
             options.add_counting,
             options.add_tags,
+            partial(options.add_mixed, text=_MIXED),
+            options.add_json,
             options.add_tally_output,
         ),
     ),
-    "merge": (
-        "add up tally files",
-        _having(
-            options.add_tallies, partial(options.add_mixed, text=_MIXED), options.add_tags, options.add_tally_output
-        ),
-    ),
-    "show": ("show the contents of a tally file", _having(_add_tally, options.add_json)),
     "explain": ("explain a metric or finding: why it is bad, what to try, how to check", add_explain),
     "demo": (
         "assess a classifier of handwritten digits",

@@ -6,9 +6,6 @@ _READ = "FILE ... --truth COLUMN --prob COLUMN"
 
 USAGE = {
     "assess": [_READ],
-    "profile": [_READ],
-    "scores": [_READ],
-    "calibration": [_READ],
     "compare": [
         "OURS THEIRS --on COLUMN --truth COLUMN --prob COLUMN",
         "FILE --forecast NAME=COLUMN ... --truth COLUMN",
@@ -35,9 +32,7 @@ USAGE = {
         "LOG --compare OTHER_LOG",
         "TABLE --truth GRADE --stated CONFIDENCE --by MODEL",
     ],
-    "tally": [f"{_READ} -o counts.tally"],
-    "merge": ["TALLY TALLY ... -o sum.tally"],
-    "show": ["TALLY"],
+    "tally": [f"{_READ} -o counts.tally", "TALLY TALLY ... -o sum.tally", "TALLY"],
     "explain": ["", "overconfident", "log loss"],
     "demo": [""],
 }
