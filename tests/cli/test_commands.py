@@ -17,6 +17,7 @@ import pytest
 from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, decompose
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
+from unperplexed.cli import former
 from unperplexed.cli.options import FLAGS
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.usage import USAGE
@@ -28,6 +29,15 @@ from unperplexed.report.terminal import text as terminal_text
 from unperplexed.scores import row_scores
 from unperplexed.sources.engines import ENGINES
 from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
+
+COMMANDS = next(
+    action.choices for action in _parser()._actions if hasattr(action, "choices") and isinstance(action.choices, dict)
+)
+HELP = {"-h", "--help", "--help-all"}
+
+
+def flags_of(command):
+    return {flag for action in COMMANDS[command]._actions for flag in action.option_strings} - HELP
 
 
 @pytest.fixture
@@ -230,6 +240,51 @@ def test_bad_arguments_leave_with_2(arguments, capsys):
     assert "usage: see unperplexed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("assess f.csv --pro p", "--pro: assess has no such option; did you mean --prob."),
+        ("assess f.csv --trut=y", "--trut: assess has no such option; did you mean --truth."),
+        ("compare f.csv --qqqqqqq", "--qqqqqqq: compare has no such option; see unperplexed compare --help."),
+        ("explain --truth y", "--truth: explain has no such option"),
+    ],
+)
+def test_flags_are_typed_in_full(capsys, words, message):
+    assert run(*words.split()) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", former.COMMANDS)
+def test_former_commands_are_told_todays(capsys, name):
+    """What it says can be typed: it names a command and flags that there are."""
+    assert run(name, "f.csv") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"unperplexed: {name}: the command is unperplexed {former.COMMANDS[name]}.")
+    command, *words = former.COMMANDS[name].split()
+    assert {word for word in words if word.startswith("-")} <= flags_of(command)
+
+
+@pytest.mark.parametrize("name", former.FLAGS)
+def test_former_flags_are_told_todays(capsys, name):
+    """By every command that had them, or by those that have what they became; what a command has is no former flag."""
+    *only, flag = name.split()
+    told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", former.FLAGS[name]))
+    having = only or [command for command in COMMANDS if told <= flags_of(command)]
+    assert having
+    for command in having:
+        assert told <= flags_of(command)
+        assert flag not in flags_of(command)
+        assert run(command, "f.csv", flag, "x") == 2
+        assert former.FLAGS[name] in capsys.readouterr().err
+
+
+def test_slots_and_distinct_flags_stay_few():
+    """Every flag that a command has is a slot. The bounds fall with each flag that goes."""
+    slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
+    assert len(slots) <= 368
+    assert len({*slots}) <= 100
+
+
 def test_a_swallowed_file_is_explained(forecasts, capsys):
     with pytest.raises(SystemExit):
         run("assess", "--prob", "probability", "--truth", "happened", forecasts[0])
@@ -294,8 +349,7 @@ def test_version(capsys):
 
 
 def choices(command, option):
-    commands = next(a for a in _parser()._actions if hasattr(a, "choices") and isinstance(a.choices, dict))
-    return next(a for a in commands.choices[command]._actions if option in a.option_strings).choices
+    return next(a for a in COMMANDS[command]._actions if option in a.option_strings).choices
 
 
 def test_choices_are_those_of_the_library():

@@ -59,6 +59,11 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
+    if arguments.ordered:
+        from .ordered import ordered
+
+        ordered(arguments)
+        return
     check_outputs(arguments)
     found: Assessment | Breakdown
     arguments.show = sections = Sections(arguments.show)
@@ -159,13 +164,6 @@ def check(arguments: argparse.Namespace) -> int:
     from .check import check
 
     return check(arguments)
-
-
-def ordered(arguments: argparse.Namespace) -> None:
-    """Assess forecasts of ordered classes."""
-    from .ordered import ordered
-
-    ordered(arguments)
 
 
 def lm(arguments: argparse.Namespace) -> None:

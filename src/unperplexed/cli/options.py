@@ -55,6 +55,12 @@ def add_sections(command: argparse.ArgumentParser) -> None:
     command.add_argument("--show", nargs="+", action="extend", default=[], metavar="SECTION", help=text)
 
 
+def add_ordered(command: argparse.ArgumentParser) -> None:
+    """Add that the classes have an order."""
+    text = "the classes have an order: assess each threshold as an event, the PIT histogram and the rank skill"
+    command.add_argument("--ordered", action="store_true", help=text)
+
+
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
     """Add files, columns, and how rows are read."""
     group = command.add_argument_group("input")

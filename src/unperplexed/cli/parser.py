@@ -18,9 +18,9 @@ from . import options
 from .check import add_check
 from .decide import add_decide
 from .explain import add_explain
+from .former import refuse_former, refuse_unknown
 from .lm import add_lm
 from .monitor import add_monitor
-from .ordered import add_ordered
 from .pool import add_pool
 from .signals import listen
 from .skill import add_skill
@@ -68,7 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     listen()
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
-    parsed = _parser(*words[:1]).parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    refuse_former(words, _COMMANDS)
+    parser = _parser(*words[:1])
+    if words and words[0] in _COMMANDS:
+        refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
+    parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     parsed.words = list(words)
     from . import commands
 
@@ -104,6 +108,7 @@ def _parser(only: str = "") -> argparse.ArgumentParser:
         description="Assess probabilistic forecasts on the probability scale: how good they are, and what is wrong.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__} ({KERNEL})")
     help_text = "print what makes the shell complete commands, options and names of files"
@@ -132,6 +137,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_groups,
             options.add_scores,
             options.add_sections,
+            options.add_ordered,
             options.add_sorted_groups,
             options.add_baseline,
             options.add_recalibration,
@@ -158,7 +164,6 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         ),
     ),
     "skill": ("skill scores against a baseline, with paired intervals, also by group", add_skill),
-    "ordered": ("ordered classes: each threshold as an event, PIT histogram, rank skill", add_ordered),
     "recalibrate": (
         "fit a recalibration map, or apply one to forecasts",
         _having(
@@ -252,6 +257,7 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
         description=capital(text) + ".",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     command.set_defaults(command=name)
     command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")

@@ -16,7 +16,6 @@ USAGE = {
         "FILE --truth COLUMN --forecast A=COLUMN ... -o pool.json",
         "--apply pool.json FILE --forecast A=COLUMN ... -o NEW",
     ],
-    "ordered": [_READ],
     "decide": ["FILE --truth COLUMN --prob COLUMN --cost-fp 1 --cost-fn 9"],
     "check": [
         "FILE --truth COLUMN --prob COLUMN --require 'auc > 0.8'",
