@@ -1,7 +1,9 @@
+import argparse
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,13 +16,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, decompose
+from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, decompose, explain
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli import former
 from unperplexed.cli.options import FLAGS
 from unperplexed.cli.parser import _parser, main
-from unperplexed.cli.usage import USAGE
+from unperplexed.cli.usage import HEADINGS, USAGE
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.document import Document
@@ -884,19 +886,53 @@ def test_adding_up_says_what_is_lost(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+def help_of(capsys, *words):
+    with pytest.raises(SystemExit, match="0"):
+        main([*words])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "--help-all"])
+def test_help_has_every_flag_of_the_command_and_no_other(capsys, name, flag):
+    shown = help_of(capsys, name, flag)
+    assert max(map(len, shown.splitlines())) <= 80
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", shown)) - HELP
+    assert named == {each for each in flags_of(name) if each.startswith("--")}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_short(capsys, name):
+    assert len(help_of(capsys, name, "--help").splitlines()) <= (50 if name in ("check", "monitor") else 45)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_all_help_explains_every_option(capsys, name):
+    shown = " ".join(help_of(capsys, name, "--help-all").split())
+    for action in COMMANDS[name]._actions:
+        words = argparse.HelpFormatter("")._expand_help(action) if action.help else ""
+        assert " ".join(words.split()) in shown or not HELP.isdisjoint(action.option_strings), action
+
+
 @pytest.mark.parametrize("name", USAGE)
-def test_help_begins_with_calls_of_options_that_there_are(name, capsys):
-    with pytest.raises(SystemExit):
-        main([name, "--help"])
-    told, _, rest = capsys.readouterr().out.partition("\n\n")
-    assert told.startswith(f"usage: unperplexed {name}")
-    for line in told.splitlines():
-        assert len(line) <= 84
-        assert all(f"  {word} " in rest or f" {word}, " in rest for word in re.findall(r"-o|--[a-z-]+", line)), line
+def test_examples_of_the_help_can_be_typed(name):
+    for example in USAGE[name].examples:
+        command, *words = shlex.split(example)
+        assert command == name
+        COMMANDS[name].parse_args(words)
 
 
-def test_every_command_has_its_usual_calls(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    shown = re.findall(r"^    ([a-z]+) ", capsys.readouterr().out, re.MULTILINE)
-    assert sorted(shown) == sorted(USAGE)
+@pytest.mark.parametrize("name", USAGE)
+def test_what_to_read_next_is_there(name):
+    *others, last = USAGE[name].also.split(", ")
+    terms = re.findall(r"'unperplexed explain ([^']+)'", last)
+    assert {*others, *([] if terms else [last])} <= {*COMMANDS}
+    assert all(explain(term) for term in terms)
+
+
+def test_the_programs_help_has_every_command_once(capsys):
+    shown = help_of(capsys, "--help")
+    assert re.findall(r"^  ([a-z]+)  +[a-z]", shown, re.MULTILINE) == [each for of in HEADINGS.values() for each in of]
+    assert {each for of in HEADINGS.values() for each in of} == {*COMMANDS} == {*USAGE}
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown.splitlines()) <= 45

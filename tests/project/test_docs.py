@@ -27,7 +27,7 @@ def options(command):
         option: action
         for action in TABLES["parsers"]()[command]._actions
         for option in action.option_strings
-        if option not in {"--help", "-h"}
+        if option not in {"--help", "-h", "--help-all"}
     }
 
 
@@ -53,12 +53,12 @@ def test_every_command_and_every_option_is_there(command):
 def test_rows_that_are_known():
     """Literally, since the tables are made from what they are held against."""
     assert "| `-q`, `--quiet` | all commands: print nothing but errors, and JSON if asked for |" in PAGE
-    assert "| `--cost-fp COST` | cost of a false positive, in any unit |" in PAGE
+    assert "| `--cost-fp COST` | `decide`: cost of a false positive, in any unit |" in PAGE
     assert (
         "| `--jobs N` | number of threads that count; -1: one for each processor, -2: one less (default: 1) |" in PAGE
     )
     assert "| `--folds K` | number of cross-validation folds (default: 5) |" in PAGE
-    assert "For `pool`." in PAGE
+    assert "For `pool`, unless the row names other commands." in PAGE
     assert "For all commands but `lm`, `explain`, `demo`" in PAGE
     assert "| `--engine local\\|dask\\|spark` | count in this process (local)" in PAGE
 
@@ -66,7 +66,7 @@ def test_rows_that_are_known():
 def test_no_other_option_is_named():
     known = {option for command in TABLES["parsers"]() for option in options(command)}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text_of("cli")))
-    assert named - {"--help", "--version", "--completion"} <= known
+    assert named - {"--help", "--help-all", "--version", "--completion"} <= known
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,12 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_input(command)
     options.add_where(command)
     many = {"nargs": "+", "action": "extend", "default": []}
-    add = command.add_argument_group("requirements").add_argument
+    add = options.about("question", command)
     add(
         "--require",
         metavar="TEXT",
         help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
-        **many,  # type: ignore[arg-type]
+        **many,
     )
     add("--point", action="store_true", help="compare the metrics as they are, without confidence intervals")
     text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
@@ -45,21 +45,22 @@ def add_check(command: argparse.ArgumentParser) -> None:
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
-    add("--on", metavar="COLUMN", help=text, **many)  # type: ignore[arg-type]
+    options.about("rows", command)("--on", metavar="COLUMN", help=text, **many)
     options.add_groups(command)
     options.add_floor(command)
     text = (
         "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples)"
     )
-    command.add_argument("--confidence", type=float, default=0.9, metavar="P", help=text)
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    options.about("numbers", command)("--confidence", type=float, default=0.9, metavar="P", help=text)
+    options.about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     options.add_scores(command)
     options.add_recalibration(command)
     text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
-    command.add_argument("--json", metavar="PATH", help=text)
+    add = options.about("work", command)
+    add("--json", metavar="PATH", help=text)
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
-    command.add_argument("--summary", type=Path, metavar="PATH", help=text)
-    command.add_argument("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
+    add("--summary", type=Path, metavar="PATH", help=text)
+    add("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
     command.set_defaults(measured="shrunk-isotonic", view="auto", limit="floor", resamples=400, by=[])
 
 

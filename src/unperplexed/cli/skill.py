@@ -20,7 +20,7 @@ _CLIMATOLOGY = "climatology:"
 def add_skill(command: argparse.ArgumentParser) -> None:
     """Add input, baseline, groups and outputs of the command."""
     options.add_input(command, pairs=False)
-    add = command.add_argument_group("skill").add_argument
+    add = options.about("rows", command)
     text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
     add("--pair", nargs="+", action="extend", default=[], metavar="PROB=OUTCOME", help=text)
     options.add_baseline(command, "base-rate")
