@@ -280,6 +280,27 @@ def test_former_flags_are_told_todays(capsys, name):
         assert former.FLAGS[name] in capsys.readouterr().err
 
 
+TEXTS = subprocess.run(
+    ["git", "ls-files", "src/*.py", "src/*.md", "docs/*.md", "docs/*.csv", "README.md", "examples", "docs/*.ipynb"],
+    cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+).stdout.split()  # fmt: skip
+ELSEWHERE = {"--html", "--target", "--level", "--name", "--model", "--score"}
+"""Flags of other programs too, which pages name."""
+
+
+@pytest.mark.skipif(not TEXTS, reason="not a checkout")
+def test_former_flags_stand_nowhere():
+    """Neither in a message nor on a page: what is not a flag of any command any more is only in its list."""
+    today = {flag for command in COMMANDS for flag in flags_of(command)}
+    gone = {flag for name in former.FLAGS for flag in name.split()[-1:]} - today - ELSEWHERE
+    for name in TEXTS:
+        if not name.endswith("cli/former.py"):
+            text = (Path(__file__).parents[2] / name).read_text("utf-8")
+            lines = [line for line in text.splitlines() if "benchmarks/" not in line]
+            found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", "\n".join(lines)))
+            assert not found & gone, name
+
+
 def test_slots_and_distinct_flags_stay_few():
     """Every flag that a command has is a slot. The bounds fall with each flag that goes."""
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
@@ -524,7 +545,7 @@ def test_a_part_does_not_guess_its_classes(tmp_path, capsys):
 
 def test_a_tally_says_what_it_holds(forecasts, tmp_path, capsys):
     path = tmp_path / "x.tally"
-    counting = ("--parts", "classes", "shards", "--groups", "heft", "--scores", "power_score(2)", "--exact-limit", "9")
+    counting = ("--parts", "classes", "shards", "--groups", "heft", "--metric", "power_score(2)", "--exact-limit", "9")
     assert run("tally", forecasts[0], *TALLY_INPUT, *counting, "-o", path) == 0
     said = capsys.readouterr().out
     assert "in cells of relative width 2^-9" in said
@@ -544,7 +565,7 @@ def test_the_section_of_scores_has_them_all(forecasts, tmp_path, capsys):
     path, frame = forecasts
     further = ["ranked_probability_score", "generalized_surprisal(-0.5)"]
     assert (
-        run("assess", path, *TALLY_INPUT, "--show", "scores", "--scores", *further, "--json", tmp_path / "s.json") == 0
+        run("assess", path, *TALLY_INPUT, "--show", "scores", "--metric", *further, "--json", tmp_path / "s.json") == 0
     )
     out = capsys.readouterr().out
     found = json.loads((tmp_path / "s.json").read_text())["shown"]["scores"]
@@ -595,7 +616,7 @@ def _section(text):
         (["assess", "{}empty.tally", "--show", "calibration"], "empty.tally: no rows to assess"),
         (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
         (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
-        (["assess", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),
+        (["assess", "{}.tally", "--metric", "power_score(1)"], "--metric is for the reading of rows"),
         (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
         (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
         (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
@@ -614,7 +635,7 @@ def _section(text):
         (["tally", "{}cut.tally"], "truncated"),
         (["assess", "{}empty.tally"], "empty.tally: no rows to assess"),
         (["tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
-        (["assess", "{}.csv", *TALLY_INPUT, "--scores", "powr_score(1)"], "did you mean"),
+        (["assess", "{}.csv", *TALLY_INPUT, "--metric", "powr_score(1)"], "did you mean"),
         (
             ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
             "did you mean 'heft'",

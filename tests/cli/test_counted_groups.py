@@ -70,7 +70,7 @@ def test_rules_asked_for_by_name_stand_in_the_text(folder, capsys, command, by):
     frame = pl.read_csv(folder / "all.csv").with_columns(site_p=0.5 * pl.col("p") + 0.25)
     frame.write_csv(folder / "rival.csv")
     asked = ["penalized_brier_score", "power_score(0.5)", "generalized_surprisal(0.5)"]
-    words = [command, str(folder / "rival.csv"), "--truth", "y", *columns, *by, "--scores", *asked]
+    words = [command, str(folder / "rival.csv"), "--truth", "y", *columns, *by, "--metric", *asked]
     assert main(words) == 0
     text = capsys.readouterr().out.lower()
     for word in ("penalized", "power", "surprisal"):

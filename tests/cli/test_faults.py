@@ -133,7 +133,7 @@ def test_a_kill_at_any_line_leaves_each_file_whole(tmp_path):
 def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypatch, option, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n0,0.5\n")
-    words = ["check", "f.csv", "--require", "log_loss < 9", "--point", "--json", "a.json", option]
+    words = ["check", "f.csv", "--require", "log_loss < 9", "--confidence", "none", "--json", "a.json", option]
     for name in ("f.csv", "./a.json"):
         before = files(tmp_path)
         assert main([*words, name]) == 2

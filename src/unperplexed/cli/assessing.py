@@ -163,7 +163,7 @@ def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
     """Settings of the assessment, refused before anything is counted."""
     from ..assessment.settings import AssessmentSettings
 
-    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "scores", ()))
+    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "metric", ()))
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:

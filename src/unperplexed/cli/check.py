@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +12,22 @@ from typing import TYPE_CHECKING
 from . import options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..assessment.flat import Figure
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
+    from ..monitoring.gate import Looks
+    from ..monitoring.requirements import Requirement
 
 FAILED = 1
 """Exit code where a requirement is not met."""
 
 _DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
 """What is required of the change from earlier forecasts, where nothing else is."""
+
+_CONFIDENCE = 0.9
+"""Level of the intervals, where no other is named."""
 
 _FILES = "FILE"
 """What several files are called together, as in the help."""
@@ -39,9 +45,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
         help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
         **many,
     )
-    add("--point", action="store_true", help="compare the metrics as they are, without confidence intervals")
-    text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
-    add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one)")
+    text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
+    add("--anytime", action="store_true", help=text)
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
@@ -49,11 +54,11 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_groups(command)
     options.add_floor(command)
     text = (
-        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples)"
+        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
+        " none compares the metrics as they are"
     )
-    options.about("numbers", command)("--confidence", type=float, default=0.9, metavar="P", help=text)
+    options.about("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", help=text)
     options.about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
-    options.add_scores(command)
     options.add_recalibration(command)
     text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
     add = options.about("work", command)
@@ -72,11 +77,13 @@ def check(arguments: argparse.Namespace) -> int:
     from ..monitoring.requirements import Requirement
     from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
+    from .counting import tally_names
     from .outputs import check_outputs, text_of, write_outputs
     from .skill import skill_beside
 
     a = arguments
     check_outputs(a)
+    point, a.confidence = a.confidence is None, a.confidence or _CONFIDENCE
     wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
@@ -87,13 +94,15 @@ def check(arguments: argparse.Namespace) -> int:
         raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --baseline.")
     if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
         raise InputError(f"--baseline {a.baseline}: these are the forecasts of FILE itself; name earlier forecasts.")
+    a.metric = [] if tally_names(matching(a.files), a) else _rules(parsed)
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
     changes, against = _changes(a, assessed) if a.baseline else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    found = checked(assessed, wanted, point=a.point, looks=a.looks, changes=changes, against=against)
+    looks: Looks = "many" if a.anytime else "one"
+    found = checked(assessed, wanted, point=point, looks=looks, changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""
@@ -102,6 +111,23 @@ def check(arguments: argparse.Namespace) -> int:
         outputs[a.junit] = found.to_junit().encode()
     write_outputs(a, lambda: json_text(found.to_flat()), text_of(a, found), outputs)
     return 0 if found else FAILED
+
+
+def _level(text: str) -> float | None:
+    """Read a confidence level, or none."""
+    return None if text == "none" else float(text)
+
+
+def _rules(requirements: Sequence[Requirement]) -> list[str]:
+    """Name the scoring rules that are required and that no assessment has unasked."""
+    from .._lib.errors import InputError
+    from ..scores.registry import SCORES, score_named
+
+    found = []
+    for each in requirements:
+        with suppress(InputError):
+            found.append(score_named(each.name.removeprefix("change.")).name)
+    return [name for name in dict.fromkeys(found) if name not in SCORES]
 
 
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
@@ -145,7 +171,7 @@ def _compared(a: argparse.Namespace) -> Comparison:
 
     paired = argparse.Namespace(**{**vars(a), "command": "compare", "by": []})
     options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
-    settings = ComparisonSettings(a.scores, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
+    settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
     how = partial(compared, settings=settings)
     files = {_name(a): list(a.files), a.baseline: [a.baseline]}
     return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

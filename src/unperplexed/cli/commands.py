@@ -20,6 +20,7 @@ from .counting import (
     tally_names,
     tally_of,
 )
+from .options import level_of
 from .outputs import (
     called,
     check_outputs,
@@ -49,8 +50,6 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "lag": (None, "its limits hold however rows depend on one another"),
     "groups": ([], "its limits hold however rows depend on one another"),
     "weight": (None, "its rows have equal weight"),
-    "scores": ([], "it is by one score, named with --score"),
-    "confidence": (0.95, "--level is the largest probability of a false alarm"),
     "resamples": (400, "it has no bootstrap replicates"),
     "seed": (0, "it has no bootstrap replicates"),
 }
@@ -103,7 +102,7 @@ def compare(arguments: argparse.Namespace) -> None:
         clusters=a.cluster,
         units=a.unit,
     )
-    how = recalibrating(a, _in_sequence(a) if a.sequential else _at_once(a))
+    how = recalibrating(a, _in_sequence(a) if a.anytime else _at_once(a))
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     if isinstance(found, Compared):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
@@ -120,16 +119,13 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
     from ..pairing.skill import SkillSettings, skill_rules
 
     a = arguments
-    for name in ("score", "level"):
-        if getattr(a, name) is not None:
-            raise InputError(f"--{name} is for comparisons with --sequential.")
     against = None
     if a.baseline is not None:
         baseline, climatology = baseline_of(a.baseline)
-        against = SkillSettings(baseline, skill_rules(a.scores), a.floor, a.confidence, climatology=bool(climatology))
+        against = SkillSettings(baseline, skill_rules(a.metric), a.floor, a.confidence, climatology=bool(climatology))
     grouped = bool(a.groups or a.cluster)
     settings = ComparisonSettings(
-        a.scores, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
+        a.metric, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
     )
     return partial(compared, settings=settings)
 
@@ -140,9 +136,12 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
 
     for name, (default, reason) in _NOT_SEQUENTIAL.items():
         if getattr(arguments, name) != default:
-            raise InputError(f"--{name} does not go with --sequential: {reason}.")
-    given = {name: getattr(arguments, name) for name in ("score", "level") if getattr(arguments, name) is not None}
-    return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor))
+            raise InputError(f"--{name} does not go with --anytime: {reason}.")
+    if arguments.metric[1:]:
+        raise InputError(f"--metric {' '.join(arguments.metric)}: --anytime compares by one metric; name one.")
+    score = arguments.metric[0] if arguments.metric else SequentialSettings.score
+    settings = SequentialSettings(score, level_of(arguments.confidence), arguments.floor)
+    return partial(compared_sequentially, settings=settings)
 
 
 def recalibrate(arguments: argparse.Namespace) -> None:
@@ -227,6 +226,6 @@ def demo(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
-    assessment = assess(digit, probability, scores=arguments.scores, **settings_of(arguments))
+    assessment = assess(digit, probability, scores=arguments.metric, **settings_of(arguments))
     outputs = picture_bytes(arguments.plot, assessment.plot, arguments.axes) | report_bytes(arguments, assessment)
     write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)

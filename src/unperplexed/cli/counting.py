@@ -26,7 +26,7 @@ from .outputs import TALLY, sayer
 
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 READING: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
+    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "groups")},
     **dict.fromkeys(
         ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
     ),
@@ -132,8 +132,8 @@ def counted_by(
 ) -> Result:
     """Count files; what the user does not say of it, defaults do. ``change`` makes other forecasts of those read."""
     say = sayer(arguments)
-    asked = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    asked["n_jobs"] = arguments.jobs
+    asked = {name: getattr(arguments, name, None) for name in ("parts", "exact_limit", "fraction_bits")}
+    asked |= {"scores": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
     given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
         say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups names clusters")

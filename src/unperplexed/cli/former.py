@@ -23,6 +23,14 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--scores": "--metric",
+    "check --scores": "--require, which names its metrics",
+    "--score": "--metric",
+    "--sequential": "--anytime",
+    "check --looks": "--anytime",
+    "check --point": "--confidence none",
+    "compare --level": "--confidence, which is 1 - level",
+    "monitor --level": "--confidence, which is 1 - level",
     "--bins": "--show calibration:bins=20",
     "--orders": "--show profile:orders=-2,0,2",
     "--html": "--report",

@@ -43,9 +43,8 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add("--drift", action="store_true", help=text)
     text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
     add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
-    options.about("numbers", command)(
-        "--level", type=float, default=0.05, metavar="P", help="probability of ever a false alarm (default: 0.05)"
-    )
+    text = "confidence level: 1 minus the probability of ever a false alarm (default: 0.95)"
+    options.about("numbers", command)("--confidence", type=float, default=0.95, metavar="P", help=text)
     text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
     add("--require", nargs="+", action="extend", default=[], metavar="TEXT", help=text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
@@ -99,9 +98,10 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
     from ..monitoring.watch import monitor as watched
     from ..monitoring.watch_predictions import drift
 
+    level = options.level_of(a.confidence)
     if a.drift:
-        return drift(history, level=a.level, since=a.since)
-    return watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
+        return drift(history, level=level, since=a.since)
+    return watched(history, units=a.units, level=level, since=a.since, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> tuple[History, bool]:

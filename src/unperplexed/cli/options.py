@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .._lib.errors import InputError
 from ..sources.engines import ENGINES
 
 FLAGS = {
@@ -205,13 +206,11 @@ class _AllTrue(argparse.Action):
         setattr(namespace, self.dest, f"({before}) AND ({values})" if before else values)
 
 
-def add_sequential(command: argparse.ArgumentParser) -> None:
-    """Add a sequential comparison."""
+def add_anytime(command: argparse.ArgumentParser) -> None:
+    """Add a comparison at every row."""
     add = about("question", command)
-    add("--sequential", action="store_true", help="compare two forecasters row by row, by a confidence sequence")
-    # Defaults as in sequential.SequentialSettings; without --sequential these are refused.
-    add("--score", metavar="NAME", help="the scoring rule (default: brier_score)")
-    add("--level", type=float, metavar="P", help="largest probability of a false alarm (default: 0.05)")
+    text = "compare two forecasters row by row, valid however often one looks; by one --metric (default: brier_score)"
+    add("--anytime", action="store_true", help=text)
 
 
 def add_floor(command: argparse.ArgumentParser) -> None:
@@ -258,6 +257,13 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself"
         " (default: auto, which is each-class for two classes, with one curve, and all-classes for more)",
     )
+
+
+def level_of(confidence: float) -> float:
+    """Give the probability of a false alarm that a confidence level leaves: 0.05 for 0.95, without rounding errors."""
+    if not 0 < confidence < 1:
+        raise InputError(f"--confidence: expected a level above 0 and below 1, got {confidence:g}.")
+    return round(1 - confidence, 12)
 
 
 def add_confidence(command: argparse.ArgumentParser) -> None:
@@ -396,10 +402,10 @@ def add_picture_axes(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_scores(command: argparse.ArgumentParser) -> None:
+def add_metric(command: argparse.ArgumentParser) -> None:
     """Add further scoring rules."""
     about("question", command)(
-        "--scores",
+        "--metric",
         nargs="+",
         action="extend",
         default=[],
