@@ -361,8 +361,8 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     holes[[4, 100]] = np.nan
     frame({**data, "theirs": holes}, "theirs").write_csv(files[1])
     assert run("compare", *files, *COLUMNS, *pairing) == 2
-    assert re.search(r"theirs.csv: probabilities: NaN in .*--drop-invalid", capsys.readouterr().err)
-    result = found(capsys, *files, *COLUMNS, *pairing, "--drop-invalid")
+    assert re.search(r"theirs.csv: probabilities: NaN in .*--invalid drop", capsys.readouterr().err)
+    result = found(capsys, *files, *COLUMNS, *pairing, "--invalid", "drop")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
     forecasts = {"ours": data["ours"], "theirs": holes}
     reference = compare(forecasts, data["y"], drop_invalid=True, resamples=0, **settings)
@@ -532,7 +532,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
     frame({**data, "ours": ours}, "ours")[5:].write_csv(tmp_path / "ours.csv")
     frame(data, "theirs")[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
     paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
-    options = ["--on", "id", "--common", "--drop-invalid", "--anytime"]
+    options = ["--on", "id", "--common", "--invalid", "drop", "--anytime"]
     result = found(capsys, *paths, *COLUMNS, *options)
     kept = np.setdiff1d(np.arange(5, N - 20), 50)
     expected = plain(sequential(data, kept))

@@ -23,6 +23,13 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--percent": "--scale percent",
+    "--from-logits": "--scale logits",
+    "--from-log-probs": "--scale log-probs",
+    "--logits": "--scale logits",
+    "--renormalize": "--invalid rescale",
+    "--drop-invalid": "--invalid drop",
+    "lm --missing": "--invalid",
     "--scores": "--metric",
     "check --scores": "--require, which names its metrics",
     "--score": "--metric",

@@ -10,15 +10,6 @@ from typing import Any
 from .._lib.errors import InputError
 from ..sources.engines import ENGINES
 
-FLAGS = {
-    "renormalize": "divide each row by its sum, and report it",
-    "drop-invalid": "leave out rows without an outcome, with invalid probabilities or text among them, and report them",
-    "percent": "probabilities are percentages",
-    "from-logits": "the columns hold logits",
-    "from-log-probs": "the columns hold logarithms of probabilities",
-}
-
-
 TOPICS = ("rows", "forecast", "question", "numbers", "work")
 """What options are about: which rows are read and how, what is made of forecasts, what is asked, how figures are
 computed, and where and into what."""
@@ -133,8 +124,10 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         metavar="NAME",
         help="read the files as csv, tsv, jsonl, parquet, arrow, npz, npy or spreadsheet, whatever their names",
     )
-    for flag, text in FLAGS.items():
-        add(f"--{flag}", action="store_true", help=text)
+    text = "what the columns hold: probability (default), percent, logits or log-probs"
+    add("--scale", choices=("probability", "percent", "logits", "log-probs"), default="probability", help=text)
+    text = "invalid rows are refused, or: drop leaves them out, rescale divides each row by its sum; both report them"
+    add("--invalid", nargs="+", action="extend", choices=("refuse", "drop", "rescale"), default=[], help=text)
     if pairs and engine:
         add_engine(command)
 

@@ -27,7 +27,7 @@ USAGE = {
         [
             "assess rain.csv --truth rain --prob p --report rain.html",
             "assess nba.csv --truth won --prob p --by season",
-            "assess net.npz --truth labels --prob logits --from-logits",
+            "assess net.npz --truth labels --prob logits --scale logits",
         ],
         "--truth --prob --where --groups --by --show --plot --report --json",
         "compare, recalibrate, 'unperplexed explain calibration slope'",
