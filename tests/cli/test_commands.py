@@ -20,6 +20,7 @@ from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, 
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli import former
+from unperplexed.cli.meaning import settle
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.usage import HEADINGS, USAGE
 from unperplexed.kernels.compiled import KERNEL
@@ -299,11 +300,48 @@ def test_former_flags_stand_nowhere():
         assert not found & gone, path
 
 
+PACKED = {"--show": ("orders", "bins")}
+"""Settings that are said inside an option: each counts like a flag."""
+
+
 def test_slots_and_distinct_flags_stay_few():
     """Every flag that a command has is a slot. The bounds fall with each flag that goes."""
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
-    assert len(slots) <= 330
+    slots += [key for flag in slots for key in PACKED.get(flag, ())]
+    assert len(slots) <= 334
     assert len({*slots}) <= 93
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        ("assess f.csv", ([], [], "auto")),
+        ("assess f.csv --clusters none", ([], [], "auto")),
+        ("assess f.csv --clusters day,place", (["day", "place"], [], "auto")),
+        ("compare f.csv --clusters day", (["day"], [], "auto")),
+        ("compare f.csv --clusters day place", ([], ["day", "place"], "auto")),
+        ("monitor f.csv --clusters none", ([], [], "rows")),
+        ("monitor f.csv --clusters period", ([], [], "periods")),
+        ("monitor f.csv --clusters day", (["day"], [], "auto")),
+    ],
+)
+def test_clusters_are_read_once(words, read):
+    """A comma joins columns whose values are shared together; two words are two ways."""
+    arguments = _parser().parse_args(words.split())
+    settle(arguments)
+    assert (arguments.groups, arguments.cluster, arguments.units) == read
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("assess f.csv --clusters day place", "For rows that share all name day,place, with commas."),
+        ("compare f.csv --lag many", "--lag many: expected places, such as 14, or places within units, 14:station."),
+    ],
+)
+def test_clusters_and_lags_that_are_none(capsys, words, message):
+    assert run(*words.split()) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_swallowed_file_is_explained(forecasts, capsys):
@@ -541,7 +579,17 @@ def test_a_part_does_not_guess_its_classes(tmp_path, capsys):
 
 def test_a_tally_says_what_it_holds(forecasts, tmp_path, capsys):
     path = tmp_path / "x.tally"
-    counting = ("--parts", "classes", "shards", "--groups", "heft", "--metric", "power_score(2)", "--exact-limit", "9")
+    counting = (
+        "--parts",
+        "classes",
+        "shards",
+        "--clusters",
+        "heft",
+        "--metric",
+        "power_score(2)",
+        "--exact-limit",
+        "9",
+    )
     assert run("tally", forecasts[0], *TALLY_INPUT, *counting, "-o", path) == 0
     said = capsys.readouterr().out
     assert "in cells of relative width 2^-9" in said
@@ -618,7 +666,7 @@ def _section(text):
         (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
         (["assess", "{}.tally", "--engine", "dask"], "--engine is for the reading of rows"),
         (
-            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"],
+            ["tally", "{}.csv", *TALLY_INPUT, "--clusters", "heft", "-o", "{}2.tally"],
             "a tally keeps groups only in its shards",
         ),
         (["tally", "{}.tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
@@ -633,7 +681,7 @@ def _section(text):
         (["tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
         (["assess", "{}.csv", *TALLY_INPUT, "--metric", "powr_score(1)"], "did you mean"),
         (
-            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
+            ["tally", "{}.csv", *TALLY_INPUT, "--clusters", "hefd", "--parts", "shards", "-o", "{}2.tally"],
             "did you mean 'heft'",
         ),
     ],

@@ -91,12 +91,12 @@ def test_files_are_paired_by_id_or_in_order(files):
 def test_clusters_and_weights_count(files):
     rain = (files["rain"] == "yes").to_numpy()
     forecasters = {"a": files["p_a"], "b": files["p_b"]}
-    found = fitted("both.csv", *QUICK, "--groups", "station")
+    found = fitted("both.csv", *QUICK, "--clusters", "station")
     expected = pool(forecasters, rain, groups=files["station"].to_numpy(), method="logarithmic")
     assert found.weights == pytest.approx(expected.weights, rel=1e-9)
     copies = pl.concat([files] * 4)  # of the same day: four rows that are no more than one
     copies.write_csv("copies.csv")
-    copied = fitted("copies.csv", *QUICK, "--groups", "day").held_out
+    copied = fitted("copies.csv", *QUICK, "--clusters", "day").held_out
     single = fitted("both.csv", *QUICK).held_out
     widths = [each.interval.high - each.interval.low for each in (copied, single)]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)

@@ -75,7 +75,7 @@ def test_a_tally_gives_the_same_map(files):
 def test_options_reach_the_fit(files):
     assert fitted("--method", "temperature").method_ == "temperature"
     assert max(fitted("--single").weights_.values()) == 1
-    grouped = fitted("--groups", "match", "--folds", "3", "--seed", "4")
+    grouped = fitted("--clusters", "match", "--folds", "3", "--seed", "4")
     assert (grouped.folds, grouped.seed) == (3, 4)
 
 
@@ -409,7 +409,7 @@ def test_fits_of_other_rows_than_the_option_needs_are_refused(small, tmp_path, c
 
 
 def test_a_report_compares_raw_and_recalibrated_rows_and_gives_the_command(small, tmp_path):
-    fit = ("recalibrate", "f.csv", *NAMED, "--method", "temperature", "--groups", "site", "-o", "o.json")
+    fit = ("recalibrate", "f.csv", *NAMED, "--method", "temperature", "--clusters", "site", "-o", "o.json")
     assert run(*fit, "--report", "r.html", "-q") == 0
     page = (tmp_path / "r.html").read_text("utf-8")
     assert BEFORE in page

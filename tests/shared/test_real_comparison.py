@@ -133,7 +133,7 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
     """The cluster-robust test from sums over the eleven places, written out."""
     assert run("compare", *TEAMS, *FLU) == 2
     assert "NaN in 3 rows" in capsys.readouterr().err
-    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--groups", "location", "--resamples", "0")
+    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--clusters", "location", "--resamples", "0")
     assert (result["n_rows"], result["n_groups"]) == (1273, 11)
     assert "few groups: 11" in result["warnings"][0]
     archives = {path.stem: np.load(path) for path in TEAMS}

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ..assessment.remedy import Commands
     from ..comparison.next_step import MapCommands
 
-_LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "groups", "invalid")
+_LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "clusters", "invalid")
 _SINGLE = ("weight", "pos_label", "format", "sheet", "where")
-_NOT_APPLIED = ("truth", "pair", "weight", "groups", "ignore_label")
+_NOT_APPLIED = ("truth", "pair", "weight", "clusters", "ignore_label")
 
 
 def remedy_command(arguments: argparse.Namespace) -> Commands:

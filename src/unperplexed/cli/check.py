@@ -51,7 +51,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
     options.about("rows", command)("--on", metavar="COLUMN", help=text, **many)
-    options.add_groups(command)
+    options.add_clusters(command)
     options.add_floor(command)
     text = (
         "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
@@ -158,6 +158,7 @@ def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .outputs import TALLY
 
     counted = {**READING, "format": None} if path.lower().endswith(TALLY) else {}  # how FILE is read is not about it
+    counted |= {"groups": []} if counted else {}
     return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
 
 

@@ -45,10 +45,8 @@ if TYPE_CHECKING:
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "by": ([], "it has no groups"),
     "baseline": (None, "skill scores are of all rows together"),
-    "cluster": ([], "its limits hold however rows depend on one another"),
-    "unit": ([], "its limits hold however rows depend on one another"),
     "lag": (None, "its limits hold however rows depend on one another"),
-    "groups": ([], "its limits hold however rows depend on one another"),
+    "clusters": ([], "its limits hold however rows depend on one another"),
     "weight": (None, "its rows have equal weight"),
     "resamples": (400, "it has no bootstrap replicates"),
     "seed": (0, "it has no bootstrap replicates"),

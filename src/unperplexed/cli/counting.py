@@ -25,7 +25,7 @@ from .options import first_given
 from .outputs import TALLY, sayer
 
 READING: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "groups", "invalid")},
+    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "clusters", "invalid")},
     **dict.fromkeys(
         ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
     ),
@@ -136,7 +136,7 @@ def counted_by(
     asked |= {"scores": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
     given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
-        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups names clusters")
+        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --clusters names clusters")
     progress = not arguments.quiet
     engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
     return counted_files(

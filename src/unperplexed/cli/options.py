@@ -170,16 +170,9 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
         )
     add_where(command, "compare only rows for which this SQL expression is true")
     if compares:
-        about("question", command)(
-            "--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another"
-        )
-        text = "with --lag: places are counted within the rows of each unit, such as a station; units are independent"
-        about("question", command)("--unit", metavar="COLUMN", help=text, **many)
-        text = "rows that share the value of one of these columns, one or two, such as station date, may depend"
-        add("--cluster", metavar="COLUMN", help=f"{text} on one another", **many)
-    else:
-        command.set_defaults(unit=[], cluster=[])
-    add_groups(command)
+        text = "rows up to L places apart may depend on one another; L:COLUMN: within the rows of each of its values"
+        about("question", command)("--lag", metavar="L[:COLUMN]", help=text)
+    add_clusters(command, "; 'A B': either" if compares else "")
 
 
 def add_where(
@@ -280,11 +273,11 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
-def add_groups(command: argparse.ArgumentParser) -> None:
+def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add clusters of dependent rows."""
-    text = "rows that share these values (a match, a day) may depend on one another"
+    text = f"rows that share a value (a match, a day) depend on one another; 'A,B': that share both{more}"
     many: Any = {"nargs": "+", "action": "extend", "default": []}
-    about("rows", command)("--groups", metavar="COLUMN", help=text, **many)
+    about("rows", command)("--clusters", metavar="COLUMN", help=text, **many)
 
 
 def add_recalibration(command: argparse.ArgumentParser) -> None:
@@ -419,7 +412,7 @@ def add_counting(command: argparse.ArgumentParser) -> None:
         help="further counts to keep: counts of each class, of each predicted class, of a thousand shards of the rows;"
         " the most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
     )
-    add_groups(command)
+    add_clusters(command)
     add_exact_limit(command)
     add(
         "--fraction-bits",

@@ -89,7 +89,7 @@ def _streams() -> Iterator[tuple[str, os.stat_result]]:
 
 
 _FILE_OPTIONS = ("apply", "baseline", "labels", "phrases", "recalibration")
-_COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "groups", "by", "on")
+_COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "clusters", "by", "on")
 """Options whose values may name a file that is read, perhaps behind a name or an @, and an array file as a column."""
 
 

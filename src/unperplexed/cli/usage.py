@@ -29,7 +29,7 @@ USAGE = {
             "assess nba.csv --truth won --prob p --by season",
             "assess net.npz --truth labels --prob logits --scale logits",
         ],
-        "--truth --prob --where --groups --by --show --plot --report --json",
+        "--truth --prob --where --clusters --by --show --plot --report --json",
         "compare, recalibrate, 'unperplexed explain calibration slope'",
     ),
     "compare": Usage(
@@ -45,7 +45,7 @@ USAGE = {
             "compare long.csv --truth won --prob p --forecaster model --on id",
             "compare a=a.csv b=b.csv --truth y --prob 'p_*' --on id",
         ],
-        "--truth --forecast --forecaster --prob --on --where --groups --by --plot --report --json",
+        "--truth --forecast --forecaster --prob --on --where --clusters --by --plot --report --json",
         "skill, pool, 'unperplexed explain log loss'",
     ),
     "skill": Usage(
@@ -55,7 +55,7 @@ USAGE = {
             "skill rain.csv --truth rain --prob p --baseline climatology:month",
             "skill rain.csv --truth rain --forecast a=p1 b=p2 --baseline b",
         ],
-        "--truth --prob --baseline --forecast --on --where --groups --by --plot --report --json",
+        "--truth --prob --baseline --forecast --on --where --clusters --by --plot --report --json",
         "compare, assess, 'unperplexed explain skill'",
     ),
     "recalibrate": Usage(
@@ -66,7 +66,7 @@ USAGE = {
             "recalibrate 2025.csv --truth rain --prob p -o map.json",
             "recalibrate live.csv --apply map.json --prob p -o better.csv",
         ],
-        "--truth --prob --apply --method --by --suffix --where --groups --report --output",
+        "--truth --prob --apply --method --by --suffix --where --clusters --report --output",
         "assess, decide, 'unperplexed explain recalibration map'",
     ),
     "pool": Usage(
@@ -79,14 +79,14 @@ USAGE = {
             "pool rain.csv --truth rain --forecast a=p1 b=p2 -o pool.json",
             "pool new.csv --apply pool.json --forecast a=p1 b=p2 -o pooled.csv",
         ],
-        "--truth --forecast --prob --on --in-order --apply --method --column --groups --report --output",
+        "--truth --forecast --prob --on --in-order --apply --method --column --clusters --report --output",
         "compare, recalibrate",
     ),
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
         ["decide fraud.csv --truth y --prob p --cost-fp 1 --cost-fn 9"],
-        "--truth --prob --cost-fp --cost-fn --where --groups --plot --report --json",
+        "--truth --prob --cost-fp --cost-fn --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
     "check": Usage(
@@ -99,7 +99,7 @@ USAGE = {
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
             "check new.csv --truth y --prob p --baseline old.csv --on id",
         ],
-        "--truth --prob --require --baseline --on --where --groups --summary --junit --json",
+        "--truth --prob --require --baseline --on --where --clusters --summary --junit --json",
         "monitor, assess",
     ),
     "monitor": Usage(
@@ -113,7 +113,7 @@ USAGE = {
             "monitor loans.csv --truth default --prob p --time date --every 1w",
             "monitor 'days/*.tally' --history history.json --report watch.html",
         ],
-        "--truth --prob --time --every --by --groups --require --history --drift --report",
+        "--truth --prob --time --every --by --clusters --require --history --drift --report",
         "check, tally",
     ),
     "lm": Usage(
@@ -136,7 +136,7 @@ USAGE = {
             "tally day1.parquet --truth y --prob p -o day1.tally",
             "tally 'days/*.tally' -o year.tally",
         ],
-        "--truth --prob --where --groups --parts --period --mixed --json --output",
+        "--truth --prob --where --clusters --parts --period --mixed --json --output",
         "assess, monitor",
     ),
     "explain": Usage(

@@ -82,9 +82,8 @@ class PairingOptions:
             )
         if self.forecaster and not self.on:
             raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
-        if self.clusters and (self.groups or self.pairs):
-            other = "--groups" if self.groups else "--pair"
-            raise InputError(f"--cluster and {other}: each says which rows may depend on one another; leave one out.")
+        if self.clusters and self.pairs:
+            raise InputError("--clusters and --pair: each says which rows may depend on one another; leave one out.")
         if self.common and not self.on:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
         if not (self.on or self.in_order or self.rivals):
