@@ -23,6 +23,8 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--baseline": "--reference",
+    "check --baseline": "--earlier",
     "--groups": "--clusters, with a comma between columns of one cluster (--by makes groups)",
     "--group": "--by for groups of rows, --clusters for dependent ones",
     "--cluster": "--clusters",

@@ -344,10 +344,10 @@ def add_by(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_baseline(command: argparse.ArgumentParser, default: str | None = None) -> None:
-    """Add the baseline of skill scores."""
+def add_reference(command: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add the reference of skill scores."""
     about("question", command)(
-        "--baseline",
+        "--reference",
         default=default,
         metavar="WHAT",
         help=f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"

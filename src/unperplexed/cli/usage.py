@@ -49,13 +49,13 @@ USAGE = {
         "skill, pool, 'unperplexed explain log loss'",
     ),
     "skill": Usage(
-        [f"{_READ} --baseline WHAT"],
+        [f"{_READ} --reference WHAT"],
         "Skill scores of forecasts against the base rate, a climatology or another forecaster, with paired intervals.",
         [
-            "skill rain.csv --truth rain --prob p --baseline climatology:month",
-            "skill rain.csv --truth rain --forecast a=p1 b=p2 --baseline b",
+            "skill rain.csv --truth rain --prob p --reference climatology:month",
+            "skill rain.csv --truth rain --forecast a=p1 b=p2 --reference b",
         ],
-        "--truth --prob --baseline --forecast --on --where --clusters --by --plot --report --json",
+        "--truth --prob --reference --forecast --on --where --clusters --by --plot --report --json",
         "compare, assess, 'unperplexed explain skill'",
     ),
     "recalibrate": Usage(
@@ -92,14 +92,14 @@ USAGE = {
     "check": Usage(
         [
             f"{_READ} --require TEXT",
-            "candidate.tally --baseline released.tally",
+            "candidate.tally --earlier released.tally",
         ],
         "A gate: exit code 1 if forecasts do not meet a requirement, or have become worse than earlier ones.",
         [
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
-            "check new.csv --truth y --prob p --baseline old.csv --on id",
+            "check new.csv --truth y --prob p --earlier old.csv --on id",
         ],
-        "--truth --prob --require --baseline --on --where --clusters --summary --junit --json",
+        "--truth --prob --require --earlier --on --where --clusters --summary --junit --json",
         "monitor, assess",
     ),
     "monitor": Usage(

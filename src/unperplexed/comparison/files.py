@@ -141,7 +141,7 @@ def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
     if tallies:
         raise InputError(
             f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from. As samples of"
-            " different rows, two tallies are compared by: unperplexed check NEW --baseline OLD."
+            " different rows, two tallies are compared by: unperplexed check NEW --earlier OLD."
         )
     short = [name or Path(paths[0].removesuffix(".gz")).stem for name, paths in given]
     named: dict[str, list[str]] = {}
