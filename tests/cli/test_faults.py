@@ -154,9 +154,9 @@ def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
 
 
 OTHERS_READ = {
-    "map": "assess f.csv --truth y --prob p --recalibration kept --json kept",
-    "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --recalibration a=kept --json ./kept",
-    "map whose name has marks": "compare a=f.csv b=g.csv --truth y --prob p --recalibration a=m,=kept --json m,=kept",
+    "map": "assess f.csv --truth y --prob p --apply kept --json kept",
+    "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --apply a=kept --json ./kept",
+    "map whose name has marks": "compare a=f.csv b=g.csv --truth y --prob p --apply a=m,=kept --json m,=kept",
     "earlier": "check f.csv --truth y --prob p --earlier kept --junit kept",
     "labels": "assess f.csv --truth y --prob p --labels @kept --json kept",
     "array": "assess p.npy --truth kept.npy --prob p --json kept.npy",

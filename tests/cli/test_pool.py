@@ -290,10 +290,3 @@ def test_defaults_are_those_of_the_function():
     for name, parameter in inspect.signature(pool).parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY:
             assert (parsed["pool_weights" if name == "weights" else name] or None) == (parameter.default or None), name
-
-
-@pytest.mark.parametrize("map_", ["a=absent.json", "nobody=map.json"])
-def test_recalibration_maps_are_refused(files, map_, capsys):
-    # A saved pool would need the maps again when it is applied.
-    assert main(["pool", "both.csv", *WITHIN, *COLUMNS, "--recalibration", map_, "-o", "pool.json"]) == 2
-    assert "--recalibration" in capsys.readouterr().err

@@ -168,7 +168,7 @@ def test_one_column_has_nothing_to_renormalize(files):
 
 def test_assess_through_a_map(files, capsys):
     recalibrator = fitted("-q")
-    through = ("assess", "new.csv", *COLUMNS, "--recalibration", "map.json", "--resamples", "0", "--json", "-")
+    through = ("assess", "new.csv", *COLUMNS, "--apply", "map.json", "--resamples", "0", "--json", "-")
     out = printed(capsys, *through)
     new = pl.read_csv("new.csv")
     own = assess(new["outcome"], recalibrator.transform(new["p"]), pos_label="fraud", resamples=0)
@@ -293,7 +293,7 @@ def test_a_map_does_not_go_with_a_tally(files, capsys):
     frame = pl.read_csv("fit.csv")
     Tally.of(frame["outcome"], frame["p"], pos_label="fraud").save("fit.tally")
     fitted("-q")
-    assert "needs rows" in printed(capsys, "assess", "fit.tally", "--recalibration", "map.json", code=2)
+    assert "needs rows" in printed(capsys, "assess", "fit.tally", "--apply", "map.json", code=2)
 
 
 def test_before_and_after_is_on_held_out_rows(rng):

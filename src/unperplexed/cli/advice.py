@@ -68,7 +68,7 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
     from ..comparison.next_step import MapCommands
 
     a = arguments
-    if a.forecaster or a.where or a.recalibration:
+    if a.forecaster or a.where or a.apply:
         return MapCommands({}, {}, "")
     rivals = dict(text.split("=", 1) for text in a.forecast)
     reading = _options(a)

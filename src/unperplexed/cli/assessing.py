@@ -114,7 +114,7 @@ def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterat
     from ..assessment.remedy import MOST_PROBABILITIES
 
     tally = found.whole.source.tally
-    if arguments.recalibration is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+    if arguments.apply is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         yield from found.groups
         return
 
@@ -145,7 +145,7 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
     if jobs_of(arguments.jobs) != 1:
         raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
     counting = counting | {"most_groups": arguments.most_groups}
-    change = recalibration_of(arguments, names) if hasattr(arguments, "recalibration") else None
+    change = recalibration_of(arguments, names) if hasattr(arguments, "apply") else None
     try:
         return counted_by(arguments, names, as_tallies, counting, change)
     except InputError as error:
@@ -182,16 +182,16 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def recalibration_of(arguments: argparse.Namespace, names: Sequence[str]) -> Callable[[Forecasts], Forecasts] | None:
     """Give what recalibrates the forecasts before they are assessed, if that is asked for."""
-    if getattr(arguments, "recalibration", None) is None:
+    if getattr(arguments, "apply", None) is None:
         return None
     if tallies := tally_names(names, arguments):
-        raise InputError(f"{tallies[0]}: --recalibration needs rows; give the file that the tally was counted from.")
+        raise InputError(f"{tallies[0]}: --apply needs rows; give the file that the tally was counted from.")
     if arguments.engine != "local":
-        raise InputError(f"--engine {arguments.engine}: --recalibration is by the engine local; leave one of them out.")
+        raise InputError(f"--engine {arguments.engine}: --apply is by the engine local; leave one of them out.")
     from .recalibrate import recalibrated_by
 
     sayer(arguments)(
-        f"recalibrated by {arguments.recalibration}; if the map was fitted to these rows, they look better calibrated"
+        f"recalibrated by {arguments.apply}; if the map was fitted to these rows, they look better calibrated"
         " than new rows will"
     )
-    return recalibrated_by(arguments.recalibration)
+    return recalibrated_by(arguments.apply)

@@ -59,7 +59,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     )
     options.about("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", help=text)
     options.about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
-    options.add_recalibration(command)
+    options.add_map(command)
     text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
     add = options.about("work", command)
     add("--json", metavar="PATH", help=text)

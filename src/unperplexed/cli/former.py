@@ -23,6 +23,7 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--recalibration": "--apply",
     "--baseline": "--reference",
     "check --baseline": "--earlier",
     "--groups": "--clusters, with a comma between columns of one cluster (--by makes groups)",

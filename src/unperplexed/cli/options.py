@@ -166,7 +166,7 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     if compares:
         about("forecast", command)(
-            "--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many
+            "--apply", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many
         )
     add_where(command, "compare only rows for which this SQL expression is true")
     if compares:
@@ -280,10 +280,10 @@ def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     about("rows", command)("--clusters", metavar="COLUMN", help=text, **many)
 
 
-def add_recalibration(command: argparse.ArgumentParser) -> None:
+def add_map(command: argparse.ArgumentParser) -> None:
     """Add a recalibration map."""
     about("forecast", command)(
-        "--recalibration",
+        "--apply",
         type=Path,
         metavar="PATH",
         help="assess the forecasts recalibrated by this map, which the command recalibrate has fitted",

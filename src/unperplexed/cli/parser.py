@@ -131,7 +131,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_ordered,
             options.add_sorted_groups,
             options.add_reference,
-            options.add_recalibration,
+            options.add_map,
             options.add_picture_axes,
             options.add_json,
             options.add_plot,

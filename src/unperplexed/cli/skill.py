@@ -76,8 +76,8 @@ def skill_beside(arguments: argparse.Namespace) -> Skill | None:
             else f"--engine {a.engine}: --reference is by the engine local; leave one of them out."
         )
     pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
-    maps = [f"{_FORECASTS}={a.recalibration}"] if a.recalibration is not None else []
-    alone = {"command": "skill", "quiet": True, "recalibration": maps, "metric": skill_rules(a.metric)}
+    maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
+    alone = {"command": "skill", "quiet": True, "apply": maps, "metric": skill_rules(a.metric)}
     alone |= {"lag": None, "unit": [], "cluster": []}
     return _skill_of(argparse.Namespace(**{**vars(a), **pairing, **alone}), {_FORECASTS: names})
 
