@@ -66,7 +66,7 @@ def test_bad_groups(folder, capsys, words, message):
 @pytest.mark.parametrize("by", [[], ["--by", "lead"]])
 @pytest.mark.parametrize("command", ["assess", "compare"])
 def test_rules_asked_for_by_name_stand_in_the_text(folder, capsys, command, by):
-    columns = ["--forecast", "a=p", "b=site_p"] if command == "compare" else ["--prob", "p"]
+    columns = ["--forecaster", "a=p", "b=site_p"] if command == "compare" else ["--prob", "p"]
     frame = pl.read_csv(folder / "all.csv").with_columns(site_p=0.5 * pl.col("p") + 0.25)
     frame.write_csv(folder / "rival.csv")
     asked = ["penalized_brier_score", "power_score(0.5)", "generalized_surprisal(0.5)"]

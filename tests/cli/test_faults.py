@@ -161,7 +161,7 @@ OTHERS_READ = {
     "labels": "assess f.csv --truth y --prob p --labels @kept --json kept",
     "array": "assess p.npy --truth kept.npy --prob p --json kept.npy",
     "map that is applied": "recalibrate f.csv --prob p --apply kept.csv -o kept.csv",
-    "pool that is applied": "pool f.csv --forecast a=p b=p --apply kept.csv -o kept.csv",
+    "pool that is applied": "pool f.csv --forecaster a=p b=p --apply kept.csv -o kept.csv",
     "phrases": "lm f.jsonl --words kept --stated p --truth y --json kept",
 }
 

@@ -36,7 +36,7 @@ def files(rng, tmp_path, monkeypatch):
 
 
 COLUMNS = ("--truth", "rain", "--pos-label", "yes")
-WITHIN = ("--forecast", "a=p_a", "b=p_b")
+WITHIN = ("--forecaster", "a=p_a", "b=p_b")
 LOGARITHMIC = ("--method", "logarithmic")
 QUICK = (*WITHIN, *LOGARITHMIC)  # its fit takes a tenth of the time of the default's
 
@@ -219,12 +219,12 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
     columns = {f"{name}_{label}": p[:, at] for name, p in (("a", a), ("b", b)) for at, label in enumerate("xyz")}
     pl.DataFrame({"seen": np.array(list("xyz"))[y], **columns}).write_csv("three.csv")
     # The second forecaster's columns are named in another order.
-    rivals = ["--forecast", "a=a_x,a_y,a_z", "b=b_x,b_y,b_z"]
+    rivals = ["--forecaster", "a=a_x,a_y,a_z", "b=b_x,b_y,b_z"]
     assert main(["pool", "three.csv", "--truth", "seen", *rivals, "--labels", "x", "y", "z", "-o", "p.json", "-q"]) == 0
     made = Pool.load("p.json")
     expected = pool({"a": a, "b": b}, y)
     assert made.weights == pytest.approx(expected.weights, rel=1e-9)
-    rivals = ["--forecast", "a=x=a_x,y=a_y,z=a_z", "b=z=b_z,x=b_x,y=b_y"]
+    rivals = ["--forecaster", "a=x=a_x,y=a_y,z=a_z", "b=z=b_z,x=b_x,y=b_y"]
     assert main(["pool", "--apply", "p.json", "three.csv", *rivals, "-o", "out.csv", "-q"]) == 0
     found = pl.read_csv("out.csv").select("pooled_x", "pooled_y", "pooled_z").to_numpy()
     assert found == pytest.approx(made.transform({"a": a, "b": b}), rel=1e-12)
@@ -261,17 +261,17 @@ def test_fits_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, mes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("both.csv", "--forecast", "a=p_a", "c=p_b"), "the pool is of the forecasters 'a', 'b', these are 'a', 'c'"),
+        (("both.csv", "--forecaster", "a=p_a", "c=p_b"), "the pool is of the forecasters 'a', 'b', these are 'a', 'c'"),
         (("both.csv", *WITHIN, "--truth", "rain"), "--truth is for the fit of a pool"),
         (("a.csv", "b.csv", "--on", "day", "--prob", "p"), "--on is for the fit of a pool"),
-        (("a.csv", "b.csv", "--prob", "p"), "name the columns of each forecaster in one FILE with --forecast"),
+        (("a.csv", "b.csv", "--prob", "p"), "name the columns of each forecaster in one FILE with --forecaster"),
         (("both.csv", *WITHIN, "--column", "rain"), "both.csv: has a column 'rain' already; choose another --column"),
         (("a=a.csv", "b=short.csv", "--in-order", "--prob", "p"), "a.csv: short.csv has only 10 rows"),
         (("a=short.csv", "b=b.csv", "--in-order", "--prob", "p"), "short.csv: b.csv has more rows than this file"),
-        (("both.csv", "--forecast", "a=p_a", "b=nothing"), "no column 'nothing'"),
+        (("both.csv", "--forecaster", "a=p_a", "b=nothing"), "no column 'nothing'"),
         (("both.csv", *WITHIN, "--labels", "no", "perhaps"), "the pool is of the probability of 'yes'"),
         (("both.csv", *WITHIN, "--in-order"), "leave out --prob and --in-order"),
-        (("both.csv", "a.csv", *WITHIN), "--apply with --forecast writes the rows of one file to another; name one"),
+        (("both.csv", "a.csv", *WITHIN), "--apply with --forecaster writes the rows of one file to another; name one"),
         (("a=[ab].csv", *WITHIN), "a: 2 files; --apply takes one FILE of each forecaster."),
         (("lists.parquet", *WITHIN), "3 probability columns, but the pool is of 2 classes"),
     ],

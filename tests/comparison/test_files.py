@@ -206,7 +206,7 @@ def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches)
     theirs = frame(data, "theirs").select(pl.col(f"p{j}").alias(f"q{j}") for j in range(3))
     one_hot = pl.DataFrame({name: (data["y"] == at).astype(int) for at, name in enumerate(("won", "drawn", "lost"))})
     pl.concat([frame(data, "ours"), theirs, one_hot], how="horizontal").write_csv(tmp_path / "both.csv")
-    forecasts = ("--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2")
+    forecasts = ("--forecaster", "ours=p0,p1,p2", "theirs=q0,q1,q2")
     assert_same(found(capsys, tmp_path / "both.csv", "--truth", "y", *forecasts), plain(expected(data)))
     hot = found(capsys, tmp_path / "both.csv", "--truth", "won", "drawn", "lost", *forecasts)
     assert hot["labels"] == ["won", "drawn", "lost"]
@@ -409,7 +409,7 @@ REFUSED = [
     ),
     ("another outcome", ["--on", "id"], r"theirs: another outcome than for ours in 1 id \('15'\), for example"),
     ("another weight", ["--on", "id", "--weight", "heft"], r"theirs: another weight than for ours in 1 id \('15'\)"),
-    (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
+    (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),
     (None, ["--in-order", "--on", "id"], "name one"),
     (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
     (None, ["--in-order", "--clusters", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
@@ -441,13 +441,13 @@ def test_refused_with_one_file(data, files, tmp_path, capsys):
     ours = frame(data, "ours").with_columns(pl.lit("me").alias("by"))
     ours.write_csv(files[0])
     for options, message in [
-        (["--in-order", *COLUMNS], "takes two files, or --forecast or --forecaster"),
-        (["--forecast", "a=p0,p1,p2", "--truth", "y"], "at least two forecasters"),
-        (["--forecast", "a=p0,p1,p2", "a=p0,p1,p2", "--truth", "y"], "each name once"),
-        (["--forecast", "p0", "p1", "--truth", "y"], "expected NAME=COLUMN"),
-        (["--forecast", "a=p0", "b=p1", "--on", "id", "--truth", "y"], "name one"),
-        (["--forecast", "a=p0,p1,p2", "b=p0,p1,p2", *COLUMNS], "leave out --prob"),
-        (["--forecast", "a=p0,p1,p2", "b=p0,p1", "--truth", "y"], "b: its classes are|labels"),
+        (["--in-order", *COLUMNS], "takes two files, or --forecaster to tell"),
+        (["--forecaster", "a=p0,p1,p2", "--truth", "y"], "at least two forecasters"),
+        (["--forecaster", "a=p0,p1,p2", "a=p0,p1,p2", "--truth", "y"], "each name once"),
+        (["--forecaster", "p0", "p1", "--truth", "y"], "expected NAME=COLUMN"),
+        (["--forecaster", "a=p0", "b=p1", "--on", "id", "--truth", "y"], "name one"),
+        (["--forecaster", "a=p0,p1,p2", "b=p0,p1,p2", *COLUMNS], "leave out --prob"),
+        (["--forecaster", "a=p0,p1,p2", "b=p0,p1", "--truth", "y"], "b: its classes are|labels"),
         (["--forecaster", "by", *COLUMNS], "--forecaster: how are rows matched.*--on"),
         (["--forecaster", "by", "--in-order", *COLUMNS], "--forecaster: .*--on"),
         (["--forecaster", "by", "--on", "id", *COLUMNS], "at least two forecasters, here is 'me'"),
@@ -500,7 +500,7 @@ def long_table(data, order):
 
 
 @pytest.mark.parametrize("small_batches", [False, True])
-@pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecast", "--forecaster"])
+@pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecaster"])
 def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, monkeypatch, pairing, small_batches):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
@@ -509,9 +509,9 @@ def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, mon
         paths.append(tmp_path / "theirs.csv")
         (theirs if pairing == "--in-order" else theirs[rng.permutation(N).tolist()]).write_csv(paths[1])
         words = [*COLUMNS, pairing, *(["id"] if pairing == "--on" else [])]
-    elif pairing == "--forecast":
+    elif pairing == "--forecaster":
         ours = ours.with_columns(theirs[f"p{j}"].alias(f"q{j}") for j in range(3))
-        words = ["--truth", "y", "--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2"]
+        words = ["--truth", "y", "--forecaster", "ours=p0,p1,p2", "theirs=q0,q1,q2"]
     else:
         ours, order = long_table(data, [0, *(rng.permutation(2 * N - 1) + 1).tolist()])
         words = [*COLUMNS, "--forecaster", "by", "--on", "id"]
@@ -555,7 +555,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
         (["--in-order", "--confidence", "5"], "--confidence: expected a level above 0 and below 1, got 5"),
         (["--in-order", "--floor", "2"], "floor"),
         (["--on", "nr"], "ours.csv: no column 'nr'"),
-        ([], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
+        ([], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),
     ],
 )
 def test_refused_sequentially(files, tmp_path, capsys, options, message):

@@ -195,7 +195,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [
-        ["both.csv", "--truth", "rain", "--forecast", "sharp=sharp", "dull=dull"],
+        ["both.csv", "--truth", "rain", "--forecaster", "sharp=sharp", "dull=dull"],
         ["sharp.csv", "dull.csv", "--on", "id", "--truth", "rain", "--prob", "p"],
     ],
 )
@@ -223,7 +223,7 @@ def test_files_of_a_forecaster_are_mended_together_without_rows_that_others_lack
 
 
 def test_a_map_of_no_forecaster_or_of_other_classes_is_refused_by_name(files, capsys):
-    words = ["compare", "both.csv", "--truth", "rain", "--forecast", "sharp=sharp", "dull=dull", "--apply"]
+    words = ["compare", "both.csv", "--truth", "rain", "--forecaster", "sharp=sharp", "dull=dull", "--apply"]
     Recalibrator("bias").fit(np.where(Y, "wet", "dry"), FORECASTS["sharp"], labels=["dry", "wet"]).save("map.json")
     for given, message in (
         ("map.json", "expected NAME=MAP"),

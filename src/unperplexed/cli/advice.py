@@ -78,7 +78,7 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
         chosen = [*a.files, *reading, "--prob", *rivals[name].split(",")] if rivals else [*paths, *reading]
         fit[name] = command_line(["unperplexed", "recalibrate", *chosen])
         new.append(f"{name}=NEW-{Path(paths[0]).name}")
-    pairing = ["--forecast", *a.forecast] if rivals else ["--on", *a.on] if a.on else ["--in-order"]
+    pairing = ["--forecaster", *a.forecast] if rivals else ["--on", *a.on] if a.on else ["--in-order"]
     pairing += ["--common"] if a.common else []
     again = ["unperplexed", "compare", *([f"NEW-{Path(a.files[0]).name}"] if rivals else new), *pairing, *reading]
     return MapCommands(fit, maps, command_line(again))

@@ -241,6 +241,6 @@ def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
     for text in texts:
         name, _, columns = text.partition("=")
         if not name or not columns or name in rivals:
-            raise InputError(f"--forecast {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
+            raise InputError(f"--forecaster {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
         rivals[name] = columns.split(",")
     return rivals

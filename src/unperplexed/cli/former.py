@@ -23,6 +23,7 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--forecast": "--forecaster",
     "--recalibration": "--apply",
     "--baseline": "--reference",
     "check --baseline": "--earlier",

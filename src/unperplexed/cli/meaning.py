@@ -16,6 +16,8 @@ def settle(a: argparse.Namespace) -> None:
         _read_clusters(a)
     if hasattr(a, "lag"):
         _read_lag(a)
+    if hasattr(a, "forecaster"):
+        _read_forecasters(a)
 
 
 def _read_clusters(a: argparse.Namespace) -> None:
@@ -33,6 +35,17 @@ def _read_clusters(a: argparse.Namespace) -> None:
                 f" share all name {both}, with commas."
             )
         a.cluster = a.clusters
+
+
+def _read_forecasters(a: argparse.Namespace) -> None:
+    """Read NAME=COLUMN for each forecaster, or the one column that names them."""
+    named, columns = [each for each in a.forecaster if "=" in each], [each for each in a.forecaster if "=" not in each]
+    if columns[1:] or (columns and named):
+        raise InputError(
+            f"--forecaster {' '.join(a.forecaster)}: expected NAME=COLUMN for each forecaster of one file, or one"
+            " column that names the forecaster of each row."
+        )
+    a.forecast, a.forecaster = named, columns[0] if columns else None
 
 
 def _read_lag(a: argparse.Namespace) -> None:

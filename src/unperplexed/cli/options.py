@@ -162,8 +162,8 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
     add("--on", metavar="COLUMN", help="columns of every file that identify a row", **many)
     add("--in-order", action="store_true", help="all files have the same rows in the same order")
     add("--common", action="store_true", help="leave out ids that not all files have, and report them")
-    add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
-    add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
+    text = "columns of each forecaster in one file, or the column that names the forecaster of each row (with --on)"
+    add("--forecaster", metavar="NAME=COLUMN[,COLUMN]", help=text, **many)
     if compares:
         about("forecast", command)(
             "--apply", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many

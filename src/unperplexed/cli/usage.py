@@ -34,18 +34,18 @@ USAGE = {
     ),
     "compare": Usage(
         [
-            "FILE --truth COLUMN --forecast NAME=COLUMN ...",
+            "FILE --truth COLUMN --forecaster NAME=COLUMN ...",
             "FILE --truth COLUMN --prob COLUMN --forecaster COLUMN",
             "NAME=FILE NAME=FILE --truth COLUMN --prob COLUMN",
         ],
         "Compare forecasters on the same rows: who is better, by how much, and whether that is chance. Differences are"
         " paired; p-values are adjusted for all pairs.",
         [
-            "compare rain.csv --truth rain --forecast ours=p1 theirs=p2",
+            "compare rain.csv --truth rain --forecaster ours=p1 theirs=p2",
             "compare long.csv --truth won --prob p --forecaster model --on id",
             "compare a=a.csv b=b.csv --truth y --prob 'p_*' --on id",
         ],
-        "--truth --forecast --forecaster --prob --on --where --clusters --by --plot --report --json",
+        "--truth --forecaster --prob --on --where --clusters --by --plot --report --json",
         "skill, pool, 'unperplexed explain log loss'",
     ),
     "skill": Usage(
@@ -53,9 +53,9 @@ USAGE = {
         "Skill scores of forecasts against the base rate, a climatology or another forecaster, with paired intervals.",
         [
             "skill rain.csv --truth rain --prob p --reference climatology:month",
-            "skill rain.csv --truth rain --forecast a=p1 b=p2 --reference b",
+            "skill rain.csv --truth rain --forecaster a=p1 b=p2 --reference b",
         ],
-        "--truth --prob --reference --forecast --on --where --clusters --by --plot --report --json",
+        "--truth --prob --reference --forecaster --on --where --clusters --by --plot --report --json",
         "compare, assess, 'unperplexed explain skill'",
     ),
     "recalibrate": Usage(
@@ -71,15 +71,15 @@ USAGE = {
     ),
     "pool": Usage(
         [
-            "FILE --truth COLUMN --forecast A=COLUMN ... -o POOL",
-            "NEW --apply POOL --forecast A=COLUMN ... -o NEWER",
+            "FILE --truth COLUMN --forecaster A=COLUMN ... -o POOL",
+            "NEW --apply POOL --forecaster A=COLUMN ... -o NEWER",
         ],
         "Combine several forecasters into one, or apply such a pool to their new forecasts.",
         [
-            "pool rain.csv --truth rain --forecast a=p1 b=p2 -o pool.json",
-            "pool new.csv --apply pool.json --forecast a=p1 b=p2 -o pooled.csv",
+            "pool rain.csv --truth rain --forecaster a=p1 b=p2 -o pool.json",
+            "pool new.csv --apply pool.json --forecaster a=p1 b=p2 -o new2.csv",
         ],
-        "--truth --forecast --prob --on --in-order --apply --method --column --clusters --report --output",
+        "--truth --forecaster --prob --on --in-order --apply --method --column --clusters --report --output",
         "compare, recalibrate",
     ),
     "decide": Usage(

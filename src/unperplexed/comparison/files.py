@@ -75,10 +75,10 @@ class PairingOptions:
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
         if (self.rivals and (self.on or self.in_order or self.forecaster)) or (self.on and self.in_order):
-            raise InputError("--forecast, --on and --in-order: each is a way to match rows; name one.")
+            raise InputError("--forecaster, --on and --in-order: each is a way to match rows; name one.")
         if self.rivals and len(self.rivals) < self.least:
             raise InputError(
-                "--forecast: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
+                "--forecaster: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
             )
         if self.forecaster and not self.on:
             raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
@@ -89,7 +89,8 @@ class PairingOptions:
         if not (self.on or self.in_order or self.rivals):
             raise InputError(
                 "how are rows matched? Name the columns of their id with --on, take --in-order if all files have"
-                " the same rows in the same order, or name the columns of each forecaster in one file with --forecast."
+                " the same rows in the same order, or name the columns of each forecaster in one file with"
+                " --forecaster."
             )
 
     @property
@@ -168,13 +169,11 @@ def compared_files(
     to compared.
     """
     if options.rivals and selection.prob:
-        raise InputError("--forecast names the probability columns of each forecaster; leave out --prob.")
+        raise InputError("--forecaster names the probability columns of each forecaster; leave out --prob.")
     if options.within:
         files = {"": [*chain(*files.values())]}
     elif len(files) < options.least:
-        raise InputError(
-            "a comparison takes two files, or --forecast or --forecaster to tell forecasters in one apart."
-        )
+        raise InputError("a comparison takes two files, or --forecaster to tell forecasters in one apart.")
     with progress_bar() if progress else nullcontext() as report:
         opened = {}
         for at, (name, paths) in enumerate(files.items()):
