@@ -10,6 +10,7 @@ from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_ordered
 from unperplexed.assessment.describe_ordered import ordered_document
 from unperplexed.assessment.ordered import _moments, _pit
+from unperplexed.cli.meaning import settle
 from unperplexed.cli.ordered import _OTHERS
 from unperplexed.cli.parser import _parser, main
 from unperplexed.report.result import Naming
@@ -207,4 +208,5 @@ def test_what_is_refused(tmp_path, capsys):
     assert main(["assess", "f.csv", "--ordered", "--by", "lead"]) == 2
     assert "--by does not go with --ordered" in capsys.readouterr().err
     parsed = _parser("assess").parse_args(["assess", "f.csv", "--ordered"])
+    settle(parsed)
     assert {name: getattr(parsed, name) for name in _OTHERS} == _OTHERS

@@ -53,8 +53,6 @@ def test_the_text_names_the_groups_in_their_order(folder, capsys):
         (["--by", "y"], "'y' holds the outcomes"),
         (["--by", "p"], "it can be no key"),
         (["--by", "leed"], "no column 'leed'; did you mean 'lead'"),
-        (["--by", "lead", "--most-groups", "2"], "more than 2 groups"),
-        (["--most-groups", "2"], "--most-groups is for groups"),
         (["--by", "lead", "--jobs", "2"], "groups are counted by one thread"),
     ],
 )

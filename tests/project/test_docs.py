@@ -14,6 +14,7 @@ from unperplexed import assess
 from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.comparison.sequential import SequentialSettings
+from unperplexed.sources.engines import ENGINES
 from unperplexed.sources.readers.formats import formats
 from unperplexed.tally.counter import jobs_of
 from unperplexed.tally.tally import EXACT_LIMIT, FRACTION_BITS
@@ -55,12 +56,13 @@ def test_rows_that_are_known():
     assert "| `-q`, `--quiet` | all commands: print nothing but errors, and JSON if asked for |" in PAGE
     assert "| `--cost-fp COST` | `decide`: cost of a false positive, in any unit |" in PAGE
     assert (
-        "| `--jobs N` | number of threads that count; -1: one for each processor, -2: one less (default: 1) |" in PAGE
+        "| `--jobs N` | `assess`, `check`, `monitor`, `tally`: number of threads that count; -1: one for each processor,"
+        " -2: one less (default: 1) |" in PAGE
     )
     assert "| `--folds K` | number of cross-validation folds (default: 5) |" in PAGE
     assert "For `pool`, unless the row names other commands." in PAGE
     assert "For all commands but `lm`, `explain`, `demo`" in PAGE
-    assert "| `--engine local\\|dask\\|spark` | count in this process (local)" in PAGE
+    assert "| `--engine NAME[:ADDRESS]` | count in this process (local)" in PAGE
 
 
 def test_no_other_option_is_named():
@@ -76,8 +78,8 @@ def test_no_other_option_is_named():
         ("--measured", ESTIMATORS),
         ("--jobs", [jobs_of(None)]),
         ("--anytime", [SequentialSettings.score]),
-        ("--exact-limit", [EXACT_LIMIT]),
-        ("--fraction-bits", [FRACTION_BITS]),
+        ("--cells", [f"{EXACT_LIMIT}:{FRACTION_BITS}"]),
+        ("--engine", ENGINES),
     ],
 )
 def test_the_help_has_values_that_the_parser_does_not_know(option, values):

@@ -64,7 +64,7 @@ def _about_classes(tally: Tally, errors: Mapping[View, CalibrationErrors]) -> It
     else:
         yield "The errors of each class need a tally with the part classes: tally --parts classes."
     if isinstance(tally.classes, Cells):
-        yield "The errors of each class are from coarse cells, so bins are made of these; --exact-limit allows more."
+        yield "The errors of each class are from coarse cells, so bins are made of these; tally --cells allows more."
 
 
 def decomposition_table(decompositions: Sequence[Decomposition]) -> Table:

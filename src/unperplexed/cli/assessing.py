@@ -14,7 +14,7 @@ from ..sources.map_reduce import as_tallies
 from ..sources.readers.formats import matching
 from ..tally.class_sums import MOST_CLASSES
 from ..tally.counter import jobs_of
-from ..tally.tallies import MOST_GROUPS, Tallies
+from ..tally.tallies import Tallies
 from .advice import remedy_command
 from .counting import (
     counted_by,
@@ -95,7 +95,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     counting = {"parts": parts_of(arguments), "diagnosed": _MOST_CLASSES_BY_GROUP}
     counted = tallies_of(arguments, counting)
     try:
-        found = broken_down(counted, arguments.sort, arguments.shrink, settings)
+        found = broken_down(counted, arguments.sort, False, settings)
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
@@ -144,7 +144,6 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
         )
     if jobs_of(arguments.jobs) != 1:
         raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
-    counting = counting | {"most_groups": arguments.most_groups}
     change = recalibration_of(arguments, names) if hasattr(arguments, "apply") else None
     try:
         return counted_by(arguments, names, as_tallies, counting, change)
@@ -154,8 +153,7 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
 
 def refuse_without_groups(arguments: argparse.Namespace) -> None:
     """What is for groups alone would be ignored."""
-    option = first_given(arguments, {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS})
-    if option:
+    if option := first_given(arguments, {"sort": "geometric_accuracy"}):
         raise InputError(f"{option} is for groups; name their column with --by.")
 
 

@@ -66,7 +66,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
     add("--summary", type=Path, metavar="PATH", help=text)
     add("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
-    command.set_defaults(measured="shrunk-isotonic", view="auto", limit="floor", resamples=400, by=[])
+    command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[])
 
 
 def check(arguments: argparse.Namespace) -> int:

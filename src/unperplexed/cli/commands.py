@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._lib.errors import InputError
 from .._lib.serialize import json_text
 from ..sources.readers.formats import matching
-from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
+from .assessing import assessment_of, breakdown_of, refuse_without_groups
 from .counting import (
     reading_of,
     rivals_of,
@@ -63,17 +63,24 @@ def assess(arguments: argparse.Namespace) -> None:
         return
     check_outputs(arguments)
     found: Assessment | Breakdown
+    full: Assessment | Breakdown
     arguments.show = sections = Sections(arguments.show)
     skill = skill_beside(arguments)
     if arguments.by:
+        from ..assessment.breakdown import with_shrinkage
+
         found = replace(breakdown_of(arguments), skill=skill)
-        whole = found.whole
+        whole, full = found.whole, with_shrinkage(found)
     else:
         refuse_without_groups(arguments)
-        found = whole = replace(assessment_of(arguments), skill=skill)
-    outputs = picture_bytes(arguments.plot, whole.plot, arguments.axes) | report_bytes(arguments, found)
+        found = full = whole = replace(assessment_of(arguments), skill=skill)
+    outputs = picture_bytes(arguments.plot, whole.plot, _axes(arguments)) | report_bytes(arguments, full)
     text = text_of(arguments, found, lambda document: sections.added(document, found))
-    write_outputs(arguments, partial(sections.json, found), text, outputs)
+    write_outputs(arguments, partial(sections.json, full), text, outputs)
+
+
+def _axes(arguments: argparse.Namespace) -> str:
+    return arguments.style[-1] if arguments.style else "reported"
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -224,6 +231,6 @@ def demo(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
-    assessment = assess(digit, probability, scores=arguments.metric, **settings_of(arguments))
-    outputs = picture_bytes(arguments.plot, assessment.plot, arguments.axes) | report_bytes(arguments, assessment)
+    assessment = assess(digit, probability)
+    outputs = picture_bytes(arguments.plot, assessment.plot, "reported") | report_bytes(arguments, assessment)
     write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)

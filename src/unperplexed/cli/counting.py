@@ -26,15 +26,12 @@ from .outputs import TALLY, sayer
 
 READING: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "clusters", "invalid")},
-    **dict.fromkeys(
-        ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
-    ),
+    **dict.fromkeys(("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "cells", "jobs")),
     "scale": "probability",
     "decimal_comma": False,
     "separator": None,
     "encoding": "utf-8",
     "engine": "local",
-    **dict.fromkeys(("jobs", "scheduler", "master")),
 }
 """What says how rows are read and counted, and its defaults."""
 _PAIRED = ("compare", "skill", "pool")

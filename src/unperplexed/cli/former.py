@@ -23,6 +23,14 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--scheduler": "--engine dask:ADDRESS",
+    "--master": "--engine spark:URL",
+    "--limit": "--floor LOW HIGH",
+    "tally --exact-limit": "--cells EXACT:BITS",
+    "tally --fraction-bits": "--cells EXACT:BITS",
+    "assess --most-groups": "up to 1,000 groups are counted (--by); most_groups of Python allows more.",
+    "assess --shrink": "shrunken accuracies are in the report and the JSON of --by, unasked.",
+    "--axes": "--style axes=nelson",
     "--forecast": "--forecaster",
     "--recalibration": "--apply",
     "--baseline": "--reference",

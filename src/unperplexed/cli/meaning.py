@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from .._lib.errors import InputError
 
@@ -18,6 +19,14 @@ def settle(a: argparse.Namespace) -> None:
         _read_lag(a)
     if hasattr(a, "forecaster"):
         _read_forecasters(a)
+    if hasattr(a, "floor"):
+        _read_floor(a)
+    if hasattr(a, "engine"):
+        _read_engine(a)
+    if getattr(a, "style", None):
+        _read_style(a)
+    if hasattr(a, "cells"):
+        _read_cells(a)
 
 
 def _read_clusters(a: argparse.Namespace) -> None:
@@ -58,3 +67,44 @@ def _read_lag(a: argparse.Namespace) -> None:
         a.lag = int(number)
     except ValueError:
         raise InputError(f"--lag {a.lag}: expected places, such as 14, or places within units, 14:station.") from None
+
+
+def _read_floor(a: argparse.Namespace) -> None:
+    """Read LOW, or LOW HIGH of which the second is as far from 1 as the first from 0."""
+    low, *high = a.floor
+    symmetric = isinstance(low, float) and high and math.isclose(high[0], 1 - low)
+    if high and not (symmetric and a.command == "assess"):
+        raise InputError(
+            f"--floor {low} {high[0]}: expected one number, or for assess also 1 minus it, such as 0.01 0.99."
+        )
+    a.floor, a.limit = low, "both" if high else "floor"
+
+
+def _read_engine(a: argparse.Namespace) -> None:
+    """Read NAME, or NAME:ADDRESS."""
+    a.scheduler = a.master = None
+    name, _, address = a.engine.partition(":")
+    if address and name == "dask":
+        a.engine, a.scheduler = name, address
+    elif address and name == "spark":
+        a.engine, a.master = name, address
+
+
+def _read_style(a: argparse.Namespace) -> None:
+    """Read KEY=VALUE."""
+    for text in a.style:
+        if text not in ("axes=nelson", "axes=reported"):
+            raise InputError(f"--style {text}: known is axes=nelson, and axes=reported, which is the default.")
+    a.style = [text.partition("=")[2] for text in a.style]
+
+
+def _read_cells(a: argparse.Namespace) -> None:
+    """Read EXACT, or EXACT:BITS."""
+    a.exact_limit = a.fraction_bits = None
+    if a.cells is None:
+        return
+    exact, _, bits = a.cells.partition(":")
+    try:
+        a.exact_limit, a.fraction_bits = int(exact), int(bits) if bits else None
+    except ValueError:
+        raise InputError(f"--cells {a.cells}: expected whole numbers, such as 65536:9.") from None

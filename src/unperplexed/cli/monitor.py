@@ -153,11 +153,14 @@ def _of_rows(a: argparse.Namespace) -> History:
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
     timed = f"{a.time}:{EVERY[a.every]}" if a.every else a.time
-    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": _MOST_GROUPS})
+    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by]})
     if a.drift:
-        return History.of(tallies_of(again, {"parts": ["classes"], "diagnosed": 0})).without_outcomes()
+        return History.of(
+            tallies_of(again, {"parts": ["classes"], "diagnosed": 0, "most_groups": _MOST_GROUPS})
+        ).without_outcomes()
     try:
-        return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
+        parts = ["classes", *(["shards"] if a.groups else [])]
+        return History.of(tallies_of(again, {"parts": parts, "most_groups": _MOST_GROUPS}))
     except InputError as error:
         if not error.missing_outcomes:
             raise error.reworded(str(error).replace(f"{timed}: column", f"--every {a.every}: column")) from None

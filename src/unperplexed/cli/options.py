@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from ..sources.engines import ENGINES
 
 TOPICS = ("rows", "forecast", "question", "numbers", "work")
 """What options are about: which rows are read and how, what is made of forecasts, what is asked, how figures are
@@ -135,24 +134,14 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
 def add_engine(command: argparse.ArgumentParser) -> None:
     """Add where files are counted."""
     add = about("work", command)
-    add(
-        "--engine",
-        choices=ENGINES,
-        default="local",
-        help="count in this process (local), or on the workers of an engine (default: %(default)s)",
-    )
+    text = "count in this process (local), or on the workers of dask or spark: a cluster on this machine, or ADDRESS"
+    add("--engine", default="local", metavar="NAME[:ADDRESS]", help=f"{text} (default: %(default)s)")
     add(
         "--jobs",
         type=int,
         metavar="N",
         help="number of threads that count; -1: one for each processor, -2: one less (default: 1)",
     )
-    add(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="address of the Dask scheduler (default: a cluster of processes on this machine)",
-    )
-    add("--master", metavar="URL", help="URL of the Spark master (default: this machine)")
 
 
 def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None:
@@ -199,14 +188,11 @@ def add_anytime(command: argparse.ArgumentParser) -> None:
     add("--anytime", action="store_true", help=text)
 
 
-def add_floor(command: argparse.ArgumentParser) -> None:
+def add_floor(command: argparse.ArgumentParser, ceiling: str = "") -> None:
     """Add the floor."""
+    text = "raise probabilities below P to P (default: auto, which is 0.01 / number of classes)"
     about("numbers", command)(
-        "--floor",
-        type=_number_or_auto,
-        default="auto",
-        metavar="P",
-        help="raise probabilities below P to P (default: auto, which is 0.01 / number of classes)",
+        "--floor", nargs="+", type=_number_or_auto, default=["auto"], metavar="P", help=text + ceiling
     )
 
 
@@ -215,20 +201,9 @@ def _number_or_auto(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
-def add_limit(command: argparse.ArgumentParser) -> None:
-    """Add which probabilities the floor limits."""
-    about("numbers", command)(
-        "--limit",
-        choices=("floor", "both"),
-        default="floor",
-        help="both: also lower probabilities above 1 - floor to it (default: floor)",
-    )
-
-
 def add_settings(command: argparse.ArgumentParser) -> None:
     """Add settings of an assessment."""
-    add_floor(command)
-    add_limit(command)
+    add_floor(command, "; with a second number, such as 0.01 0.99, also lower those above it")
     add = about("question", command)
     measured = add("--measured", metavar="NAME[:SETTINGS]", default="shrunk-isotonic")
     measured.help = _NamingHelp(
@@ -356,36 +331,23 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
     )
 
 
-def add_group_columns(command: argparse.ArgumentParser) -> None:
-    """Add groups of rows that are counted by themselves."""
-    add_by(command)
-    text = "refuse more groups than this (default: 1000)"
-    about("question", command)("--most-groups", type=int, default=1000, metavar="N", help=text)
-
-
 def add_sorted_groups(command: argparse.ArgumentParser) -> None:
     """Add groups of rows that are assessed by themselves, and their order."""
-    add_group_columns(command)
-    add = about("question", command)
-    # The names are those of breakdown.Sort, and the number that of tallies.MOST_GROUPS; a test holds them together.
-    add(
+    add_by(command)
+    # The names are those of breakdown.Sort; a test holds them together.
+    about("question", command)(
         "--sort",
         choices=("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"),
         default="geometric_accuracy",
         metavar="WHAT",
         help="order of the groups, the worst first: %(choices)s (default: %(default)s)",
     )
-    add("--shrink", action="store_true", help="shrink geometric accuracies of small groups towards those of all")
 
 
-def add_picture_axes(command: argparse.ArgumentParser) -> None:
-    """Add the axes of a reliability diagram."""
-    about("work", command)(
-        "--axes",
-        choices=("reported", "nelson"),
-        default="reported",
-        help="put the predicted probability on x, or on y as in Nelson (2017)",
-    )
+def add_style(command: argparse.ArgumentParser) -> None:
+    """Add how a chart is drawn."""
+    text = "how the chart is drawn: axes=nelson has the predicted probability on y, as in Nelson (2017)"
+    about("work", command)("--style", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=text)
 
 
 def add_metric(command: argparse.ArgumentParser) -> None:
@@ -413,19 +375,8 @@ def add_counting(command: argparse.ArgumentParser) -> None:
         " the most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
     )
     add_clusters(command)
-    add_exact_limit(command)
-    add(
-        "--fraction-bits",
-        type=int,
-        metavar="B",
-        help="beyond the exact limit count in cells of relative width 2^-B (default: 9)",
-    )
-
-
-def add_exact_limit(command: argparse.ArgumentParser) -> None:
-    """Add how many distinct values are counted exactly."""
-    text = "so many distinct values are counted exactly (default: 65536)"
-    about("numbers", command)("--exact-limit", type=int, metavar="N", help=text)
+    text = "count so many distinct values exactly, and more in cells of relative width 2^-BITS (default: 65536:9)"
+    add("--cells", metavar="EXACT[:BITS]", help=text)
 
 
 def add_tally_output(command: argparse.ArgumentParser) -> None:

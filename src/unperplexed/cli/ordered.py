@@ -8,10 +8,10 @@ from typing import Any
 from .options import first_given
 
 _OTHERS: dict[str, Any] = {
-    **{name: [] for name in ("metric", "show", "by")},
-    **dict.fromkeys(("reference", "apply", "jobs", "scheduler", "master")),
+    **{name: [] for name in ("metric", "show", "by", "style")},
+    **dict.fromkeys(("reference", "apply", "jobs")),
     **{"floor": "auto", "limit": "floor", "measured": "shrunk-isotonic", "view": "auto", "resamples": 400, "seed": 0},
-    **{"sort": "geometric_accuracy", "shrink": False, "most_groups": 1000, "axes": "reported", "engine": "local"},
+    **{"sort": "geometric_accuracy", "engine": "local"},
 }
 """Options of assess that ordered classes have no use for, and their defaults."""
 

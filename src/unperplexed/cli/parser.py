@@ -132,7 +132,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_sorted_groups,
             options.add_reference,
             options.add_map,
-            options.add_picture_axes,
+            options.add_style,
             options.add_json,
             options.add_plot,
             options.add_report,
@@ -182,15 +182,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     "explain": ("a metric or a finding: why it is bad, what to try, how to check", add_explain),
     "demo": (
         "assess a classifier of handwritten digits",
-        _having(
-            options.add_settings,
-            options.add_sampling,
-            options.add_metric,
-            options.add_picture_axes,
-            options.add_json,
-            options.add_plot,
-            options.add_report,
-        ),
+        _having(options.add_json, options.add_plot, options.add_report),
     ),
 }
 """What each command does, and what gives it its options."""
