@@ -32,7 +32,7 @@ COMMANDS = {
     "recalibrate": f"recalibrate {_ROWS} --method bias -o a.json --json b.json",
     "recalibrate --apply": "recalibrate f.csv --prob p --apply m.json -o a.csv",
     "recalibrate --apply, Parquet": "recalibrate f.csv --prob p --apply m.json -o a.parquet",
-    "pool": "pool f.csv --truth y --forecaster a=p b=q --pool-weights equal -o a.json --json b.json",
+    "pool": "pool f.csv --truth y --forecaster a=p b=q --method linear:equal -o a.json --json b.json",
     "pool --apply": "pool f.csv --forecaster a=p b=q --apply pool.json -o a.csv",
 }
 """Command lines; inputs are `f.csv`, `t.tally`, `t2.tally`, `m.json` and `pool.json`, and all else is written."""
@@ -57,7 +57,7 @@ def make_inputs(folder: Path) -> None:
         for words in (
             f"tally {_ROWS} -o t.tally",
             f"recalibrate {_ROWS} --method bias -o m.json",
-            "pool f.csv --truth y --forecaster a=p b=q --pool-weights equal -o pool.json",
+            "pool f.csv --truth y --forecaster a=p b=q --method linear:equal -o pool.json",
         ):
             assert not (done := called(words, Fault("none", NEVER))).code, done
         shutil.copy("t.tally", "t2.tally")

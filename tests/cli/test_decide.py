@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from unperplexed import Tally, decide
+from unperplexed import Tally, decide, decision_curve
 from unperplexed.cli.parser import main
 
 
@@ -20,7 +20,7 @@ def cases(rng, tmp_path, monkeypatch):
 
 
 COLUMNS = ("--truth", "fraud", "--prob", "p", "--pos-label", "yes")
-COSTS = ("--cost-fp", "1", "--cost-fn", "4")
+COSTS = ("--costs", "fp=1", "fn=4")
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_several_files_are_one(cases, capsys, tmp_path):
 
 
 def test_text_and_picture(cases, capsys, tmp_path):
-    benefits = ("--benefit-tp", "1", "--benefit-tn", "0.5")
+    benefits = ("--costs", "tp=-1", "tn=-0.5")
     assert main(["decide", "cases.csv", *COLUMNS, *COSTS, *benefits, "--plot", "curve.svg"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Act where the probability of 'yes' is at least 0.231.")
@@ -84,7 +84,7 @@ def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cost-fp", "1", "--cost-fn", "-4"), "one would never act"),
+        (("--costs", "fp=1", "fn=-4"), "one would never act"),
         ((*COSTS, "--confidence", "2"), "confidence: expected a number between 0 and 1"),
         ((*COSTS, "--plot", "curve.txt"), "cannot write this format"),
         ((*COSTS, "--clusters", "nobody"), "nobody"),
@@ -128,11 +128,15 @@ def test_more_classes_are_refused(capsys, tmp_path, monkeypatch):
     assert "three.csv: y_prob: a decision at a threshold needs two classes, got 3" in capsys.readouterr().err
 
 
-def test_costs_are_needed(cases, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["decide", "cases.csv", *COLUMNS])
-    assert left.value.code == 2
-    assert "--cost-fp, --cost-fn" in capsys.readouterr().err
+def test_without_costs_there_is_the_curve(cases, capsys):
+    y, p = cases
+    assert main(["decide", "cases.csv", *COLUMNS, "--json", "-"]) == 0
+    expected = decision_curve(y, p, pos_label="yes", recalibrated=True)
+    assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
+    assert main(["decide", "cases.csv", *COLUMNS, "--costs", "fp=1"]) == 2
+    assert "--costs: fn= missing; name both" in capsys.readouterr().err
+    assert main(["decide", "cases.csv", *COLUMNS, "--costs", "fpp=1"]) == 2
+    assert "--costs fpp=1: expected KEY=VALUE; the keys are fp, fn, tp, tn" in capsys.readouterr().err
 
 
 @pytest.mark.slow

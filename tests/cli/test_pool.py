@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 
 from unperplexed import compare, pool
 from unperplexed.cli.parser import _parser, main
+from unperplexed.cli.pool import settings_of
 from unperplexed.recalibration import Pool
 
 N = 600
@@ -108,11 +109,9 @@ def test_clusters_and_weights_count(files):
 
 
 def test_settings_of_the_user_are_kept(files):
-    found = fitted(
-        "both.csv", *WITHIN, "--method", "mean", "--order", "-1", "--pool-weights", "a=3", "b=1", "--power", "2"
-    )
+    found = fitted("both.csv", *WITHIN, "--method", "mean:order=-1,a=3,b=1,power=2")
     assert (found.order, found.power, found.weights) == (-1, 2, {"a": 0.75, "b": 0.25})
-    assert fitted("both.csv", *QUICK, "--pool-weights", "equal").weights == {"a": 0.5, "b": 0.5}
+    assert fitted("both.csv", *WITHIN, "--method", "logarithmic:equal").weights == {"a": 0.5, "b": 0.5}
 
 
 def test_the_held_out_figures_are_those_of_compare(files, capsys):
@@ -145,7 +144,7 @@ def test_files_in_the_same_order_are_read_side_by_side(files, monkeypatch):
     made = fitted_before()
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 64)
     files.select("day", p="p_b").write_parquet("b.parquet")  # other batches than those of the text file
-    arguments = ["a=a.csv", "b=b.parquet", "--in-order", "--prob", "p", "--column", "joint"]
+    arguments = ["a=a.csv", "b=b.parquet", "--in-order", "--prob", "p", "--as", "joint"]
     assert main(["pool", "--apply", "pool.json", *arguments, "-o", "out.csv", "-q"]) == 0
     read = pl.read_csv("out.csv")
     assert read.columns == ["day", "rain", "station", "p", "joint"]
@@ -246,10 +245,10 @@ def test_no_rows_have_no_pool(files, capsys, rows, message):
     [
         (("both.csv",), "how are rows matched?"),
         (("a.csv", "b=shuffled.csv", "--in-order", "--prob", "p"), "another outcome than for a in"),
-        (("both.csv", *WITHIN, "--pool-weights", "a"), "--pool-weights a: expected NAME=WEIGHT"),
-        (("both.csv", *WITHIN, "--pool-weights", "a=1", "c=1"), "weights: expected one for each of 'a', 'b'"),
-        (("both.csv", *WITHIN, "--order", "2"), "order: the linear pool has order 1"),
-        (("both.csv", *WITHIN, "--column", "x"), "--column names new columns"),
+        (("both.csv", *WITHIN, "--method", "linear:a"), "--method linear:a: 'a' is no setting"),
+        (("both.csv", *WITHIN, "--method", "linear:a=1,c=1"), "weights: expected one for each of 'a', 'b'"),
+        (("both.csv", *WITHIN, "--method", "linear:order=2"), "order: the linear pool has order 1"),
+        (("both.csv", *WITHIN, "--as", "x"), "--as names new columns"),
     ],
 )
 def test_fits_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, message):
@@ -265,7 +264,7 @@ def test_fits_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, mes
         (("both.csv", *WITHIN, "--truth", "rain"), "--truth is for the fit of a pool"),
         (("a.csv", "b.csv", "--on", "day", "--prob", "p"), "--on is for the fit of a pool"),
         (("a.csv", "b.csv", "--prob", "p"), "name the columns of each forecaster in one FILE with --forecaster"),
-        (("both.csv", *WITHIN, "--column", "rain"), "both.csv: has a column 'rain' already; choose another --column"),
+        (("both.csv", *WITHIN, "--as", "rain"), "both.csv: has a column 'rain' already; choose another name (--as)"),
         (("a=a.csv", "b=short.csv", "--in-order", "--prob", "p"), "a.csv: short.csv has only 10 rows"),
         (("a=short.csv", "b=b.csv", "--in-order", "--prob", "p"), "short.csv: b.csv has more rows than this file"),
         (("both.csv", "--forecaster", "a=p_a", "b=nothing"), "no column 'nothing'"),
@@ -287,6 +286,7 @@ def test_applications_that_cannot_be_are_refused(files, capsys, tmp_path, argume
 
 def test_defaults_are_those_of_the_function():
     parsed = vars(_parser().parse_args(["pool", "x.csv", "-o", "pool.json"]))
+    parsed |= settings_of(parsed["method"])
     for name, parameter in inspect.signature(pool).parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY:
-            assert (parsed["pool_weights" if name == "weights" else name] or None) == (parameter.default or None), name
+            assert (parsed[name] or None) == (parameter.default or None), name

@@ -74,7 +74,7 @@ def test_a_tally_gives_the_same_map(files):
 
 def test_options_reach_the_fit(files):
     assert fitted("--method", "temperature").method_ == "temperature"
-    assert max(fitted("--single").weights_.values()) == 1
+    assert max(fitted("--method", "best").weights_.values()) == 1
     grouped = fitted("--clusters", "match", "--folds", "3", "--seed", "4")
     assert (grouped.folds, grouped.seed) == (3, 4)
 
@@ -83,7 +83,7 @@ def test_defaults_are_those_of_python():
     from unperplexed.cli.parser import _parser
 
     parsed, own = _parser().parse_args(["recalibrate", "x.csv", "-o", "m.json"]), Recalibrator()
-    assert all(getattr(parsed, name) == getattr(own, name) for name in ("method", "single", "folds", "seed"))
+    assert all(getattr(parsed, name) == getattr(own, name) for name in ("method", "folds", "seed"))
 
 
 @pytest.mark.parametrize("target", ["csv", "jsonl", "parquet"])
@@ -106,7 +106,7 @@ def test_suffix_logits_and_invalid_rows(files, capsys):
     p = np.array([0.2, 0.999, 0.5])
     pl.DataFrame({"p": logit(p)}).write_csv("logits.csv")
     assert run("recalibrate", "--apply", "map.json", "logits.csv", "--prob", "p", "--scale", "logits",
-               "--suffix", "_new", "-o", "out.csv") == 0  # fmt: skip
+               "--as", "*_new", "-o", "out.csv") == 0  # fmt: skip
     found = pl.read_csv("out.csv")
     np.testing.assert_allclose(found["p"], logit(p))
     np.testing.assert_allclose(found["p_new"], logit(recalibrator.transform(p)), rtol=1e-9)
@@ -270,7 +270,7 @@ def test_columns_in_another_order_are_matched_by_name(files, capsys):
     ("words", "message"),
     [
         (["fit.csv", *COLUMNS, "-o", "map.txt"], "map.txt: cannot write this format; known: .json"),
-        (["fit.csv", *COLUMNS, "-o", "m.json", "--suffix", "_x"], "--suffix names new columns"),
+        (["fit.csv", *COLUMNS, "-o", "m.json", "--as", "*_x"], "--as names new columns"),
         (["fit.csv", *COLUMNS, "-o", "m.json", "--method", "magic"], "method: expected one of"),
         (["--apply", "missing.json", "new.csv", "--prob", "p", "-o", "o.csv"], "missing.json: cannot be read"),
         (["--apply", "new.csv", "new.csv", "--prob", "p", "-o", "o.csv"], "new.csv: not a recalibration map"),
@@ -399,7 +399,10 @@ NAMED = ("--truth", "y", "--prob", "p", "--pos-label", "b")
         (["f.tally", "f.csv"], "f.tally: is a tally, the other files are not. Fit to files of one kind."),
         (["f.tally", "--by", "site"], "f.tally: --by needs rows; name the file that the tally was counted from."),
         (["f.tally", "--report", "r.html"], "f.tally: --report needs rows; name the file that the tally was counted"),
-        (["f.csv", *NAMED, "--by", "site", "--single"], "--single: the maps of groups are averages; leave it out"),
+        (
+            ["f.csv", *NAMED, "--by", "site", "--method", "best"],
+            "--method: the maps of groups are averages; leave it out",
+        ),
         (["f.csv", *NAMED, "--by", "p:thirds"], "--by p:thirds: other files have other thirds; name a column of"),
     ],
 )

@@ -230,7 +230,7 @@ def test_command_line(tmp_path, capsys, rng):
     assert "--common" in capsys.readouterr().err
     assert main(["lm", small, "--compare", large, "--common"]) == 0
     assert "1 document left out" in capsys.readouterr().out
-    assert main(["lm", small, "--form", "x"]) == 2
+    assert main(["lm", small, "--format", "x"]) == 2
     assert main(["lm", small, "--report", small]) == 2
 
 

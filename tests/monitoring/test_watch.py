@@ -325,7 +325,7 @@ def test_an_error_that_is_over_is_told_from_one_that_goes_on():
     assert "that error is over" in text(found)
     assert "no evidence of miscalibration" in text(found)
     assert "Do not recalibrate" in text(found)
-    assert "--since d20" in text(found)
+    assert "--restart d20" in text(found)
     assert monitor(days(1, bias=0.7)).alarm.over is None
 
 

@@ -181,7 +181,7 @@ def test_commands_read_tags(tmp_path, capsys):
     for i, model in enumerate("aab"):
         rows, file = tmp_path / f"{i}.csv", tmp_path / f"{i}.tally"
         rows.write_text("y,p\n" + "\n".join(f"{int(k % 4 > 0)},{0.7 + 0.0005 * (k + i):.4f}" for k in range(200)))
-        tags = ["--model", model, "--name", "rain", "--period", f"2026-03-0{i + 1}"]
+        tags = ["--tag", f"model={model}", "name=rain", f"period=2026-03-0{i + 1}"]
         assert run(capsys, "tally", rows, "--truth", "y", "--prob", "p", *tags, "-o", file)[0] == 0
         files.append(file)
     out = tmp_path / "sum.tally"
@@ -194,13 +194,13 @@ def test_commands_read_tags(tmp_path, capsys):
     assert "model: a, b" in run(capsys, "tally", tmp_path / "all.tally")[1]
     assert run(capsys, "tally", files[0], out, "-o", tmp_path / "x.tally")[0] == 2
     assert not (tmp_path / "x.tally").exists()
-    assert run(capsys, "tally", files[0], "--period", "2026-02-30", "-o", tmp_path / "x.tally")[0] == 2
+    assert run(capsys, "tally", files[0], "--tag", "period=2026-02-30", "-o", tmp_path / "x.tally")[0] == 2
 
     code, text = run(capsys, "check", files[1], "--earlier", files[0])
     assert code == 0
     assert "data rain, model a, period 2026-03-01" in text
     assert "is in both, and their tags name no different models" in run(capsys, "check", files[0], "--earlier", out)[1]
-    run(capsys, "tally", files[2], "--name", "snow", "-o", tmp_path / "snow.tally")
+    run(capsys, "tally", files[2], "--tag", "name=snow", "-o", tmp_path / "snow.tally")
     assert "its data are 'snow', not 'rain'" in run(capsys, "check", files[0], "--earlier", tmp_path / "snow.tally")[1]
 
     code, text = run(capsys, "monitor", *files)

@@ -51,9 +51,7 @@ def decision_commands(arguments: argparse.Namespace) -> str:
     a, commands = arguments, remedy_command(arguments)
     lines = [commands.text("auto")]
     if commands.apply and not a.files[0].endswith(".tally"):
-        costs = ["--cost-fp", f"{a.cost_fp:.12g}", "--cost-fn", f"{a.cost_fn:.12g}"]
-        for flag, value in (("--benefit-tp", a.benefit_tp), ("--benefit-tn", a.benefit_tn)):
-            costs += [flag, f"{value:.12g}"] if value else []
+        costs = ["--costs", *(f"{key}={value:.12g}" for key, value in a.costs.items())]
         reading = _options(a, ("scale",))
         lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *reading, *costs]))
     return "\n".join(lines)

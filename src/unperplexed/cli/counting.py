@@ -115,9 +115,9 @@ def merged_tallies(
 def tagged(arguments: argparse.Namespace, tally: Tally) -> Tally:
     """Tag a tally as the options say."""
     try:
-        return tally.tagged(name=arguments.name, model=arguments.model, period=arguments.period)
+        return tally.tagged(**arguments.tag)
     except InputError as error:
-        raise InputError(f"--{error}") from None
+        raise InputError(f"--tag {error}") from None
 
 
 def counted_by(

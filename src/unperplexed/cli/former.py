@@ -23,6 +23,23 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "tally --name": "--tag name=",
+    "tally --model": "--tag model=",
+    "tally --period": "--tag period=",
+    "--every": "--time COLUMN:week",
+    "--since": "--restart",
+    "recalibrate --single": "--method best",
+    "--suffix": "--as '*_cal'",
+    "pool --column": "--as NAME",
+    "pool --order": "--method mean:order=R",
+    "pool --power": "--method linear:power=A",
+    "--pool-weights": "--method linear:a=0.3,b=0.7, or linear:equal",
+    "pool --recalibrate": "--method linear:map=NAME",
+    "--cost-fp": "--costs fp=",
+    "--cost-fn": "--costs fn=",
+    "--benefit-tp": "--costs tp= (the negative of a benefit)",
+    "--benefit-tn": "--costs tn= (the negative of a benefit)",
+    "lm --form": "--format",
     "--scheduler": "--engine dask:ADDRESS",
     "--master": "--engine spark:URL",
     "--limit": "--floor LOW HIGH",

@@ -24,7 +24,7 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
         " recognised by the first record)"
     )
-    add("--form", metavar="NAME", help=text)
+    add("--format", metavar="NAME", help=text)
     text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
     add("--compare", nargs="+", action="extend", default=[], metavar="FILE", help=text)
     add(
@@ -147,7 +147,7 @@ def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Ite
     from .outputs import sayer
 
     places = {"stated": (a.stated or [""])[0], "answer": a.answer or ""}
-    return read_items(files, form=a.form, scale=a.scale, remarks=remarks, say=sayer(a), **places)
+    return read_items(files, form=a.format, scale=a.scale, remarks=remarks, say=sayer(a), **places)
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 
 from .._lib.errors import InputError
+
+COSTS = ("fp", "fn", "tp", "tn")
+"""False and true positives and negatives."""
 
 _PAIRED = ("compare", "skill")
 _NONE = ["none"]
@@ -27,6 +31,25 @@ def settle(a: argparse.Namespace) -> None:
         _read_style(a)
     if hasattr(a, "cells"):
         _read_cells(a)
+    if hasattr(a, "tag"):
+        a.tag = dict(_pair("--tag", text, ("name", "model", "period")) for text in a.tag)
+    if hasattr(a, "costs"):
+        a.costs = {key: _number("--costs", value) for key, value in (_pair("--costs", text, COSTS) for text in a.costs)}
+
+
+def _pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
+    """Read KEY=VALUE."""
+    key, sign, value = text.partition("=")
+    if not sign or key not in known:
+        raise InputError(f"{flag} {text}: expected KEY=VALUE; the keys are {', '.join(known)}.")
+    return key, value
+
+
+def _number(flag: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag}: expected a number, got {text!r}.") from None
 
 
 def _read_clusters(a: argparse.Namespace) -> None:

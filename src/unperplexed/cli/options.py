@@ -273,10 +273,9 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         "--method",
         metavar="NAME",
         default="auto",
-        help="auto (default: an average of maps weighted by cross-validated log loss), temperature, bias, logistic,"
-        " isotonic and others",
+        help="auto (default: an average of maps weighted by cross-validated log loss), best (one of them), temperature,"
+        " bias, logistic, isotonic and others",
     )
-    add("--single", action="store_true", help="choose one map by cross-validation instead of averaging")
     add(
         "--folds",
         type=int,
@@ -288,7 +287,8 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     about("question", command)("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
     add_where(command, "fit to, or recalibrate, only rows for which this SQL expression of columns is true")
     add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")
-    add("--suffix", metavar="TEXT", help="add the recalibrated columns, named with this suffix")
+    text = "add columns for the recalibrated probabilities, named with * for the old name: '*_cal'"
+    add("--as", dest="named", metavar="NAMES", help=text)
     add = about("work", command)
     add(
         "--report",
@@ -387,11 +387,11 @@ def add_tally_output(command: argparse.ArgumentParser) -> None:
 
 def add_tags(command: argparse.ArgumentParser) -> None:
     """Add what a tally is about."""
-    add = about("work", command)
-    add("--name", metavar="TEXT", help="the data set or task")
-    add("--model", metavar="TEXT", help="the model that made the forecasts, with its version")
-    text = "period of the rows: 2026-03-01, 2026-W10, 2026-03, 2026-Q1, 2026, a span FIRST/LAST, or any other name"
-    add("--period", metavar="PERIOD", help=text)
+    text = (
+        "what the tally is about: name= (data or task), model= (with its version), period= (2026-03-01, 2026-W10,"
+        " 2026-03, 2026-Q1, 2026, a span FIRST/LAST or another name); tallies that differ do not add up"
+    )
+    about("work", command)("--tag", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=text)
 
 
 def add_mixed(command: argparse.ArgumentParser, text: str) -> None:

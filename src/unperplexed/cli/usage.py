@@ -66,7 +66,7 @@ USAGE = {
             "recalibrate 2025.csv --truth rain --prob p -o map.json",
             "recalibrate live.csv --apply map.json --prob p -o better.csv",
         ],
-        "--truth --prob --apply --method --by --suffix --where --clusters --report --output",
+        "--truth --prob --apply --method --by --as --where --clusters --report --output",
         "assess, decide, 'unperplexed explain recalibration map'",
     ),
     "pool": Usage(
@@ -79,14 +79,14 @@ USAGE = {
             "pool rain.csv --truth rain --forecaster a=p1 b=p2 -o pool.json",
             "pool new.csv --apply pool.json --forecaster a=p1 b=p2 -o new2.csv",
         ],
-        "--truth --forecaster --prob --on --in-order --apply --method --column --clusters --report --output",
+        "--truth --forecaster --prob --on --in-order --apply --method --as --clusters --report --output",
         "compare, recalibrate",
     ),
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
-        ["decide fraud.csv --truth y --prob p --cost-fp 1 --cost-fn 9"],
-        "--truth --prob --cost-fp --cost-fn --where --clusters --plot --report --json",
+        ["decide fraud.csv --truth y --prob p --costs fp=1 fn=9"],
+        "--truth --prob --costs --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
     "check": Usage(
@@ -110,10 +110,10 @@ USAGE = {
         ],
         "Watch calibration over time: an alarm when it broke, and since when. The exit code is 1 if there is an alarm.",
         [
-            "monitor loans.csv --truth default --prob p --time date --every 1w",
+            "monitor loans.csv --truth default --prob p --time date:week",
             "monitor 'days/*.tally' --history history.json --report watch.html",
         ],
-        "--truth --prob --time --every --by --clusters --require --history --drift --report",
+        "--truth --prob --time --by --clusters --require --history --drift --report",
         "check, tally",
     ),
     "lm": Usage(
@@ -136,7 +136,7 @@ USAGE = {
             "tally day1.parquet --truth y --prob p -o day1.tally",
             "tally 'days/*.tally' -o year.tally",
         ],
-        "--truth --prob --where --clusters --parts --period --mixed --json --output",
+        "--truth --prob --where --clusters --parts --tag --mixed --json --output",
         "assess, monitor",
     ),
     "explain": Usage(

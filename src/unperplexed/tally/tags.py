@@ -106,7 +106,7 @@ def refuse_as_baseline(now: Tags, before: Tags) -> None:
     if period and _known(now.models) == _known(before.models):
         raise InputError(
             f"baseline (--earlier): the period {period} is in both, and their tags name no different models. Name"
-            ' earlier forecasts, or tag each tally with its model: tally.tagged(model="v7") (merge --model).'
+            ' earlier forecasts, or tag each tally with its model: tally.tagged(model="v7") (tally --tag model=v7).'
         )
 
 
