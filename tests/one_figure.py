@@ -27,7 +27,7 @@ def agrees(printed, value):
     return abs(float(text) - value) <= 0.5 * 10.0**-decimals * (1 + 1e-6)
 
 
-REQUIRED = ("--require", "calibration_slope > -9", "--confidence", 0.95, "--point")
+REQUIRED = ("--require", "calibration_slope > -9", "--confidence", 0.95, "--confidence", "none")
 """A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
 
 
@@ -85,7 +85,7 @@ class Commands:
         frame.select(pl.exclude(*other)).write_csv(folder / "p.csv")
         frame.select(pl.exclude(*self.prob)).rename(other).write_csv(folder / "q.csv")
         self.options = ["--truth", "y", "--prob", *self.prob]
-        self.options += ["--groups", "match"] if "match" in frame.columns else []
+        self.options += ["--clusters", "match"] if "match" in frame.columns else []
         self.options += ["--weight", "heft"] if "heft" in frame.columns else []
 
     def text(self, command, *more, files=("rows.csv",)):

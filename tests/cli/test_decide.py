@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from unperplexed import Tally, decide
+from unperplexed import Tally, decide, decision_curve
 from unperplexed.cli.parser import main
 
 
@@ -20,14 +20,14 @@ def cases(rng, tmp_path, monkeypatch):
 
 
 COLUMNS = ("--truth", "fraud", "--prob", "p", "--pos-label", "yes")
-COSTS = ("--cost-fp", "1", "--cost-fn", "4")
+COSTS = ("--costs", "fp=1", "fn=4")
 
 
 @pytest.mark.slow
 def test_the_command_is_the_function(cases, capsys):
     y, p = cases
     assert (
-        main(["decide", "cases.csv", *COLUMNS, *COSTS, "--groups", "shop", "--confidence", "0.9", "--json", "-"]) == 0
+        main(["decide", "cases.csv", *COLUMNS, *COSTS, "--clusters", "shop", "--confidence", "0.9", "--json", "-"]) == 0
     )
     options = {"cost_false_positive": 1, "cost_false_negative": 4, "confidence": 0.9}
     expected = decide(y, p, pos_label="yes", groups=np.arange(300) // 3, **options)
@@ -52,7 +52,7 @@ def test_several_files_are_one(cases, capsys, tmp_path):
 
 
 def test_text_and_picture(cases, capsys, tmp_path):
-    benefits = ("--benefit-tp", "1", "--benefit-tn", "0.5")
+    benefits = ("--costs", "tp=-1", "tn=-0.5")
     assert main(["decide", "cases.csv", *COLUMNS, *COSTS, *benefits, "--plot", "curve.svg"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Act where the probability of 'yes' is at least 0.231.")
@@ -84,10 +84,10 @@ def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cost-fp", "1", "--cost-fn", "-4"), "one would never act"),
+        (("--costs", "fp=1", "fn=-4"), "one would never act"),
         ((*COSTS, "--confidence", "2"), "confidence: expected a number between 0 and 1"),
         ((*COSTS, "--plot", "curve.txt"), "cannot write this format"),
-        ((*COSTS, "--groups", "none"), "none"),
+        ((*COSTS, "--clusters", "nobody"), "nobody"),
     ],
 )
 def test_bad_arguments_are_refused(cases, capsys, arguments, message):
@@ -115,7 +115,7 @@ def test_tallies_beside_rows_or_options_of_rows_are_refused(cases, capsys, tmp_p
     for arguments, message in (
         (["x.tally", "cases.csv"], "cases.csv: holds rows, beside tallies; count them first"),
         (["x.tally", "--truth", "fraud"], "x.tally: --truth is for the reading of rows"),
-        (["x.tally", "--groups", "shop"], "x.tally: --groups is for the reading of rows"),
+        (["x.tally", "--clusters", "shop"], "x.tally: --clusters is for the reading of rows"),
     ):
         assert main(["decide", *arguments, *COSTS]) == 2
         assert message in capsys.readouterr().err
@@ -128,11 +128,15 @@ def test_more_classes_are_refused(capsys, tmp_path, monkeypatch):
     assert "three.csv: y_prob: a decision at a threshold needs two classes, got 3" in capsys.readouterr().err
 
 
-def test_costs_are_needed(cases, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["decide", "cases.csv", *COLUMNS])
-    assert left.value.code == 2
-    assert "--cost-fp, --cost-fn" in capsys.readouterr().err
+def test_without_costs_there_is_the_curve(cases, capsys):
+    y, p = cases
+    assert main(["decide", "cases.csv", *COLUMNS, "--json", "-"]) == 0
+    expected = decision_curve(y, p, pos_label="yes", recalibrated=True)
+    assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
+    assert main(["decide", "cases.csv", *COLUMNS, "--costs", "fp=1"]) == 2
+    assert "--costs: fn= missing; name both" in capsys.readouterr().err
+    assert main(["decide", "cases.csv", *COLUMNS, "--costs", "fpp=1"]) == 2
+    assert "--costs fpp=1: expected KEY=VALUE; the keys are fp, fn, tp, tn" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_a_kill_at_any_line_leaves_each_file_whole(tmp_path):
 def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypatch, option, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n0,0.5\n")
-    words = ["check", "f.csv", "--require", "log_loss < 9", "--point", "--json", "a.json", option]
+    words = ["check", "f.csv", "--require", "log_loss < 9", "--confidence", "none", "--json", "a.json", option]
     for name in ("f.csv", "./a.json"):
         before = files(tmp_path)
         assert main([*words, name]) == 2
@@ -145,7 +145,7 @@ def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypa
 def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
     (tmp_path / "kept").write_text("y,p\n1,0.5\n0,0.5\n")
     out = "kept" if name == "input" else "out"
-    words = f"-m unperplexed scores {where} --format csv --truth y --prob p --json {out}"
+    words = f"-m unperplexed assess {where} --format csv --truth y --prob p --json {out}"
     done = subprocess.run(["bash", "-c", f"{sys.executable} {words}"], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
     said = done.stderr if name != "error" else (tmp_path / "out").read_bytes()
@@ -154,14 +154,14 @@ def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
 
 
 OTHERS_READ = {
-    "map": "assess f.csv --truth y --prob p --recalibration kept --json kept",
-    "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --recalibration a=kept --json ./kept",
-    "map whose name has marks": "compare a=f.csv b=g.csv --truth y --prob p --recalibration a=m,=kept --json m,=kept",
-    "baseline": "check f.csv --truth y --prob p --baseline kept --junit kept",
+    "map": "assess f.csv --truth y --prob p --apply kept --json kept",
+    "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --apply a=kept --json ./kept",
+    "map whose name has marks": "compare a=f.csv b=g.csv --truth y --prob p --apply a=m,=kept --json m,=kept",
+    "earlier": "check f.csv --truth y --prob p --earlier kept --junit kept",
     "labels": "assess f.csv --truth y --prob p --labels @kept --json kept",
     "array": "assess p.npy --truth kept.npy --prob p --json kept.npy",
     "map that is applied": "recalibrate f.csv --prob p --apply kept.csv -o kept.csv",
-    "pool that is applied": "pool f.csv --forecast a=p b=p --apply kept.csv -o kept.csv",
+    "pool that is applied": "pool f.csv --forecaster a=p b=p --apply kept.csv -o kept.csv",
     "phrases": "lm f.jsonl --words kept --stated p --truth y --json kept",
 }
 
@@ -179,7 +179,9 @@ def test_a_word_that_is_no_file_is_none_that_an_output_replaces(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5)
     assert (
-        main(["assess", "f.csv", "--truth", "y", "--prob", "p", "--baseline", "base-rate", "--json", "base-rate", "-q"])
+        main(
+            ["assess", "f.csv", "--truth", "y", "--prob", "p", "--reference", "base-rate", "--json", "base-rate", "-q"]
+        )
         == 0
     )
     assert (tmp_path / "base-rate").stat().st_size > 1000

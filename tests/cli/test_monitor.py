@@ -26,20 +26,20 @@ def rain(tmp_path):
     return path
 
 
-def monitored(path, *more):
-    return main(["monitor", str(path), "--truth", "rain", "--prob", "p", "--time", "date", *more])
+def monitored(path, *more, time="date"):
+    return main(["monitor", str(path), "--truth", "rain", "--prob", "p", "--time", time, *more])
 
 
 def test_an_alarm_is_an_exit_code_and_names_the_day(rain, capsys, tmp_path):
     outputs = ["--plot", str(tmp_path / "c.png"), "--report", str(tmp_path / "c.html")]
-    assert monitored(rain, "--every", "1d", *outputs) == 1
+    assert monitored(rain, *outputs, time="date:day") == 1
     assert "Calibration broke: most probably on 2026-02-0" in capsys.readouterr().out
     assert (tmp_path / "c.png").stat().st_size > 10_000
     assert "Log loss and skill over time" in (tmp_path / "c.html").read_text()
 
 
 def test_no_alarm_is_success(rain, capsys):
-    assert monitored(rain, "--every", "1w", "--where", "date < '2026-02-01'") == 0
+    assert monitored(rain, "--where", "date < '2026-02-01'", time="date:week") == 0
     assert "No alarm in 5 periods" in capsys.readouterr().out
 
 
@@ -73,7 +73,7 @@ def test_tallies_do_not_go_with_rows_or_the_options_of_rows(rain, tmp_path, caps
     tallies = [str(tmp_path / f"{day}.tally") for day in range(2)]
     for words, message in (
         ([tallies[0], str(rain)], "tallies and rows cannot be mixed; count the rows into tallies, one a period"),
-        ([*tallies, "--time", "date"], "--time, --every and --by are for rows; tallies are one a period"),
+        ([*tallies, "--time", "date"], "--time and --by are for rows; tallies are one a period"),
         (tallies, "1: its data are 'b', and in the periods before 'a'"),
     ):
         assert main(["monitor", *words]) == 2
@@ -96,7 +96,7 @@ def test_weeks_are_known_by_their_days_however_these_are_written(tmp_path, capsy
     for file in files:
         Tally.load(file).tagged(period=file[-14:-6]).save(file)
     capsys.readouterr()
-    assert main(["monitor", *files, "--history", str(history), "--since", "2026-W12", "--json", "-"]) == 0
+    assert main(["monitor", *files, "--history", str(history), "--restart", "2026-W12", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["periods"] == ["2026-03-16/2026-03-22"]
     assert History.load(history).names == ("2026-W10", "2026-W11", "2026-03-16/2026-03-22")
     Tally.of([1], [0.5]).tagged(period="2026-W10").save(files[0])
@@ -108,7 +108,7 @@ def test_weeks_are_known_by_their_days_however_these_are_written(tmp_path, capsy
     ("more", "said"),
     [
         (["--time", "nothing"], "no column 'nothing'"),
-        (["--every", "1d", "--time", "site"], "is no date"),
+        (["--time", "site:day"], "is no date"),
         ([], "--time: missing"),
     ],
 )
@@ -131,7 +131,7 @@ def predicted(tmp_path):
 
 def test_drift_needs_no_outcomes(predicted, capsys, tmp_path):
     outputs = ["--plot", str(tmp_path / "c.png"), "--report", str(tmp_path / "c.html")]
-    assert main(["monitor", str(predicted), "--prob", "p", "--time", "date", "--every", "1d", "--drift", *outputs]) == 1
+    assert main(["monitor", str(predicted), "--prob", "p", "--time", "date:day", "--drift", *outputs]) == 1
     said = capsys.readouterr().out
     assert "The predictions changed: most probably on 2026-02-0" in said
     assert "This says nothing about calibration" in said
@@ -149,7 +149,7 @@ def test_the_history_of_predictions_goes_on_where_it_ended(predicted, capsys, tm
     main(call)
     assert in_two == json.loads(capsys.readouterr().out)
     assert not History.load(history).outcomes
-    for option, value in (("--units", "rows"), ("--require", "log_loss < 1"), ("--groups", "date")):
+    for option, value in (("--clusters", "none"), ("--require", "log_loss < 1"), ("--clusters", "date")):
         assert main([*call, option, value]) == 2
         assert f"{option}: not for --drift" in capsys.readouterr().err
 

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 
 from unperplexed import compare, pool
 from unperplexed.cli.parser import _parser, main
+from unperplexed.cli.pool import settings_of
 from unperplexed.recalibration import Pool
 
 N = 600
@@ -36,7 +37,7 @@ def files(rng, tmp_path, monkeypatch):
 
 
 COLUMNS = ("--truth", "rain", "--pos-label", "yes")
-WITHIN = ("--forecast", "a=p_a", "b=p_b")
+WITHIN = ("--forecaster", "a=p_a", "b=p_b")
 LOGARITHMIC = ("--method", "logarithmic")
 QUICK = (*WITHIN, *LOGARITHMIC)  # its fit takes a tenth of the time of the default's
 
@@ -91,12 +92,12 @@ def test_files_are_paired_by_id_or_in_order(files):
 def test_clusters_and_weights_count(files):
     rain = (files["rain"] == "yes").to_numpy()
     forecasters = {"a": files["p_a"], "b": files["p_b"]}
-    found = fitted("both.csv", *QUICK, "--groups", "station")
+    found = fitted("both.csv", *QUICK, "--clusters", "station")
     expected = pool(forecasters, rain, groups=files["station"].to_numpy(), method="logarithmic")
     assert found.weights == pytest.approx(expected.weights, rel=1e-9)
     copies = pl.concat([files] * 4)  # of the same day: four rows that are no more than one
     copies.write_csv("copies.csv")
-    copied = fitted("copies.csv", *QUICK, "--groups", "day").held_out
+    copied = fitted("copies.csv", *QUICK, "--clusters", "day").held_out
     single = fitted("both.csv", *QUICK).held_out
     widths = [each.interval.high - each.interval.low for each in (copied, single)]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
@@ -108,11 +109,9 @@ def test_clusters_and_weights_count(files):
 
 
 def test_settings_of_the_user_are_kept(files):
-    found = fitted(
-        "both.csv", *WITHIN, "--method", "mean", "--order", "-1", "--pool-weights", "a=3", "b=1", "--power", "2"
-    )
+    found = fitted("both.csv", *WITHIN, "--method", "mean:order=-1,a=3,b=1,power=2")
     assert (found.order, found.power, found.weights) == (-1, 2, {"a": 0.75, "b": 0.25})
-    assert fitted("both.csv", *QUICK, "--pool-weights", "equal").weights == {"a": 0.5, "b": 0.5}
+    assert fitted("both.csv", *WITHIN, "--method", "logarithmic:equal").weights == {"a": 0.5, "b": 0.5}
 
 
 def test_the_held_out_figures_are_those_of_compare(files, capsys):
@@ -145,7 +144,7 @@ def test_files_in_the_same_order_are_read_side_by_side(files, monkeypatch):
     made = fitted_before()
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 64)
     files.select("day", p="p_b").write_parquet("b.parquet")  # other batches than those of the text file
-    arguments = ["a=a.csv", "b=b.parquet", "--in-order", "--prob", "p", "--column", "joint"]
+    arguments = ["a=a.csv", "b=b.parquet", "--in-order", "--prob", "p", "--as", "joint"]
     assert main(["pool", "--apply", "pool.json", *arguments, "-o", "out.csv", "-q"]) == 0
     read = pl.read_csv("out.csv")
     assert read.columns == ["day", "rain", "station", "p", "joint"]
@@ -158,8 +157,11 @@ def test_the_form_of_the_probabilities_is_kept(files):
     expected = made.transform({"a": files["p_a"], "b": files["p_b"]})
     files.with_columns(pl.col("p_a", "p_b") * 100).write_csv("percent.csv")
     files.with_columns(pl.Series(name, logit(files[name])) for name in ("p_a", "p_b")).write_csv("logits.csv")
-    for flag, source, back in (("--percent", "percent.csv", lambda x: x / 100), ("--from-logits", "logits.csv", expit)):
-        assert main(["pool", "--apply", "pool.json", source, *WITHIN, flag, "-o", "out.csv", "-q"]) == 0
+    for scale, back in (("percent", lambda x: x / 100), ("logits", expit)):
+        assert (
+            main(["pool", "--apply", "pool.json", f"{scale}.csv", *WITHIN, "--scale", scale, "-o", "out.csv", "-q"])
+            == 0
+        )
         assert back(pl.read_csv("out.csv")["pooled"].to_numpy()) == pytest.approx(expected, rel=1e-9)
 
 
@@ -170,7 +172,7 @@ def test_invalid_rows_are_refused_by_number_or_left_empty(files, capsys):
     assert main(apply) == 2
     assert "gap.csv: p_b: NaN" in (error := capsys.readouterr().err)
     assert "(7; counted from 0)" in error
-    assert main([*apply, "--drop-invalid"]) == 0
+    assert main([*apply, "--invalid", "drop"]) == 0
     assert "1 row without valid probabilities left empty" in capsys.readouterr().out
     assert pl.read_csv("out.csv")["pooled"].is_null().arg_true().to_list() == [7]
 
@@ -194,7 +196,7 @@ def test_rows_without_valid_probabilities_are_empty_and_no_rows_are_none(files, 
     fitted_before()
     files.select("day", p_a=pl.lit(None), p_b="p_b").head(3).write_csv("gap.csv")
     apply = ["pool", "--apply", "pool.json", "-o", "out.csv"]
-    assert main([*apply, "gap.csv", *WITHIN, "--drop-invalid"]) == 0
+    assert main([*apply, "gap.csv", *WITHIN, "--invalid", "drop"]) == 0
     assert "3 rows pooled, column pooled; 3 rows without valid probabilities left empty" in capsys.readouterr().out
     assert pl.read_csv("out.csv")["pooled"].is_null().all()
     for name in ("a.csv", "b.parquet"):
@@ -216,12 +218,12 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
     columns = {f"{name}_{label}": p[:, at] for name, p in (("a", a), ("b", b)) for at, label in enumerate("xyz")}
     pl.DataFrame({"seen": np.array(list("xyz"))[y], **columns}).write_csv("three.csv")
     # The second forecaster's columns are named in another order.
-    rivals = ["--forecast", "a=a_x,a_y,a_z", "b=b_x,b_y,b_z"]
+    rivals = ["--forecaster", "a=a_x,a_y,a_z", "b=b_x,b_y,b_z"]
     assert main(["pool", "three.csv", "--truth", "seen", *rivals, "--labels", "x", "y", "z", "-o", "p.json", "-q"]) == 0
     made = Pool.load("p.json")
     expected = pool({"a": a, "b": b}, y)
     assert made.weights == pytest.approx(expected.weights, rel=1e-9)
-    rivals = ["--forecast", "a=x=a_x,y=a_y,z=a_z", "b=z=b_z,x=b_x,y=b_y"]
+    rivals = ["--forecaster", "a=x=a_x,y=a_y,z=a_z", "b=z=b_z,x=b_x,y=b_y"]
     assert main(["pool", "--apply", "p.json", "three.csv", *rivals, "-o", "out.csv", "-q"]) == 0
     found = pl.read_csv("out.csv").select("pooled_x", "pooled_y", "pooled_z").to_numpy()
     assert found == pytest.approx(made.transform({"a": a, "b": b}), rel=1e-12)
@@ -233,7 +235,7 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
 )
 def test_no_rows_have_no_pool(files, capsys, rows, message):
     files.head(rows).with_columns(p_a=pl.lit(None)).write_csv("none.csv")
-    assert main(["pool", "none.csv", *QUICK, *COLUMNS, "--drop-invalid", "-o", "pool.json"]) == 2
+    assert main(["pool", "none.csv", *QUICK, *COLUMNS, "--invalid", "drop", "-o", "pool.json"]) == 2
     assert message in capsys.readouterr().err
     assert not Path("pool.json").exists()
 
@@ -243,10 +245,10 @@ def test_no_rows_have_no_pool(files, capsys, rows, message):
     [
         (("both.csv",), "how are rows matched?"),
         (("a.csv", "b=shuffled.csv", "--in-order", "--prob", "p"), "another outcome than for a in"),
-        (("both.csv", *WITHIN, "--pool-weights", "a"), "--pool-weights a: expected NAME=WEIGHT"),
-        (("both.csv", *WITHIN, "--pool-weights", "a=1", "c=1"), "weights: expected one for each of 'a', 'b'"),
-        (("both.csv", *WITHIN, "--order", "2"), "order: the linear pool has order 1"),
-        (("both.csv", *WITHIN, "--column", "x"), "--column names new columns"),
+        (("both.csv", *WITHIN, "--method", "linear:a"), "--method linear:a: 'a' is no setting"),
+        (("both.csv", *WITHIN, "--method", "linear:a=1,c=1"), "weights: expected one for each of 'a', 'b'"),
+        (("both.csv", *WITHIN, "--method", "linear:order=2"), "order: the linear pool has order 1"),
+        (("both.csv", *WITHIN, "--as", "x"), "--as names new columns"),
     ],
 )
 def test_fits_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, message):
@@ -258,17 +260,17 @@ def test_fits_that_cannot_be_are_refused(files, capsys, tmp_path, arguments, mes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("both.csv", "--forecast", "a=p_a", "c=p_b"), "the pool is of the forecasters 'a', 'b', these are 'a', 'c'"),
+        (("both.csv", "--forecaster", "a=p_a", "c=p_b"), "the pool is of the forecasters 'a', 'b', these are 'a', 'c'"),
         (("both.csv", *WITHIN, "--truth", "rain"), "--truth is for the fit of a pool"),
         (("a.csv", "b.csv", "--on", "day", "--prob", "p"), "--on is for the fit of a pool"),
-        (("a.csv", "b.csv", "--prob", "p"), "name the columns of each forecaster in one FILE with --forecast"),
-        (("both.csv", *WITHIN, "--column", "rain"), "both.csv: has a column 'rain' already; choose another --column"),
+        (("a.csv", "b.csv", "--prob", "p"), "name the columns of each forecaster in one FILE with --forecaster"),
+        (("both.csv", *WITHIN, "--as", "rain"), "both.csv: has a column 'rain' already; choose another name (--as)"),
         (("a=a.csv", "b=short.csv", "--in-order", "--prob", "p"), "a.csv: short.csv has only 10 rows"),
         (("a=short.csv", "b=b.csv", "--in-order", "--prob", "p"), "short.csv: b.csv has more rows than this file"),
-        (("both.csv", "--forecast", "a=p_a", "b=nothing"), "no column 'nothing'"),
+        (("both.csv", "--forecaster", "a=p_a", "b=nothing"), "no column 'nothing'"),
         (("both.csv", *WITHIN, "--labels", "no", "perhaps"), "the pool is of the probability of 'yes'"),
         (("both.csv", *WITHIN, "--in-order"), "leave out --prob and --in-order"),
-        (("both.csv", "a.csv", *WITHIN), "--apply with --forecast writes the rows of one file to another; name one"),
+        (("both.csv", "a.csv", *WITHIN), "--apply with --forecaster writes the rows of one file to another; name one"),
         (("a=[ab].csv", *WITHIN), "a: 2 files; --apply takes one FILE of each forecaster."),
         (("lists.parquet", *WITHIN), "3 probability columns, but the pool is of 2 classes"),
     ],
@@ -284,15 +286,7 @@ def test_applications_that_cannot_be_are_refused(files, capsys, tmp_path, argume
 
 def test_defaults_are_those_of_the_function():
     parsed = vars(_parser().parse_args(["pool", "x.csv", "-o", "pool.json"]))
+    parsed |= settings_of(parsed["method"])
     for name, parameter in inspect.signature(pool).parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY:
-            assert (parsed["pool_weights" if name == "weights" else name] or None) == (parameter.default or None), name
-
-
-@pytest.mark.parametrize("map_", ["a=absent.json", "nobody=map.json"])
-def test_recalibration_maps_are_refused(files, map_, capsys):
-    # A saved pool would need the maps again when it is applied.
-    with pytest.raises(SystemExit) as refused:
-        main(["pool", "both.csv", *WITHIN, *COLUMNS, "--recalibration", map_, "-o", "pool.json"])
-    assert refused.value.code == 2
-    assert "--recalibration" in capsys.readouterr().err
+            assert (parsed[name] or None) == (parameter.default or None), name

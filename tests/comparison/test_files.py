@@ -51,7 +51,7 @@ def expected(data, **settings):
 
 
 def found(capsys, *arguments):
-    few = [] if "--resamples" in arguments or "--sequential" in arguments else ["--resamples", 0]
+    few = [] if "--resamples" in arguments or "--anytime" in arguments else ["--resamples", 0]
     assert run("compare", *arguments, "--json", "-", *few) == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
@@ -86,9 +86,9 @@ def assert_same(found, other):
     ("options", "settings"),
     [
         (["--resamples", "200"], {"resamples": 200}),
-        (["--floor", "0.02", "--scores", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
+        (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
         (["--lag", "4"], {"lag": 4}),
-        (["--groups", "place"], {"groups": "place"}),
+        (["--clusters", "place"], {"groups": "place"}),
         (["--confidence", "0.8"], {"confidence": 0.8}),
         (["--resamples", "40", "--seed", "3"], {"resamples": 40, "seed": 3}),
     ],
@@ -97,7 +97,7 @@ def assert_same(found, other):
 def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, options, settings, small_batches):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
-    if "--scores" in options:
+    if "--metric" in options:
         settings = {**settings, "scores": ["ranked_probability_score", "power_score(2)"]}
     if "groups" in settings:
         settings = {"groups": data["place"]}
@@ -109,7 +109,7 @@ def test_groups_by_several_columns(data, files, capsys):
     """Rows with the same values in all of them are one group: as by one column that holds both."""
     both = [f"{place} {heft}" for place, heft in zip(data["place"], data["heft"], strict=True)]
     for options in (["--in-order"], ["--on", "id"]):
-        result = found(capsys, *files, *COLUMNS, *options, "--groups", "place", "heft")
+        result = found(capsys, *files, *COLUMNS, *options, "--clusters", "place,heft")
         assert result["n_groups"] == len(set(both)) > 40
         differences = plain(expected(data, groups=both))["pairs"][0]["differences"]
         for name, difference in result["pairs"][0]["differences"].items():
@@ -206,7 +206,7 @@ def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches)
     theirs = frame(data, "theirs").select(pl.col(f"p{j}").alias(f"q{j}") for j in range(3))
     one_hot = pl.DataFrame({name: (data["y"] == at).astype(int) for at, name in enumerate(("won", "drawn", "lost"))})
     pl.concat([frame(data, "ours"), theirs, one_hot], how="horizontal").write_csv(tmp_path / "both.csv")
-    forecasts = ("--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2")
+    forecasts = ("--forecaster", "ours=p0,p1,p2", "theirs=q0,q1,q2")
     assert_same(found(capsys, tmp_path / "both.csv", "--truth", "y", *forecasts), plain(expected(data)))
     hot = found(capsys, tmp_path / "both.csv", "--truth", "won", "drawn", "lost", *forecasts)
     assert hot["labels"] == ["won", "drawn", "lost"]
@@ -227,7 +227,7 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
         order[1:] = (rng.permutation(2 * N - 1) + 1).tolist()
     table = pl.concat([ours, theirs])[order]
     table.write_csv(tmp_path / "long.csv")
-    long = found(capsys, tmp_path / "long.csv", *COLUMNS, "--forecaster", "by", "--on", "id", "--groups", "place")
+    long = found(capsys, tmp_path / "long.csv", *COLUMNS, "--forecaster", "by", "--on", "id", "--clusters", "place")
     first = [row for row in order if row < N]
     reference = plain(
         compare(
@@ -338,7 +338,7 @@ def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsy
     ours[5:].write_csv(tmp_path / "ours.csv")
     theirs[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
     paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
-    result = found(capsys, *paths, *COLUMNS, "--on", "id", "--common", "--groups", "place")
+    result = found(capsys, *paths, *COLUMNS, "--on", "id", "--common", "--clusters", "place")
     kept = np.arange(5, N - 20)
     reference = compare(
         {name: data[name][kept] for name in ("ours", "theirs")},
@@ -361,8 +361,8 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     holes[[4, 100]] = np.nan
     frame({**data, "theirs": holes}, "theirs").write_csv(files[1])
     assert run("compare", *files, *COLUMNS, *pairing) == 2
-    assert re.search(r"theirs.csv: probabilities: NaN in .*--drop-invalid", capsys.readouterr().err)
-    result = found(capsys, *files, *COLUMNS, *pairing, "--drop-invalid")
+    assert re.search(r"theirs.csv: probabilities: NaN in .*--invalid drop", capsys.readouterr().err)
+    result = found(capsys, *files, *COLUMNS, *pairing, "--invalid", "drop")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
     forecasts = {"ours": data["ours"], "theirs": holes}
     reference = compare(forecasts, data["y"], drop_invalid=True, resamples=0, **settings)
@@ -409,17 +409,17 @@ REFUSED = [
     ),
     ("another outcome", ["--on", "id"], r"theirs: another outcome than for ours in 1 id \('15'\), for example"),
     ("another weight", ["--on", "id", "--weight", "heft"], r"theirs: another weight than for ours in 1 id \('15'\)"),
-    (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
+    (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),
     (None, ["--in-order", "--on", "id"], "name one"),
     (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
-    (None, ["--in-order", "--groups", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
+    (None, ["--in-order", "--clusters", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
     (None, ["--in-order", "--common"], "--common: .*--on"),
-    (None, ["--in-order", "--lag", "2", "--groups", "place"], "lag and groups"),
+    (None, ["--in-order", "--lag", "2", "--clusters", "place"], "lag and groups"),
     (None, ["--in-order", "--lag", "239"], "239 places for 240 rows"),
     (None, ["--in-order", "--floor", "2"], "floor"),
     (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
     (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or a whole number from 40"),
-    (None, ["--in-order", "--scores", "brier"], "did you mean 'brier_score'"),
+    (None, ["--in-order", "--metric", "brier"], "did you mean 'brier_score'"),
     (None, ["--in-order", "--plot", "x.gif"], "known: .png"),
     (None, ["--in-order", "--separator", ";;"], "expected one character"),
 ]
@@ -441,13 +441,13 @@ def test_refused_with_one_file(data, files, tmp_path, capsys):
     ours = frame(data, "ours").with_columns(pl.lit("me").alias("by"))
     ours.write_csv(files[0])
     for options, message in [
-        (["--in-order", *COLUMNS], "takes two files, or --forecast or --forecaster"),
-        (["--forecast", "a=p0,p1,p2", "--truth", "y"], "at least two forecasters"),
-        (["--forecast", "a=p0,p1,p2", "a=p0,p1,p2", "--truth", "y"], "each name once"),
-        (["--forecast", "p0", "p1", "--truth", "y"], "expected NAME=COLUMN"),
-        (["--forecast", "a=p0", "b=p1", "--on", "id", "--truth", "y"], "name one"),
-        (["--forecast", "a=p0,p1,p2", "b=p0,p1,p2", *COLUMNS], "leave out --prob"),
-        (["--forecast", "a=p0,p1,p2", "b=p0,p1", "--truth", "y"], "b: its classes are|labels"),
+        (["--in-order", *COLUMNS], "takes two files, or --forecaster to tell"),
+        (["--forecaster", "a=p0,p1,p2", "--truth", "y"], "at least two forecasters"),
+        (["--forecaster", "a=p0,p1,p2", "a=p0,p1,p2", "--truth", "y"], "each name once"),
+        (["--forecaster", "p0", "p1", "--truth", "y"], "expected NAME=COLUMN"),
+        (["--forecaster", "a=p0", "b=p1", "--on", "id", "--truth", "y"], "name one"),
+        (["--forecaster", "a=p0,p1,p2", "b=p0,p1,p2", *COLUMNS], "leave out --prob"),
+        (["--forecaster", "a=p0,p1,p2", "b=p0,p1", "--truth", "y"], "b: its classes are|labels"),
         (["--forecaster", "by", *COLUMNS], "--forecaster: how are rows matched.*--on"),
         (["--forecaster", "by", "--in-order", *COLUMNS], "--forecaster: .*--on"),
         (["--forecaster", "by", "--on", "id", *COLUMNS], "at least two forecasters, here is 'me'"),
@@ -500,7 +500,7 @@ def long_table(data, order):
 
 
 @pytest.mark.parametrize("small_batches", [False, True])
-@pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecast", "--forecaster"])
+@pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecaster"])
 def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, monkeypatch, pairing, small_batches):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
@@ -509,19 +509,19 @@ def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, mon
         paths.append(tmp_path / "theirs.csv")
         (theirs if pairing == "--in-order" else theirs[rng.permutation(N).tolist()]).write_csv(paths[1])
         words = [*COLUMNS, pairing, *(["id"] if pairing == "--on" else [])]
-    elif pairing == "--forecast":
+    elif pairing == "--forecaster":
         ours = ours.with_columns(theirs[f"p{j}"].alias(f"q{j}") for j in range(3))
-        words = ["--truth", "y", "--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2"]
+        words = ["--truth", "y", "--forecaster", "ours=p0,p1,p2", "theirs=q0,q1,q2"]
     else:
         ours, order = long_table(data, [0, *(rng.permutation(2 * N - 1) + 1).tolist()])
         words = [*COLUMNS, "--forecaster", "by", "--on", "id"]
     ours.write_csv(paths[0])
-    assert found(capsys, *paths, *words, "--sequential") == plain(sequential(data, order))
+    assert found(capsys, *paths, *words, "--anytime") == plain(sequential(data, order))
 
 
 def test_sequentially_by_another_score_level_and_floor(data, files, capsys):
-    words = ["--score", "generalized_surprisal(0.5)", "--level", "0.2", "--floor", "0.02"]
-    result = found(capsys, *files, *COLUMNS, "--in-order", "--sequential", *words)
+    words = ["--metric", "generalized_surprisal(0.5)", "--confidence", "0.8", "--floor", "0.02"]
+    result = found(capsys, *files, *COLUMNS, "--in-order", "--anytime", *words)
     assert result == plain(sequential(data, score="generalized_surprisal(0.5)", level=0.2, floor=0.02))
     assert result["floor"] == 0.02
 
@@ -532,7 +532,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
     frame({**data, "ours": ours}, "ours")[5:].write_csv(tmp_path / "ours.csv")
     frame(data, "theirs")[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
     paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
-    options = ["--on", "id", "--common", "--drop-invalid", "--sequential"]
+    options = ["--on", "id", "--common", "--invalid", "drop", "--anytime"]
     result = found(capsys, *paths, *COLUMNS, *options)
     kept = np.setdiff1d(np.arange(5, N - 20), 50)
     expected = plain(sequential(data, kept))
@@ -545,22 +545,21 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--in-order", "--lag", "2"], "--lag does not go with --sequential: its limits hold however"),
-        (["--in-order", "--groups", "place"], "--groups does not go with --sequential: its limits hold however"),
-        (["--in-order", "--weight", "heft"], "--weight does not go with --sequential: its rows have equal weight"),
-        (["--in-order", "--scores", "power_score(2)"], "--scores does not go with --sequential: .*--score"),
-        (["--in-order", "--confidence", "0.9"], "--confidence does not go with --sequential: .*--level"),
-        (["--in-order", "--resamples", "0"], "--resamples does not go with --sequential"),
-        (["--in-order", "--seed", "1"], "--seed does not go with --sequential"),
-        (["--in-order", "--score", "brier"], "did you mean 'brier_score'"),
-        (["--in-order", "--level", "5"], "level: expected a probability above 0 and below 1, got 5"),
+        (["--in-order", "--lag", "2"], "--lag does not go with --anytime: its limits hold however"),
+        (["--in-order", "--clusters", "place"], "--clusters does not go with --anytime: its limits hold however"),
+        (["--in-order", "--weight", "heft"], "--weight does not go with --anytime: its rows have equal weight"),
+        (["--in-order", "--metric", "log_loss", "brier_score"], "compares by one metric"),
+        (["--in-order", "--resamples", "0"], "--resamples does not go with --anytime"),
+        (["--in-order", "--seed", "1"], "--seed does not go with --anytime"),
+        (["--in-order", "--metric", "brier"], "did you mean 'brier_score'"),
+        (["--in-order", "--confidence", "5"], "--confidence: expected a level above 0 and below 1, got 5"),
         (["--in-order", "--floor", "2"], "floor"),
         (["--on", "nr"], "ours.csv: no column 'nr'"),
-        ([], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
+        ([], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),
     ],
 )
 def test_refused_sequentially(files, tmp_path, capsys, options, message):
-    assert run("compare", *files, *COLUMNS, *options, "--sequential", "--json", tmp_path / "out.json") == 2
+    assert run("compare", *files, *COLUMNS, *options, "--anytime", "--json", tmp_path / "out.json") == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert re.search(message, err), err
@@ -573,26 +572,23 @@ def test_refused_sequentially(files, tmp_path, capsys, options, message):
 )
 def test_rows_that_do_not_pair_are_refused_sequentially_alike(data, files, capsys, change, options, message):
     WRITE[change](frame(data, "theirs")).write_csv(files[1])
-    assert run("compare", *files, *COLUMNS, *options, "--sequential") == 2
+    assert run("compare", *files, *COLUMNS, *options, "--anytime") == 2
     assert re.search(message, capsys.readouterr().err)
 
 
-def test_sequentially_means_two_and_its_options_mean_sequentially(data, files, tmp_path, capsys):
-    assert run("compare", *files, f"again={files[0]}", *COLUMNS, "--in-order", "--sequential") == 2
+def test_sequentially_means_two(data, files, tmp_path, capsys):
+    assert run("compare", *files, f"again={files[0]}", *COLUMNS, "--in-order", "--anytime") == 2
     assert "named twice" in capsys.readouterr().err
     frame(data, "ours").write_csv(tmp_path / "third.csv")
-    assert run("compare", *files, tmp_path / "third.csv", *COLUMNS, "--in-order", "--sequential") == 2
+    assert run("compare", *files, tmp_path / "third.csv", *COLUMNS, "--in-order", "--anytime") == 2
     assert re.search("here are 3. Compare more of them two by two", capsys.readouterr().err)
-    for option in (["--score", "log_loss"], ["--level", "0.1"]):
-        assert run("compare", *files, *COLUMNS, "--in-order", *option) == 2
-        assert f"{option[0]} is for comparisons with --sequential" in capsys.readouterr().err
 
 
 def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, files, capsys):
     ours = data["ours"].copy()
     ours[data["id"] == 77] = np.eye(3)[0]
     frame({**data, "ours": ours}, "ours").write_csv(files[0])
-    words = [*files, *COLUMNS, "--on", "id", "--sequential", "--score", "log_loss"]
+    words = [*files, *COLUMNS, "--on", "id", "--anytime", "--metric", "log_loss"]
     assert run("compare", *words, "--floor", "0") == 2
     assert re.search(r"infinite .* in 1 id \('77'\); take a floor above 0 \(--floor\)", capsys.readouterr().err)
     assert run("compare", *words) == 0
@@ -600,7 +596,7 @@ def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, file
 
 def test_sequential_outputs(data, files, tmp_path, capsys):
     outputs = ["--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg"]
-    assert run("compare", *files, *COLUMNS, "--in-order", "--sequential", *outputs) == 0
+    assert run("compare", *files, *COLUMNS, "--in-order", "--anytime", *outputs) == 0
     assert capsys.readouterr().out == sequential(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
     assert "Mean so far, with its 95% confidence sequence" in (tmp_path / "s.svg").read_text()

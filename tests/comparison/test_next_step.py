@@ -257,7 +257,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [
-        ["both.csv", "--truth", "rain", "--forecast", "sharp=sharp", "dull=dull"],
+        ["both.csv", "--truth", "rain", "--forecaster", "sharp=sharp", "dull=dull"],
         ["sharp.csv", "dull.csv", "--on", "id", "--truth", "rain", "--prob", "p"],
     ],
 )
@@ -285,12 +285,12 @@ def test_files_of_a_forecaster_are_mended_together_without_rows_that_others_lack
 
 
 def test_a_map_of_no_forecaster_or_of_other_classes_is_refused_by_name(files, capsys):
-    words = ["compare", "both.csv", "--truth", "rain", "--forecast", "sharp=sharp", "dull=dull", "--recalibration"]
+    words = ["compare", "both.csv", "--truth", "rain", "--forecaster", "sharp=sharp", "dull=dull", "--apply"]
     Recalibrator("bias").fit(np.where(Y, "wet", "dry"), FORECASTS["sharp"], labels=["dry", "wet"]).save("map.json")
     for given, message in (
         ("map.json", "expected NAME=MAP"),
         ("dawn=map.json", "no forecaster of that name; they are 'sharp', 'dull'"),
-        ("sharp=map.json", "--recalibration sharp=map.json"),
+        ("sharp=map.json", "--apply sharp=map.json"),
     ):
         assert main([*words, given]) == 2
         assert message in capsys.readouterr().err
@@ -301,7 +301,7 @@ def test_a_forecaster_named_by_a_column_is_recalibrated_alone(files, capsys):
     pl.concat(frames).sample(fraction=1, shuffle=True, seed=0).write_csv("long.csv")
     Recalibrator().fit(Y, FORECASTS["sharp"]).save("map.json")
     words = ["compare", "long.csv", "--forecaster", "who", "--on", "id", "--truth", "rain", "--prob", "p"]
-    assert main([*words, "--recalibration", "sharp=map.json", "--resamples", "0", "--json", "-"]) == 0
+    assert main([*words, "--apply", "sharp=map.json", "--resamples", "0", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["forecasters"]
     expected = log_loss(Y, Recalibrator.load("map.json").transform(FORECASTS["sharp"]))
     assert found["sharp"]["scores"]["log_loss"]["mean"] == pytest.approx(expected, rel=1e-9)

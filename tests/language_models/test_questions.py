@@ -79,7 +79,7 @@ def test_what_is_outside_the_options_is_an_explicit_choice():
 def test_missing_options_are_an_explicit_choice():
     missing = Question("q", ("A", "B"), np.array([math.nan, math.log(0.2)]), (0,))
     whole = Question("r", ("A", "B"), np.log([0.5, 0.5]), (1,))
-    with pytest.raises(InputError, match=r"question 'q': option 0 .* has no log-probability.*--missing zero"):
+    with pytest.raises(InputError, match=r"question 'q': option 0 .* has no log-probability.*--invalid zero"):
         assess_questions([missing, whole])
     assert option_probabilities(missing, missing="zero").tolist() == [0.0, 1.0]
     assert option_probabilities(missing, missing="leave-out") is None
@@ -230,7 +230,7 @@ def test_command_line(tmp_path, capsys, rng):
     assert "--common" in capsys.readouterr().err
     assert main(["lm", small, "--compare", large, "--common"]) == 0
     assert "1 document left out" in capsys.readouterr().out
-    assert main(["lm", small, "--form", "x"]) == 2
+    assert main(["lm", small, "--format", "x"]) == 2
     assert main(["lm", small, "--report", small]) == 2
 
 

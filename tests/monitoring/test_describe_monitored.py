@@ -79,7 +79,7 @@ def test_errors_of_several_groups_that_are_over_are_all_in_the_headline():
     assert head.count("no evidence of miscalibration") == 2
     assert " Over Group" not in head
     assert "what changed in each group, and what ended it" in rest
-    assert f"--since d{max(int(each.until[1:]) for each in found.alarms) + 1})" in rest
+    assert f"--restart d{max(int(each.until[1:]) for each in found.alarms) + 1})" in rest
 
 
 def test_advice_on_several_groups_heeds_growth_new_groups_and_those_that_left():

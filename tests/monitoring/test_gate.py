@@ -138,7 +138,7 @@ def test_without_an_interval_nothing_is_judged():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     found = assess(np.arange(200) % 3, p, groups=np.arange(200) // 4, resamples=0)
     with pytest.raises(
-        InputError, match=r"calibration_error has no confidence interval .* point=True \(--point\) compares"
+        InputError, match=r"calibration_error has no confidence interval .* point=True \(--confidence none\) compares"
     ):
         check(found, "calibration_error < 0.1")
     assert not check(found, "calibration_error < 0.1", point=True)
@@ -260,7 +260,7 @@ def test_forecasts_that_score_the_same_are_within_a_limit_of_0_at_each_look():
     [
         ("log_loss < 0.4", {}, "'log_loss < 0.4': with looks='many' .* only changes .* monitor --require"),
         ("verdict in (none)", {}, "only changes of mean scores"),
-        ("change.log_loss <= 0", {"point": True}, r"point=True \(--point\) leaves chance out"),
+        ("change.log_loss <= 0", {"point": True}, r"point=True \(--confidence none\) leaves chance out"),
         ("change.log_loss <= 0", {"looks": "some"}, "looks: expected one of 'one', 'many'"),
     ],
 )

@@ -132,7 +132,7 @@ def test_days_that_resemble_the_day_before_are_warned_of():
     for at in range(120):
         shock = 0.8 * shock + rng.normal(0, 0.6)
         periods[f"d{at}"] = Predictions.of(expit(log_odds(rng, 100, mean=shock)))
-    assert "--every 1w" in str(drift(periods))
+    assert "--time COLUMN:week" in str(drift(periods))
 
 
 @pytest.mark.parametrize(("before", "since"), [(600, 60), (60, 600)])

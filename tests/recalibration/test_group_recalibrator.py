@@ -192,7 +192,7 @@ def test_the_command_fits_and_applies_maps_of_groups(tmp_path, monkeypatch, caps
     assert out.columns == ["station", "p", "id"]
     np.testing.assert_allclose(out["p"], own.transform(p, by={"station": station}), rtol=1e-12)
     np.testing.assert_array_equal(GroupRecalibrator.load("map.json").transform(p, by=new.select("station")), out["p"])
-    assert main(["assess", "fit.csv", *columns, "--recalibration", "map.json"]) == 2
+    assert main(["assess", "fit.csv", *columns, "--apply", "map.json"]) == 2
     assert "maps of groups" in capsys.readouterr().err
     new.drop("station").write_csv("without.csv")
     assert main(["recalibrate", "--apply", "map.json", "without.csv", "--prob", "p", "-o", "out.csv"]) == 2

@@ -380,7 +380,7 @@ def test_from_the_shell_the_command_is_shown_as_typed(tmp_path, monkeypatch):
         (tmp_path / name).write_text(f"y,p q,r\n{rows}")
         for typed in (
             ["assess", name, "--truth", "y", "--prob", "p q", "--resamples", "0", "--report", "r.html"],
-            ["compare", name, "--truth", "y", "--forecast", "a=p q", "b=r", "--report", "r.html"],
+            ["compare", name, "--truth", "y", "--forecaster", "a=p q", "b=r", "--report", "r.html"],
         ):
             assert main(typed) == 0
             html = (tmp_path / "r.html").read_text("utf-8")
@@ -410,8 +410,8 @@ def test_from_the_shell(tmp_path, capsys):
     for command in (
         ["assess", *common, "--prob", "p", "--resamples", "0"],
         ["assess", *common, "--prob", "p", "--by", "team", "--resamples", "0"],
-        ["compare", *common, "--forecast", "one=p", "two=q"],
-        ["compare", *common, "--forecast", "one=p", "two=q", "--sequential"],
+        ["compare", *common, "--forecaster", "one=p", "two=q"],
+        ["compare", *common, "--forecaster", "one=p", "two=q", "--anytime"],
     ):
         report.unlink(missing_ok=True)
         assert main([*command, "--report", str(report)]) == 0

@@ -397,6 +397,15 @@ def broken_down(
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
 
 
+def with_shrinkage(b: Breakdown) -> Breakdown:
+    """Give also accuracies shrunk towards all groups, in the order as it is; unchanged where too little is known."""
+    try:
+        groups, shrinkage = _shrunken([*b.groups], b.whole.source.sampling.confidence)
+    except InputError:
+        return b
+    return replace(b, groups=tuple(groups), shrinkage=shrinkage)
+
+
 def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> GroupAssessment:
     """Assess a group; its rows, where they are in memory, give the diagnosis and the remedy that counts do not."""
     found = assess_tally(tally, settings)
@@ -413,19 +422,17 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     """Shrink log scores, whose means are those that chance scatters alike on both sides."""
     if len(groups) < FEWEST_GROUPS:
         raise InputError(
-            f"shrink (--shrink): takes at least {FEWEST_GROUPS} groups, here {len(groups)}; too few to say how much"
-            " groups differ."
+            f"shrink: takes at least {FEWEST_GROUPS} groups, here {len(groups)}; too few to say how much groups differ."
         )
     accuracy = np.array([group.assessment.reported.geometric_accuracy for group in groups])
     if not accuracy.all():
-        raise InputError("shrink (--shrink): a group has a geometric accuracy of 0; give a floor above 0 (--floor).")
+        raise InputError("shrink: a group has a geometric accuracy of 0; give a floor above 0.")
     size = np.array([group.assessment.effective_rows for group in groups])
     error = np.array([group.standard_error for group in groups]) / accuracy
     within = pooled_variance(error, size)
     if math.isnan(within):
         raise InputError(
-            "shrink (--shrink): all groups are of one row each; how much the rows of a group differ is unknown. Use"
-            " larger groups."
+            "shrink: all groups are of one row each; how much the rows of a group differ is unknown. Use larger groups."
         )
     error = np.where(np.isnan(error), np.sqrt(within / size), error)  # where all rows depend on one another
     found = shrunk(np.log(accuracy), error, size, within)

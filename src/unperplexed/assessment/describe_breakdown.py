@@ -154,7 +154,7 @@ _MOST_EMPTY = 3
 def _caption(b: Breakdown) -> str:
     """Count the groups, and state their order and what a small one is."""
     order = ORDERS[b.sort]
-    if b.shrinkage is not None:
+    if b.shrinkage is not None and not b.small_last:
         order = order.replace("predicted", "shrunken")
     if b.small_last:
         order += ", small ones last"

@@ -14,7 +14,7 @@ from ..sources.map_reduce import as_tallies
 from ..sources.readers.formats import matching
 from ..tally.class_sums import MOST_CLASSES
 from ..tally.counter import jobs_of
-from ..tally.tallies import MOST_GROUPS, Tallies
+from ..tally.tallies import Tallies
 from .advice import remedy_command
 from .counting import (
     counted_by,
@@ -97,7 +97,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     change = recalibration_of(arguments, names)
     counted = tallies_of(arguments, counting, change)
     try:
-        found = broken_down(counted, arguments.sort, arguments.shrink, settings)
+        found = broken_down(counted, arguments.sort, False, settings)
     except InputError as error:
         raise naming_files(arguments.files, error) from None
     whole = found.whole.advising(remedy_command(arguments))
@@ -116,7 +116,7 @@ def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterat
     from ..assessment.remedy import MOST_PROBABILITIES
 
     tally = found.whole.source.tally
-    if arguments.recalibration is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+    if arguments.apply is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         yield from found.groups
         return
 
@@ -148,7 +148,6 @@ def tallies_of(
         )
     if jobs_of(arguments.jobs) != 1:
         raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
-    counting = counting | {"most_groups": arguments.most_groups}
     try:
         return counted_by(arguments, names, as_tallies, counting, change)
     except InputError as error:
@@ -157,8 +156,7 @@ def tallies_of(
 
 def refuse_without_groups(arguments: argparse.Namespace) -> None:
     """What is for groups alone would be ignored."""
-    option = first_given(arguments, {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS})
-    if option:
+    if option := first_given(arguments, {"sort": "geometric_accuracy"}):
         raise InputError(f"{option} is for groups; name their column with --by.")
 
 
@@ -166,7 +164,7 @@ def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
     """Settings of the assessment, refused before anything is counted."""
     from ..assessment.settings import AssessmentSettings
 
-    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "scores", ()))
+    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "metric", ()))
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -176,7 +174,7 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
         "limit": arguments.limit,
         "measured": arguments.measured,
         "view": arguments.view,
-        "orders": getattr(arguments, "orders", None),
+        "orders": arguments.show.orders if hasattr(arguments, "show") else None,
         "confidence": arguments.confidence,
         "resamples": getattr(arguments, "resamples", 0),
         "seed": getattr(arguments, "seed", 0),
@@ -185,16 +183,16 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def recalibration_of(arguments: argparse.Namespace, names: Sequence[str]) -> Callable[[Forecasts], Forecasts] | None:
     """Give what recalibrates the forecasts before they are assessed, if that is asked for."""
-    if getattr(arguments, "recalibration", None) is None:
+    if getattr(arguments, "apply", None) is None:
         return None
     if tallies := tally_names(names, arguments):
-        raise InputError(f"{tallies[0]}: --recalibration needs rows; give the file that the tally was counted from.")
+        raise InputError(f"{tallies[0]}: --apply needs rows; give the file that the tally was counted from.")
     if arguments.engine != "local":
-        raise InputError(f"--engine {arguments.engine}: --recalibration is by the engine local; leave one of them out.")
+        raise InputError(f"--engine {arguments.engine}: --apply is by the engine local; leave one of them out.")
     from .recalibrate import recalibrated_by
 
     sayer(arguments)(
-        f"recalibrated by {arguments.recalibration}; if the map was fitted to these rows, they look better calibrated"
+        f"recalibrated by {arguments.apply}; if the map was fitted to these rows, they look better calibrated"
         " than new rows will"
     )
-    return recalibrated_by(arguments.recalibration)
+    return recalibrated_by(arguments.apply)

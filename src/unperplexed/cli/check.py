@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +12,22 @@ from typing import TYPE_CHECKING
 from . import options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..assessment.flat import Figure
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
+    from ..monitoring.gate import Looks
+    from ..monitoring.requirements import Requirement
 
 FAILED = 1
 """Exit code where a requirement is not met."""
 
 _DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
 """What is required of the change from earlier forecasts, where nothing else is."""
+
+_CONFIDENCE = 0.9
+"""Level of the intervals, where no other is named."""
 
 _FILES = "FILE"
 """What several files are called together, as in the help."""
@@ -32,35 +38,35 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_input(command)
     options.add_where(command)
     many = {"nargs": "+", "action": "extend", "default": []}
-    add = command.add_argument_group("requirements").add_argument
+    add = options.about("question", command)
     add(
         "--require",
         metavar="TEXT",
         help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
-        **many,  # type: ignore[arg-type]
+        **many,
     )
-    add("--point", action="store_true", help="compare the metrics as they are, without confidence intervals")
-    text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
-    add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one)")
+    text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
+    add("--anytime", action="store_true", help=text)
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
-    text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
-    add("--on", metavar="COLUMN", help=text, **many)  # type: ignore[arg-type]
-    options.add_groups(command)
+    add("--earlier", metavar="FILE", help=f"{text} have not become worse)")
+    text = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes"
+    options.about("rows", command)("--on", metavar="COLUMN", help=text, **many)
+    options.add_clusters(command)
     options.add_floor(command)
     text = (
-        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples)"
+        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
+        " none compares the metrics as they are"
     )
-    command.add_argument("--confidence", type=float, default=0.9, metavar="P", help=text)
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
-    options.add_scores(command)
-    options.add_recalibration(command)
+    options.about("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", help=text)
+    options.about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    options.add_map(command)
     text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
-    command.add_argument("--json", metavar="PATH", help=text)
+    add = options.about("work", command)
+    add("--json", metavar="PATH", help=text)
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
-    command.add_argument("--summary", type=Path, metavar="PATH", help=text)
-    command.add_argument("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
-    command.set_defaults(measured="shrunk-isotonic", view="auto", limit="floor", resamples=400, by=[])
+    add("--summary", type=Path, metavar="PATH", help=text)
+    add("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
+    command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[])
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -71,28 +77,32 @@ def check(arguments: argparse.Namespace) -> int:
     from ..monitoring.requirements import Requirement
     from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
+    from .counting import tally_names
     from .outputs import check_outputs, text_of, write_outputs
     from .skill import skill_beside
 
     a = arguments
     check_outputs(a)
-    wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
+    point, a.confidence = a.confidence is None, a.confidence or _CONFIDENCE
+    wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
         raise InputError("--require: no requirement; name at least one, such as --require 'log_loss < 0.4'.")
-    if a.on and not a.baseline:
-        raise InputError("--on: pairs rows with those of a baseline; name its file with --baseline.")
-    if not a.baseline and any(each.name.startswith("change.") for each in parsed):
-        raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --baseline.")
-    if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
-        raise InputError(f"--baseline {a.baseline}: these are the forecasts of FILE itself; name earlier forecasts.")
+    if a.on and not a.earlier:
+        raise InputError("--on: pairs rows with earlier forecasts; name their file with --earlier.")
+    if not a.earlier and any(each.name.startswith("change.") for each in parsed):
+        raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --earlier.")
+    if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
+        raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
+    a.metric = [] if tally_names(matching(a.files), a) else _rules(parsed)
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
-        assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
-    changes, against = _changes(a, assessed) if a.baseline else ({}, "")
+        assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "reference": "base-rate"})))
+    changes, against = _changes(a, assessed) if a.earlier else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    found = checked(assessed, wanted, point=a.point, looks=a.looks, changes=changes, against=against)
+    looks: Looks = "many" if a.anytime else "one"
+    found = checked(assessed, wanted, point=point, looks=looks, changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""
@@ -103,20 +113,37 @@ def check(arguments: argparse.Namespace) -> int:
     return 0 if found else FAILED
 
 
+def _level(text: str) -> float | None:
+    """Read a confidence level, or none."""
+    return None if text == "none" else float(text)
+
+
+def _rules(requirements: Sequence[Requirement]) -> list[str]:
+    """Name the scoring rules that are required and that no assessment has unasked."""
+    from .._lib.errors import InputError
+    from ..scores.registry import SCORES, score_named
+
+    found = []
+    for each in requirements:
+        with suppress(InputError):
+            found.append(score_named(each.name.removeprefix("change.")).name)
+    return [name for name in dict.fromkeys(found) if name not in SCORES]
+
+
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
-    """Give the change of every score from the baseline, and how it was found."""
+    """Give the change of every score from earlier forecasts, and how it was found."""
     from ..comparison.changes import changes_of_pairs, changes_of_samples
 
     if not a.on:
-        before = _assessed(a, a.baseline)
+        before = _assessed(a, a.earlier)
         tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
         shared = ", although clusters may be in both" if a.groups else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
         return changes_of_samples(
             now, before
-        ), f"change from {a.baseline} ({tags}{before.n_rows:,} forecasts), {samples}"
+        ), f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
     compared = _compared(a)
-    how = f"change from {a.baseline}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
+    how = f"change from {a.earlier}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
     return changes_of_pairs(compared, _name(a)), how
 
 
@@ -131,6 +158,7 @@ def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .outputs import TALLY
 
     counted = {**READING, "format": None} if path.lower().endswith(TALLY) else {}  # how FILE is read is not about it
+    counted |= {"groups": []} if counted else {}
     return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
 
 
@@ -144,7 +172,7 @@ def _compared(a: argparse.Namespace) -> Comparison:
 
     paired = argparse.Namespace(**{**vars(a), "command": "compare", "by": []})
     options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
-    settings = ComparisonSettings(a.scores, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
+    settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
     how = partial(compared, settings=settings)
-    files = {_name(a): list(a.files), a.baseline: [a.baseline]}
+    files = {_name(a): list(a.files), a.earlier: [a.earlier]}
     return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

@@ -23,7 +23,7 @@ def maps_of(texts: Sequence[str]) -> dict[str, Path]:
     for text in texts:
         name, _, path = text.partition("=")
         if not name or not path or name in maps:
-            raise InputError(f"--recalibration {text}: expected NAME=MAP, each forecaster's name once.")
+            raise InputError(f"--apply {text}: expected NAME=MAP, each forecaster's name once.")
         maps[name] = Path(path)
     return maps
 
@@ -31,8 +31,8 @@ def maps_of(texts: Sequence[str]) -> dict[str, Path]:
 def recalibrating(
     arguments: argparse.Namespace, how: Callable[[Chunks, Pair], Result]
 ) -> Callable[[Chunks, Pair], Result]:
-    """Return how to compare with some forecasters recalibrated, as ``--recalibration`` names them."""
-    maps = maps_of(arguments.recalibration)
+    """Return how to compare with some forecasters recalibrated, as ``--apply`` names them."""
+    maps = maps_of(arguments.apply)
     if not maps:
         return how
     from .recalibrate import recalibrated_by
@@ -52,7 +52,7 @@ def recalibrating(
             yield part if change is None else part._replace(forecasts=change(part.forecasts))
         if unknown := [name for name in changes if name not in seen]:
             raise InputError(
-                f"--recalibration {unknown[0]}={maps[unknown[0]]}: no forecaster of that name; they are"
+                f"--apply {unknown[0]}={maps[unknown[0]]}: no forecaster of that name; they are"
                 f" {', '.join(map(repr, seen))}."
             )
 
@@ -67,6 +67,6 @@ def _naming(name: str, path: Path, change: Callable[[Forecasts], Forecasts] | No
         try:
             return change(forecasts)
         except InputError as error:
-            raise InputError(f"--recalibration {name}={path}: {error}") from None
+            raise InputError(f"--apply {name}={path}: {error}") from None
 
     return changed

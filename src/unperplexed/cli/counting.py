@@ -24,17 +24,14 @@ from ..tally.tally import Tally
 from .options import first_given
 from .outputs import TALLY, sayer
 
-_READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 READING: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
-    **dict.fromkeys(
-        ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
-    ),
-    **dict.fromkeys((*_READING, "decimal_comma"), False),
+    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "clusters", "invalid")},
+    **dict.fromkeys(("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "cells", "jobs")),
+    "scale": "probability",
+    "decimal_comma": False,
     "separator": None,
     "encoding": "utf-8",
     "engine": "local",
-    **dict.fromkeys(("jobs", "scheduler", "master")),
 }
 """What says how rows are read and counted, and its defaults."""
 _PAIRED = ("compare", "skill", "pool")
@@ -45,7 +42,9 @@ def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
     from ..assessment.assess import parts_for
 
-    return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    sections = arguments.show.parts if hasattr(arguments, "show") else []
+    parts = parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    return [*dict.fromkeys([*sections, *parts])]
 
 
 def naming_files(given: Sequence[str], error: InputError) -> InputError:
@@ -59,19 +58,21 @@ def tally_of(
     parts: Sequence[str] = (),
     diagnosed: int = DIAGNOSED_UNASKED,
     change: Callable[[Forecasts], Forecasts] | None = None,
+    without: list[str] | None = None,
 ) -> Tally:
     """Add up the tally files that are given, and count the others, with parts that the command needs.
 
-    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read.
+    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read; ``without`` collects
+    the names of tallies that lack the part "diagnosis".
     """
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
     others = [name for name in names if name not in tallies]
     if not others:
         refuse_reading(arguments, tallies[0])
-        return merged_tallies(tallies)
+        return merged_tallies(tallies, without=without, mixed=getattr(arguments, "mixed", False))
     counted = counted_by(arguments, others, as_tally, {"parts": parts, "diagnosed": diagnosed}, change)
-    return merged_tallies(tallies, counted) if tallies else counted
+    return merged_tallies(tallies, counted, without, getattr(arguments, "mixed", False)) if tallies else counted
 
 
 def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
@@ -114,9 +115,9 @@ def merged_tallies(
 def tagged(arguments: argparse.Namespace, tally: Tally) -> Tally:
     """Tag a tally as the options say."""
     try:
-        return tally.tagged(name=arguments.name, model=arguments.model, period=arguments.period)
+        return tally.tagged(**arguments.tag)
     except InputError as error:
-        raise InputError(f"--{error}") from None
+        raise InputError(f"--tag {error}") from None
 
 
 def counted_by(
@@ -128,11 +129,11 @@ def counted_by(
 ) -> Result:
     """Count files; what the user does not say of it, defaults do. ``change`` makes other forecasts of those read."""
     say = sayer(arguments)
-    asked = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    asked["n_jobs"] = arguments.jobs
+    asked = {name: getattr(arguments, name, None) for name in ("parts", "exact_limit", "fraction_bits")}
+    asked |= {"scores": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
     given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
-        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups names clusters")
+        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --clusters names clusters")
     progress = not arguments.quiet
     engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
     return counted_files(
@@ -163,7 +164,7 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         arguments.pos_label,
         arguments.ignore_label,
         {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator),
-        {name: getattr(arguments, name) for name in _READING},
+        _checks(arguments),
         arguments.decimal_comma,
         arguments.format,
         arguments.encoding,
@@ -171,6 +172,13 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         arguments.sheet,
         whole=arguments.command != "tally",
     )
+
+
+def _checks(arguments: argparse.Namespace) -> dict[str, bool]:
+    """Give the scale of probabilities, and what is done with invalid ones, as `Forecasts` takes them."""
+    scale, invalid = arguments.scale, arguments.invalid
+    found = {"percent": scale == "percent", "from_logits": scale == "logits", "from_log_probs": scale == "log-probs"}
+    return found | {"renormalize": "rescale" in invalid, "drop_invalid": "drop" in invalid}
 
 
 def labels_of(arguments: argparse.Namespace) -> list[str] | None:
@@ -230,6 +238,6 @@ def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
     for text in texts:
         name, _, columns = text.partition("=")
         if not name or not columns or name in rivals:
-            raise InputError(f"--forecast {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
+            raise InputError(f"--forecaster {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
         rivals[name] = columns.split(",")
     return rivals

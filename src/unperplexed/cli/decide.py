@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,23 +12,29 @@ from . import options
 
 if TYPE_CHECKING:
     from ..assessment.counted_rows import CountedRows
+    from ..assessment.decision_curve import DecisionCurve
+    from ..assessment.decision_result import Decision
 
 
 def add_decide(command: argparse.ArgumentParser) -> None:
     """Add input, costs and outputs of the command."""
     options.add_input(command, engine=False)
     options.add_where(command)
-    add = command.add_argument_group("costs").add_argument
-    add("--cost-fp", type=float, required=True, metavar="COST", help="cost of a false positive, in any unit")
-    add("--cost-fn", type=float, required=True, metavar="COST", help="cost of a false negative, in the same unit")
-    add("--benefit-tp", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true positive (default: 0)")
-    add("--benefit-tn", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true negative (default: 0)")
-    options.add_groups(command)
+    add = options.about("question", command)
+    text = (
+        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
+    )
+    add(
+        "--costs", nargs="+", action="extend", default=[], metavar="fp=COST fn=COST", help=f"{text}; without: the curve"
+    )
+    options.add_clusters(command)
     options.add_confidence(command)
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    options.about("numbers", command)(
+        "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"
+    )
     options.add_json(command)
     text = "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf"
-    command.add_argument("--plot", type=Path, metavar="PATH", help=text)
+    options.about("work", command)("--plot", type=Path, metavar="PATH", help=text)
     options.add_report(command)
 
 
@@ -44,18 +52,30 @@ def decide(arguments: argparse.Namespace) -> None:
     a = arguments
     check_outputs(a)
     checked_sampling(a.confidence, 0, a.seed)
-    costs = checked_costs(a.cost_fp, a.cost_fn, a.benefit_tp, a.benefit_tn)
+    costs = checked_costs(*_costs(a.costs)) if a.costs else None
     try:
         columns = {MODEL: _rows(a)}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
-        found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
-        found = found.advising(decision_commands(a))
+        curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
+        found: DecisionCurve | Decision
+        if costs is None:
+            found = curve()
+        else:
+            found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
+            found = found.advising(decision_commands(a))
     except InputError as error:
         raise naming_files(a.files, error) from None
-    pictures = {}
-    if a.plot is not None:
-        pictures = picture_bytes(a.plot, curve_of(columns, beside, checked_thresholds(None), a.confidence).plot)
+    pictures = {} if a.plot is None else picture_bytes(a.plot, curve().plot)
     write_outputs(a, found.to_json, str(found), pictures | report_bytes(a, found))
+
+
+def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
+    """Give the costs of false positives and negatives, and the benefits of true ones."""
+    from .._lib.errors import InputError
+
+    if missing := [f"{key}=" for key in ("fp", "fn") if key not in costs]:
+        raise InputError(f"--costs: {' and '.join(missing)} missing; name both, such as --costs fp=1 fn=9.")
+    return costs["fp"], costs["fn"], -costs.get("tp", 0.0), -costs.get("tn", 0.0)
 
 
 def _rows(a: argparse.Namespace) -> CountedRows:

@@ -19,12 +19,12 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     """Add input, comparison and outputs of the command."""
     text = "logs of a language model: JSON, JSON Lines, Parquet, Inspect's .eval, or folders of these"
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
-    add = command.add_argument_group("logs").add_argument
+    add = options.about("rows", command)
     text = (
         "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
         " recognised by the first record)"
     )
-    add("--form", metavar="NAME", help=text)
+    add("--format", metavar="NAME", help=text)
     text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
     add("--compare", nargs="+", action="extend", default=[], metavar="FILE", help=text)
     add(
@@ -45,11 +45,10 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " none-of-these leaves it to none of them"
     )
     add("--outside", choices=("renormalize", "none-of-these"), default="renormalize", help=text)
-    text = "an option without a log-probability: refuse (default), a probability of zero, or leave-out the question"
-    add("--missing", choices=("refuse", "zero", "leave-out"), default="refuse", help=text)
+    text = "an option without a log-probability: refuse (default), take it for zero, or drop the question"
+    add("--invalid", choices=("refuse", "zero", "drop"), default="refuse", help=text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add("--events", choices=("each-option", "top-option"), default="each-option", help=text)
-    add = command.add_argument_group("tables of graded answers").add_argument
     text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
     add("--truth", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
     text = "columns that name the question; answers to the same question are a cluster"
@@ -59,7 +58,9 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " samples, there epochs, is a confidence"
     )
     add("--answer", metavar="COLUMN", help=text)
-    add("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model")
+    options.about("question", command)(
+        "--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model"
+    )
     text = "grades that count as wrong, such as Unparseable, which are left out by default"
     add("--wrong", nargs="+", action="extend", default=[], metavar="GRADE", help=text)
     options.add_sampling(command)
@@ -146,7 +147,7 @@ def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Ite
     from .outputs import sayer
 
     places = {"stated": (a.stated or [""])[0], "answer": a.answer or ""}
-    return read_items(files, form=a.form, scale=a.scale, remarks=remarks, say=sayer(a), **places)
+    return read_items(files, form=a.format, scale=a.scale, remarks=remarks, say=sayer(a), **places)
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
@@ -162,8 +163,12 @@ def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
     settings: dict[str, Any] = {"names": names, "common": a.common, "confidence": a.confidence, "remarks": remarks}
     if isinstance(first, Question):
         one, two = ([each for each in log if isinstance(each, Question)] for log in (whole, logs[1]))
-        return compare_questions(one, two, outside=a.outside, missing=a.missing, **settings)
+        return compare_questions(one, two, outside=a.outside, missing=_missing(a), **settings)
     return compare_texts(whole, logs[1], **settings)
+
+
+def _missing(a: argparse.Namespace) -> Any:
+    return "leave-out" if a.invalid == "drop" else a.invalid
 
 
 _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
@@ -216,7 +221,7 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
     if tally.n_documents or not kept:
         found["texts"] = assess_texts(tally, confidence=a.confidence, remarks=remarks)
     if questions:
-        own = {"events": a.events, "outside": a.outside, "missing": a.missing}
+        own = {"events": a.events, "outside": a.outside, "missing": _missing(a)}
         found["questions"] = assess_questions(questions, remarks=_once(found, remarks), **own, **settings)
     if answers:
         found["answers"] = assess_answers(answers, remarks=_once(found, remarks), **settings)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ALARM = 1
 """Exit code where there is an alarm, or a requirement that failed."""
 
-EVERY = {"1d": "date", "1w": "iso-week", "1mo": "year-month", "1q": "year-quarter", "1y": "year"}
+PERIODS = {"day": "date", "week": "iso-week", "month": "year-month", "quarter": "year-quarter"}
 """Lengths of a period, and what is made of a date for them."""
 
 _MOST_GROUPS = 100_000
@@ -28,37 +28,34 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
     options.add_input(command)
     options.add_where(command)
-    add = command.add_argument_group("time").add_argument
+    add = options.about("question", command)
     add(
         "--time",
-        metavar="COLUMN",
-        help="column of the time; each tally is a period, named by its tag or its file",
+        metavar="COLUMN[:PERIOD]",
+        help="column of the time, with the period of its dates: date:day, week, month, quarter, year; else each value"
+        " is a period, and so is each tally",
     )
-    add("--every", choices=tuple(EVERY), help="length of a period of dates (default: each value of the column is one)")
-    add("--since", metavar="PERIOD", help="begin a new watch with this period, such as the first after a repair")
+    add("--restart", metavar="PERIOD", help="begin a new watch with this period, such as the first after a repair")
     options.add_by(command)
-    options.add_groups(command)
+    options.add_clusters(command, "; none: independent; period: all rows of a period")
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
-    add = command.add_argument_group("monitoring").add_argument
     text = "test whether the predictions changed, without outcomes; this does not assess calibration"
     add("--drift", action="store_true", help=text)
-    text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
-    add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
-    add("--level", type=float, default=0.05, metavar="P", help="probability of ever a false alarm (default: 0.05)")
+    text = "confidence level: 1 minus the probability of ever a false alarm (default: 0.95)"
+    options.about("numbers", command)("--confidence", type=float, default=0.95, metavar="P", help=text)
     text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
     add("--require", nargs="+", action="extend", default=[], metavar="TEXT", help=text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
-    add("--history", type=Path, metavar="PATH", help=text)
+    options.about("work", command)("--history", type=Path, metavar="PATH", help=text)
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)
 
 
 _OBSERVED: dict[str, Any] = {
-    **{name: [] for name in ("pair", "groups", "require")},
+    **{name: [] for name in ("pair", "clusters", "require")},
     "ignore_label": None,
     "weight": None,
-    "units": "auto",
 }
 """Options that predictions alone have no use for, and their defaults."""
 
@@ -98,9 +95,10 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
     from ..monitoring.watch import monitor as watched
     from ..monitoring.watch_predictions import drift
 
+    level = options.level_of(a.confidence)
     if a.drift:
-        return drift(history, level=a.level, since=a.since)
-    return watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
+        return drift(history, level=level, since=a.restart)
+    return watched(history, units=a.units, level=level, since=a.restart, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> tuple[History, bool]:
@@ -131,8 +129,8 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
 
     if len(tallies) < len(names):
         raise InputError(f"{tallies[0]}: tallies and rows cannot be mixed; count the rows into tallies, one a period.")
-    if a.time or a.every or a.by:
-        raise InputError("--time, --every and --by are for rows; tallies are one a period, named by their files.")
+    if a.time or a.by:
+        raise InputError("--time and --by are for rows; tallies are one a period, named by their files.")
     refuse_reading(a, tallies[0])
     found: dict[str, Tally] = {}
     for name in names:
@@ -154,13 +152,17 @@ def _of_rows(a: argparse.Namespace) -> History:
 
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
-    timed = f"{a.time}:{EVERY[a.every]}" if a.every else a.time
-    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": _MOST_GROUPS})
+    column, _, period = a.time.rpartition(":")
+    timed = f"{column}:{PERIODS[period]}" if column and period in PERIODS else a.time
+    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by]})
     if a.drift:
-        return History.of(tallies_of(again, {"parts": ["classes"], "diagnosed": 0})).without_outcomes()
+        return History.of(
+            tallies_of(again, {"parts": ["classes"], "diagnosed": 0, "most_groups": _MOST_GROUPS})
+        ).without_outcomes()
     try:
-        return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))
+        parts = ["classes", *(["shards"] if a.groups else [])]
+        return History.of(tallies_of(again, {"parts": parts, "most_groups": _MOST_GROUPS}))
     except InputError as error:
         if not error.missing_outcomes:
-            raise error.reworded(str(error).replace(f"{timed}: column", f"--every {a.every}: column")) from None
+            raise error.reworded(str(error).replace(f"{timed}: column", f"--time {a.time}: column")) from None
         raise error.reworded(f"{error} Predictions without outcomes are tested by --drift.") from None

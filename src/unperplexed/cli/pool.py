@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..recalibration.pool_result import Pool
 
 _FITTING: dict[str, Any] = {
-    **{"truth": [], "weight": None, "groups": [], "on": [], "common": False, "forecaster": None, "where": None},
-    **{"method": "linear", "order": None, "pool_weights": [], "power": None, "recalibrate": "auto"},
+    **{"truth": [], "weight": None, "clusters": [], "on": [], "common": False, "forecaster": None, "where": None},
+    "method": "linear",
     **{"folds": None, "seed": 0, "ignore_label": None, "json": None, "report": None},
 }
 """Options of a fit, and their defaults."""
@@ -28,29 +28,24 @@ def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)
     options.add_pairing(command, compares=False)
-    add = command.add_argument_group("fit a pool").add_argument
+    add = options.about("forecast", command)
     # The names are those of pool(), and so are the defaults; a test compares them.
-    text = "mean of the probabilities: linear (default), logarithmic, or mean, of an order"
-    add("--method", choices=("linear", "logarithmic", "mean"), default="linear", help=text)
-    add("--order", type=float, metavar="R", help="order of --method mean (default: fitted)")
-    text = "weights of the forecasters, by name, or equal (default: fitted)"
-    add("--pool-weights", nargs="+", default=[], metavar="NAME=WEIGHT", help=text)
-    text = "power to which pooled probabilities are raised; above 1 extremizes them (default: fitted)"
-    add("--power", type=float, metavar="A", help=text)
-    add(
-        "--recalibrate",
-        choices=("auto", "power", "beta", "none"),
-        default="auto",
-        help="what is fitted besides the weights (default: auto, a beta map where it applies, else a power)",
+    text = (
+        "mean of the probabilities: linear (default), logarithmic, or mean, of an order; what is not named is fitted:"
+        " linear:equal, linear:a=0.3,b=0.7 (weights), power=2 (above 1 extremizes), mean:order=-1, map=auto, power,"
+        " beta or none"
     )
+    add("--method", default="linear", metavar="NAME[:SETTINGS]", help=text)
     add("--folds", type=int, metavar="K", help="number of cross-validation folds (default: 5)")
-    add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
-    add = command.add_argument_group("apply a pool").add_argument
+    options.about("numbers", command)(
+        "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"
+    )
     add("--apply", type=Path, metavar="POOL", help="combine new forecasts by this pool (.json)")
-    add("--column", metavar="NAME", help=f"new column, or start of its name before each class (default: {_COLUMN})")
+    text = f"new column, or start of its name before each class (default: {_COLUMN})"
+    add("--as", dest="named", metavar="NAME", help=text)
     options.add_json(command)
     options.add_report(command)
-    command.add_argument(
+    options.about("work", command)(
         "-o",
         "--output",
         type=Path,
@@ -76,52 +71,53 @@ def _fit(a: argparse.Namespace) -> None:
     from .outputs import check_outputs, report_bytes, sayer, write_outputs
     from .recalibrate import MAPS
 
-    if a.column is not None:
-        raise InputError("--column names new columns; it goes with --apply POOL.")
+    if a.named is not None:
+        raise InputError("--as names new columns; it goes with --apply POOL.")
+    how = partial(_fitted, a=a, settings=settings_of(a.method))
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a, MAPS)
     options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
-    how = partial(_fitted, a=a)
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     saved = json_text(found.to_dict())
     outputs = report_bytes(a, found) | {a.output: f"{saved}\n".encode()}
     write_outputs(a, lambda: saved, str(found), outputs)
 
 
-def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace) -> Pool:
+def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str, Any]) -> Pool:
     """Fit to the rows of files."""
     from ..comparison.pooling import paired_rows
     from ..recalibration.pools import pool_of_rows
 
-    return pool_of_rows(
-        paired_rows(parts, pair),
-        method=a.method,
-        order=a.order,
-        weights=_weights(a.pool_weights),
-        power=a.power,
-        recalibrate=a.recalibrate,
-        folds=a.folds,
-        seed=a.seed,
-    )
+    return pool_of_rows(paired_rows(parts, pair), **settings, folds=a.folds, seed=a.seed)
 
 
-def _weights(texts: Sequence[str]) -> Any:
-    """Read NAME=WEIGHT, or "equal"."""
-    from .._lib.errors import InputError
+def settings_of(text: str) -> dict[str, Any]:
+    """Read METHOD, or METHOD:SETTING,SETTING: order=R, power=A, map=NAME, equal, and weights by name."""
+    from .._lib.errors import InputError, check_choice
 
-    if not texts or list(texts) == ["equal"]:
-        return "equal" if texts else None
-    found: dict[str, float] = {}
-    for text in texts:
-        name, sign, number = text.rpartition("=")
+    method, _, settings = text.partition(":")
+    check_choice("--method", method, ("linear", "logarithmic", "mean"))
+    found: dict[str, Any] = {"method": method, "order": None, "weights": None, "power": None, "recalibrate": "auto"}
+    weights: dict[str, float] = {}
+    for word in settings.split(",") if settings else ():
+        name, sign, value = word.rpartition("=")
         try:
-            found[name] = float(number)
+            if word == "equal":
+                found["weights"] = "equal"
+            elif name == "map":
+                found["recalibrate"] = value
+            elif name in ("order", "power"):
+                found[name] = float(value)
+            else:
+                weights[name] = float(value if sign else "")
         except ValueError:
-            sign = ""
-        if not sign:
-            raise InputError(f"--pool-weights {text}: expected NAME=WEIGHT, such as a=2, or equal.") from None
-    return found
+            raise InputError(
+                f"--method {text}: {word!r} is no setting; known are order=R, power=A, map=NAME, equal, and weights"
+                " such as a=0.3,b=0.7."
+            ) from None
+    check_choice("--method map", found["recalibrate"], ("auto", "power", "beta", "none"))
+    return found | ({"weights": weights} if weights else {})
 
 
 def _apply(a: argparse.Namespace) -> None:
@@ -145,7 +141,7 @@ def _apply(a: argparse.Namespace) -> None:
     check_outputs(a, tuple(TABLES))
     made = Pool.load(a.apply)
     pooled = forecaster_files(_one_each(files), rivals, a.prob, a.in_order, made, reading_of(a), sayer(a))
-    new = pooled.names(a.column or _COLUMN)
+    new = pooled.names(a.named or _COLUMN)
 
     def show(rows: int) -> None:
         pooled.finish()
@@ -157,7 +153,7 @@ def _apply(a: argparse.Namespace) -> None:
         show_while_read(lambda: print_text(a, done))
 
     with progress_bar() as report:
-        pooled.file.write(a.output, pooled, new, report, "--column", show)
+        pooled.file.write(a.output, pooled, new, report, done=show)
 
 
 def _one_each(files: Mapping[str, Sequence[str]]) -> dict[str, str]:

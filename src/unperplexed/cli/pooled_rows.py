@@ -34,7 +34,7 @@ class PooledRows:
         self._others = {name: _InOrder(name, each) for name, each in others.items()}
         self._rows = {name: _new_rows(name, plan, made, file.reading, say) for name, plan in plans.items()}
         self.invalid = 0
-        """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
+        """Rows without valid probabilities so far, which --invalid drop leaves empty."""
         self.n_columns = 1
         """New columns of probabilities; those of a column of lists are counted once rows are read."""
 
@@ -128,20 +128,20 @@ def forecaster_files(
     within = bool(rivals)
     if within and (prob or in_order):
         raise InputError(
-            "--forecast names the columns of each forecaster in one file; leave out --prob and --in-order."
+            "--forecaster names the columns of each forecaster in one file; leave out --prob and --in-order."
         )
     if within and len(files) > 1:
-        raise InputError("--apply with --forecast writes the rows of one file to another; name one FILE.")
+        raise InputError("--apply with --forecaster writes the rows of one file to another; name one FILE.")
     if not within and not in_order:
         raise InputError(
-            "name the columns of each forecaster in one FILE with --forecast, or say --in-order if the files have the"
+            "name the columns of each forecaster in one FILE with --forecaster, or say --in-order if the files have the"
             " same rows in the same order."
         )
     names = [*(rivals if within else files)]
     if set(names) != set(made.weights):
         raise InputError(
             f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}. Name the same, with"
-            " --forecast NAME=COLUMN or NAME=FILE."
+            " --forecaster NAME=COLUMN or NAME=FILE."
         )
     if not within:
         opened = {name: forecast_file(path, prob, reading) for name, path in files.items()}

@@ -48,10 +48,9 @@ MAPS = (".json",)
 _FITTING: dict[str, Any] = {
     "truth": [],
     "weight": None,
-    "groups": [],
+    "clusters": [],
     "by": [],
     "method": "auto",
-    "single": False,
     "folds": None,
     "seed": 0,
     "ignore_label": None,
@@ -70,13 +69,15 @@ def recalibrate(arguments: argparse.Namespace) -> None:
 
 
 def _fit(arguments: argparse.Namespace) -> None:
-    if arguments.suffix:
-        raise InputError("--suffix names new columns; it goes with --apply MAP.")
+    if arguments.named is not None:
+        raise InputError("--as names new columns; it goes with --apply MAP.")
     check_outputs(arguments, MAPS)
     if arguments.by:
         _fit_groups(arguments)
         return
-    made = Recalibrator(arguments.method, single=arguments.single, folds=arguments.folds, seed=arguments.seed)
+    single = arguments.method == "best"
+    method = "auto" if single else arguments.method
+    made = Recalibrator(method, single=single, folds=arguments.folds, seed=arguments.seed)
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
     if len(tallies) not in (0, len(names)):
@@ -98,7 +99,7 @@ def _fit(arguments: argparse.Namespace) -> None:
 
 def _fit_groups(arguments: argparse.Namespace) -> None:
     """Fit one map to all rows and a map to each group."""
-    for name in ("method", "single", "report"):
+    for name in ("method", "report"):
         if getattr(arguments, name) != _FITTING[name]:
             raise InputError(f"--{name}: the maps of groups are averages; leave it out with --by.")
     if tallies := tally_names(matching(arguments.files), arguments):
@@ -135,6 +136,8 @@ def _apply(arguments: argparse.Namespace) -> None:
     for name, default in _FITTING.items():
         if getattr(arguments, name) != default:
             raise InputError(f"--{name.replace('_', '-')} is for the fit of a map; leave it out with --apply.")
+    if arguments.named is not None and "*" not in arguments.named:
+        raise InputError(f"--as {arguments.named}: expected a name with * for that of the old column, such as '*_cal'.")
     if len(arguments.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
     check_outputs(arguments, tuple(TABLES))
@@ -181,7 +184,7 @@ def _written(arguments: argparse.Namespace, file: ForecastFile, change: Recalibr
 
 
 def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
-    return [name + (arguments.suffix or "") for name in file.plan.prob]
+    return [(arguments.named or "*").replace("*", name) for name in file.plan.prob]
 
 
 _MOST_NAMED = 3

@@ -75,22 +75,22 @@ class PairingOptions:
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
         if (self.rivals and (self.on or self.in_order or self.forecaster)) or (self.on and self.in_order):
-            raise InputError("--forecast, --on and --in-order: each is a way to match rows; name one.")
+            raise InputError("--forecaster, --on and --in-order: each is a way to match rows; name one.")
         if self.rivals and len(self.rivals) < self.least:
             raise InputError(
-                "--forecast: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
+                "--forecaster: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
             )
         if self.forecaster and not self.on:
             raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
-        if self.clusters and (self.groups or self.pairs):
-            other = "--groups" if self.groups else "--pair"
-            raise InputError(f"--cluster and {other}: each says which rows may depend on one another; leave one out.")
+        if self.clusters and self.pairs:
+            raise InputError("--clusters and --pair: each says which rows may depend on one another; leave one out.")
         if self.common and not self.on:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
         if not (self.on or self.in_order or self.rivals):
             raise InputError(
                 "how are rows matched? Name the columns of their id with --on, take --in-order if all files have"
-                " the same rows in the same order, or name the columns of each forecaster in one file with --forecast."
+                " the same rows in the same order, or name the columns of each forecaster in one file with"
+                " --forecaster."
             )
 
     @property
@@ -142,7 +142,7 @@ def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
     if tallies:
         raise InputError(
             f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from. As samples of"
-            " different rows, two tallies are compared by: unperplexed check NEW --baseline OLD."
+            " different rows, two tallies are compared by: unperplexed check NEW --earlier OLD."
         )
     short = [name or Path(paths[0].removesuffix(".gz")).stem for name, paths in given]
     named: dict[str, list[str]] = {}
@@ -169,13 +169,11 @@ def compared_files(
     to compared.
     """
     if options.rivals and selection.prob:
-        raise InputError("--forecast names the probability columns of each forecaster; leave out --prob.")
+        raise InputError("--forecaster names the probability columns of each forecaster; leave out --prob.")
     if options.within:
         files = {"": [*chain(*files.values())]}
     elif len(files) < options.least:
-        raise InputError(
-            "a comparison takes two files, or --forecast or --forecaster to tell forecasters in one apart."
-        )
+        raise InputError("a comparison takes two files, or --forecaster to tell forecasters in one apart.")
     with progress_bar() if progress else nullcontext() as report:
         opened = {}
         for at, (name, paths) in enumerate(files.items()):

@@ -43,7 +43,7 @@ class MapCommands:
             for name, each in mended.items()
         ]
         maps = command_line(f"{name}={self.maps[name]}" for name in mended)
-        return "\n".join([*lines, f"{self.again} --recalibration {maps}"])
+        return "\n".join([*lines, f"{self.again} --apply {maps}"])
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def read_items(
                     raise
                 raise InputError(
                     f"{path}, record {place}: not in the form {chosen.name} ({chosen.what}): {type(error).__name__}"
-                    f" {error}. Name another with form (--form)."
+                    f" {error}. Name another with form (--format)."
                 ) from None
 
 

@@ -48,7 +48,7 @@ class Began(ByValue):
 def watched_periods(history: History | Mapping[Any, Tally | Predictions], level: float, since: str | None) -> History:
     """Give the periods that are watched; refuses none of them, and a level that is no probability."""
     if not 0 < level < 1:
-        raise InputError(f"level (--level): {level!r} is not between 0 and 1.")
+        raise InputError(f"level: {level!r} is not between 0 and 1.")
     watched = history if isinstance(history, History) else History.of(history)
     if since is not None:
         watched = watched.since(since)

@@ -306,14 +306,14 @@ def next_text(m: Monitored, told: Sequence[Alarm]) -> str:
     a = told[0]
     if dispersed(m):
         return (
-            "Repeat this with periods as the units (--units periods): rows of a period may share a shock, such as the"
+            "Repeat this with periods as the units (--clusters period): rows of a period may share a shock, such as the"
             " weather of a day."
         )
     if a.over is not None:
         return _next_after(m, told)
     if len(told) > 1:
         return _next_of_groups(m, told)
-    begin = "begin a new watch with the first period after the repair (--since)"
+    begin = "begin a new watch with the first period after the repair (--restart)"
     if usual_rows(m):
         begin += ". But first make sure that the last periods are complete"
     whose = " of the group" if a.groups else ""
@@ -350,7 +350,7 @@ def _next_after(m: Monitored, told: Sequence[Alarm]) -> str:
     return (
         f"Look for what changed {look}. Do not recalibrate on these forecasts, unless you expect the"
         f" error{'s' * many} again{since}. Begin a new watch with the first period after {'them' if many else 'it'}"
-        f" (--since{begin})."
+        f" (--restart{begin})."
     )
 
 
@@ -374,7 +374,7 @@ def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
         text.append(f"As errors grew, take only the latest forecasts of {_names(growing)}, and expect to repeat it.")
     if gone:
         text.append(f"There are no more forecasts of {_names(gone)}: recalibrate only if they return.")
-    return f"{' '.join(text)} Begin a new watch with the first period after the repair (--since)."
+    return f"{' '.join(text)} Begin a new watch with the first period after the repair (--restart)."
 
 
 def _names(alarms: Sequence[Alarm]) -> str:

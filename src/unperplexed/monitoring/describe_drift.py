@@ -116,7 +116,7 @@ def _actions(m: Drift) -> Iterator[Action]:
     yield Action(
         "What to do",
         f"Look for what changed {began_text(a)}: the cases, a season, or the model's inputs. Monitor calibration once"
-        " outcomes are known. If the change is intended, begin a new watch with its first period (--since).",
+        " outcomes are known. If the change is intended, begin a new watch with its first period (--restart).",
         "Next",
     )
 
@@ -149,7 +149,7 @@ def _warnings(m: Drift) -> Iterator[str]:
         yield (
             f"successive periods resemble each other (correlation of their means {number(correlation, 2)},"
             f" {p_value_text(p)}), so that {which} alarm may be false. Take longer periods, such as weeks:"
-            " --every 1w."
+            " --time COLUMN:week."
         )
 
 

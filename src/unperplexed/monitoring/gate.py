@@ -167,8 +167,8 @@ class Check(JsonResult):
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, ends of intervals, and metrics with point=True (--point), are compared with their limits as"
-                " they are."
+                "Counts, ends of intervals, and metrics with point=True (--confidence none), are compared with their"
+                " limits as they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
@@ -276,11 +276,13 @@ def _at_many_looks(change: Figure, confidence: float) -> Figure:
 
 def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str], point: bool) -> None:
     if point:
-        raise InputError("looks='many' (--looks many): point=True (--point) leaves chance out; leave out one of them.")
+        raise InputError(
+            "looks='many' (--anytime): point=True (--confidence none) leaves chance out; leave out one of them."
+        )
     for each in wanted:
         if each.name not in {*changes, "rows", "effective_rows"}:
             raise InputError(
-                f"requirements (--require): {each.text!r}: with looks='many' (--looks many) only changes of mean scores"
+                f"requirements (--require): {each.text!r}: with looks='many' (--anytime) only changes of mean scores"
                 " from earlier forecasts, such as 'change.log_loss <= 0', and counts of rows are tested; test limits"
                 " and calibration at every look with `unperplexed monitor --require`."
             )
@@ -308,7 +310,7 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
         remedy = (
             "Or wait for more rows or clusters."
             if looks == "many"
-            else "point=True (--point) compares the metric itself."
+            else "point=True (--confidence none) compares the metric itself."
         )
         raise InputError(f"{_unknown(each, 'confidence interval')} {remedy}")
     if looks == "many":

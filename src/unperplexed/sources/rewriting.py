@@ -55,7 +55,6 @@ class ForecastFile:
         change: Change,
         new: Sequence[str],
         progress: Progress | None = None,
-        option: str = "--suffix",
         done: Callable[[int], None] = lambda _: None,
     ) -> int:
         """Write the file with other probabilities, whole or not at all; return the number of rows.
@@ -70,15 +69,13 @@ class ForecastFile:
             Names of the new columns. If they are those of the old ones, they replace these; else they are added.
         progress : callable, optional
             Called with the number of rows so far, and how many bytes of how many are behind.
-        option : str, default "--suffix"
-            What an error calls the option that names the new columns.
         done : callable, optional
             Called with the number of rows when all are written, before the file takes its place; if it raises an error,
             there is no new file.
         """
         both = [name for name in new if [tuple(new)] != self._prob and name in self.source.names]
         if both:
-            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another {option}.")
+            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another name (--as).")
         form, rows = TABLES[path.suffix.lower()], 0
         spelled = self._spelled()
         with whole_file(path) as temporary, named(self.file.name):

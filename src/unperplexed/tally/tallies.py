@@ -197,5 +197,5 @@ def _too_many(names: tuple[str, ...], most_groups: int, keys: list[Key]) -> str:
     together = " together" if len(names) > 1 else ""
     return (
         f"by: more than {number_of(most_groups, 'group')} in {', '.join(names)}{together}, such as {shown:.80}. Group"
-        " by what has fewer values, or allow more with most_groups (--most-groups)."
+        " by what has fewer values, or allow more with most_groups (Python)."
     )

@@ -26,4 +26,4 @@ class Engine:
         check_choice("engine (--engine)", self.name, ENGINES)
         for option, address, name in (("scheduler", self.scheduler, "dask"), ("master", self.master, "spark")):
             if address is not None and self.name != name:
-                raise InputError(f"{option} (--{option}) is for engine={name!r} (--engine {name}), not {self.name!r}.")
+                raise InputError(f"{option} is for engine={name!r}, not {self.name!r}.")

@@ -199,7 +199,9 @@ def _client(scheduler: str | None) -> Iterator[Client]:
             get_address_host_port(scheduler, strict=True)
             client = Client(scheduler, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise InputError(f"scheduler (--scheduler): no Dask scheduler answers at {scheduler}: {error}.") from None
+            raise InputError(
+                f"scheduler (--engine dask:ADDRESS): no Dask scheduler answers at {scheduler}: {error}."
+            ) from None
         with client:
             yield client
         return

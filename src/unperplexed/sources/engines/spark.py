@@ -206,7 +206,7 @@ def _session(master: str | None) -> Iterator[SparkSession]:
     if found is not None:
         if master is not None:
             raise InputError(
-                "master (--master): a Spark session is there already; leave it out to use that, or stop it."
+                "master (--engine spark:URL): a Spark session is there already; leave it out to use that, or stop it."
             )
         yield found
         return
@@ -219,7 +219,9 @@ def _session(master: str | None) -> Iterator[SparkSession]:
         session = builder.master(master).getOrCreate()
     except (PySparkException, Py4JError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"Spark does not start at {master} (--master); what it logs says why. {reason}") from None
+        raise InputError(
+            f"Spark does not start at {master} (--engine spark:URL); what it logs says why. {reason}"
+        ) from None
     try:
         yield session
     finally:

@@ -1,0 +1,133 @@
+"""What options mean to the library, where it has other names for it: read once, when the words have been parsed."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+from .._lib.errors import InputError
+
+COSTS = ("fp", "fn", "tp", "tn")
+"""False and true positives and negatives."""
+
+_PAIRED = ("compare", "skill")
+_NONE = ["none"]
+
+
+def settle(a: argparse.Namespace) -> None:
+    """Read the options that are more than one argument of the library."""
+    if hasattr(a, "clusters"):
+        _read_clusters(a)
+    if hasattr(a, "lag"):
+        _read_lag(a)
+    if hasattr(a, "forecaster"):
+        _read_forecasters(a)
+    if hasattr(a, "floor"):
+        _read_floor(a)
+    if hasattr(a, "engine"):
+        _read_engine(a)
+    if getattr(a, "style", None):
+        _read_style(a)
+    if hasattr(a, "cells"):
+        _read_cells(a)
+    if hasattr(a, "tag"):
+        a.tag = dict(_pair("--tag", text, ("name", "model", "period")) for text in a.tag)
+    if hasattr(a, "costs"):
+        a.costs = {key: _number("--costs", value) for key, value in (_pair("--costs", text, COSTS) for text in a.costs)}
+
+
+def _pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
+    """Read KEY=VALUE."""
+    key, sign, value = text.partition("=")
+    if not sign or key not in known:
+        raise InputError(f"{flag} {text}: expected KEY=VALUE; the keys are {', '.join(known)}.")
+    return key, value
+
+
+def _number(flag: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag}: expected a number, got {text!r}.") from None
+
+
+def _read_clusters(a: argparse.Namespace) -> None:
+    """Read A,B, values that rows of a cluster share together, or A B, either of which they share; or none."""
+    a.groups, a.cluster, a.units = [], [], "auto"
+    if a.command == "monitor" and a.clusters in (_NONE, ["period"]):
+        a.units = "rows" if a.clusters == _NONE else "periods"
+    elif len(a.clusters) == 1 and a.clusters != _NONE:
+        a.groups = a.clusters[0].split(",")
+    elif a.clusters[1:]:
+        if a.command not in _PAIRED:
+            both = ",".join(a.clusters)
+            raise InputError(
+                f"--clusters {' '.join(a.clusters)}: rows that share either are for compare and skill. For rows that"
+                f" share all name {both}, with commas."
+            )
+        a.cluster = a.clusters
+
+
+def _read_forecasters(a: argparse.Namespace) -> None:
+    """Read NAME=COLUMN for each forecaster, or the one column that names them."""
+    named, columns = [each for each in a.forecaster if "=" in each], [each for each in a.forecaster if "=" not in each]
+    if columns[1:] or (columns and named):
+        raise InputError(
+            f"--forecaster {' '.join(a.forecaster)}: expected NAME=COLUMN for each forecaster of one file, or one"
+            " column that names the forecaster of each row."
+        )
+    a.forecast, a.forecaster = named, columns[0] if columns else None
+
+
+def _read_lag(a: argparse.Namespace) -> None:
+    """Read L, or L:COLUMN, places within the rows of each value of the columns."""
+    number, _, columns = (a.lag or "").partition(":")
+    a.unit = [column for column in columns.split(",") if column]
+    if a.lag is None:
+        return
+    try:
+        a.lag = int(number)
+    except ValueError:
+        raise InputError(f"--lag {a.lag}: expected places, such as 14, or places within units, 14:station.") from None
+
+
+def _read_floor(a: argparse.Namespace) -> None:
+    """Read LOW, or LOW HIGH of which the second is as far from 1 as the first from 0."""
+    low, *high = a.floor
+    symmetric = isinstance(low, float) and high and math.isclose(high[0], 1 - low)
+    if high and not (symmetric and a.command == "assess"):
+        raise InputError(
+            f"--floor {low} {high[0]}: expected one number, or for assess also 1 minus it, such as 0.01 0.99."
+        )
+    a.floor, a.limit = low, "both" if high else "floor"
+
+
+def _read_engine(a: argparse.Namespace) -> None:
+    """Read NAME, or NAME:ADDRESS."""
+    a.scheduler = a.master = None
+    name, _, address = a.engine.partition(":")
+    if address and name == "dask":
+        a.engine, a.scheduler = name, address
+    elif address and name == "spark":
+        a.engine, a.master = name, address
+
+
+def _read_style(a: argparse.Namespace) -> None:
+    """Read KEY=VALUE."""
+    for text in a.style:
+        if text not in ("axes=nelson", "axes=reported"):
+            raise InputError(f"--style {text}: known is axes=nelson, and axes=reported, which is the default.")
+    a.style = [text.partition("=")[2] for text in a.style]
+
+
+def _read_cells(a: argparse.Namespace) -> None:
+    """Read EXACT, or EXACT:BITS."""
+    a.exact_limit = a.fraction_bits = None
+    if a.cells is None:
+        return
+    exact, _, bits = a.cells.partition(":")
+    try:
+        a.exact_limit, a.fraction_bits = int(exact), int(bits) if bits else None
+    except ValueError:
+        raise InputError(f"--cells {a.cells}: expected whole numbers, such as 65536:9.") from None
