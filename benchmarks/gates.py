@@ -84,7 +84,7 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]
         y, p, best = sample(rng, 1000, worse)
         noise = rng.normal(0, 0.3, (2, y.size))
         now, before = (expit(np.log(each / (1 - each)) + e) for each, e in zip((p, best), noise, strict=True))
-        compared = compare({"now": now, "before": before}, y, confidence=0.9, resamples=0)
+        compared = compare(y, {"now": now, "before": before}, confidence=0.9, resamples=0)
         found = changes_of_pairs(compared, "now")
         return bool(check(assess(y, now, confidence=0.9, resamples=0), "change.log_loss <= 0", changes=found))
 

@@ -328,7 +328,7 @@ def good_pools(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
         members = {name: rng.dirichlet(np.ones(classes), 120) for name in "ab"}
         members = {name: p if classes > 2 else p[:, 1] for name, p in members.items()}
         for method in ("linear", "logarithmic"):
-            made[f"{method}{classes}.json"] = json.dumps(pool(members, y, method=method).to_dict()).encode()
+            made[f"{method}{classes}.json"] = json.dumps(pool(y, members, method=method).to_dict()).encode()
     return made
 
 

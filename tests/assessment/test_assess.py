@@ -368,8 +368,8 @@ def test_results_name_themselves_in_a_line(rng):
     assert repr(by) == "<Breakdown of 1,234 forecasts into 2 groups by team>"
     tally = Tally.of(y, p)
     assert repr(tally) == "<Tally of 1,234 forecasts of 3 classes>"
-    comparison = compare({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y, resamples=0)
-    sequential = compare_sequentially({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y)
+    comparison = compare(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, resamples=0)
+    sequential = compare_sequentially(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)})
     for each in (
         result, by, tally, comparison, sequential, result.profile, result.bins, result.curve, result.uncertainty,
         by.groups[0],

@@ -196,7 +196,7 @@ def worse():
     """An assessment at 90% and its paired changes from calibrated forecasts, with the differences in log loss."""
     y, p = forecasts(3000, slope=1.2, bias=0.3, seed=3)
     best = forecasts(3000, seed=3)[1]
-    changes = changes_of_pairs(compare({"now": p, "before": best}, y), "now")
+    changes = changes_of_pairs(compare(y, {"now": p, "before": best}), "now")
     d = np.log(np.where(y, best, 1 - best)) - np.log(np.where(y, p, 1 - p))
     return assess(y, p, confidence=0.9, resamples=0), changes, d
 
@@ -249,7 +249,7 @@ def test_many_looks_are_in_all_outputs(worse):
 
 def test_forecasts_that_score_the_same_are_within_a_limit_of_0_at_each_look():
     y, p = forecasts(200)
-    changes = changes_of_pairs(compare({"now": p, "before": p}, y), "now")
+    changes = changes_of_pairs(compare(y, {"now": p, "before": p}), "now")
     found = check(assess(y, p, confidence=0.9, resamples=0), "change.log_loss <= 0", looks="many", changes=changes)
     assert found
     assert found.outcomes[0].interval == (0, 0)
@@ -272,6 +272,6 @@ def test_what_cannot_be_tested_at_many_looks_is_refused(worse, text, settings, s
 
 def test_one_cluster_is_too_few_to_look_at():
     y, p = forecasts(50)
-    changes = changes_of_pairs(compare({"now": p, "before": p[::-1]}, y, groups=np.zeros(50)), "now")
+    changes = changes_of_pairs(compare(y, {"now": p, "before": p[::-1]}, groups=np.zeros(50)), "now")
     with pytest.raises(InputError, match="has no confidence interval .* Or wait for more rows or clusters"):
         check(assess(y, p, resamples=0), "change.log_loss <= 0", looks="many", changes=changes)

@@ -25,7 +25,7 @@ def program(y: npt.NDArray[np.int64], p: npt.NDArray[np.float64]) -> bool:
     assert_type(sum((Tally.of(y, p) for _ in range(2)), Tally()), Tally)
     assert_type(tally_files("days/*.csv", truth="rain", prob="p"), Tally)
     assert_type(assess_by(y, p, by=y), Breakdown)
-    assert_type(compare({"ours": p, "theirs": 1 - p}, y), Comparison)
+    assert_type(compare(y, {"ours": p, "theirs": 1 - p}), Comparison)
     assert_type(Recalibrator().fit(y, p), Recalibrator)
     assert_type(figures(assessment), dict[str, float | None])
     gate = check(assessment, ["log_loss < 0.5"])

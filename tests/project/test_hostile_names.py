@@ -121,7 +121,7 @@ def test_forecasters_keep_their_names(name):
     y, p = events()
     worse = events(slope=2.5)[1]
     for pair, best, loser in (({name: p, OTHER: worse}, name, OTHER), ({OTHER: p, name: worse}, OTHER, name)):
-        found = compare(pair, y, resamples=0)
+        found = compare(y, pair, resamples=0)
         assert found.clauses == (f"{best} beats {loser} by log loss (p < 0.001) and Brier score (p < 0.001)",)
         assert json.loads(found.to_json())["verdict"] == found.verdict == found.clauses[0]
         assert heading_of(found) == printable(f"{best} beats {loser} by log loss and Brier score")
@@ -133,7 +133,7 @@ def test_forecasters_keep_their_names(name):
 def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     y, p = events()
     zero = np.where(np.arange(y.size) == np.flatnonzero(y)[0], 0.0, events(slope=3.0)[1])
-    found = compare({name: p, "third": np.full(y.size, 0.5), OTHER: zero}, y, resamples=0)
+    found = compare(y, {name: p, "third": np.full(y.size, 0.5), OTHER: zero}, resamples=0)
     assert found.verdict == "; ".join(found.clauses)
     first, last = found.clauses
     assert first.startswith(f"{name} is best ")
@@ -141,7 +141,7 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     assert heading_of(found).startswith(printable(f"{name} is best "))
     assert f"{last}." in page_of(found)
     y, p = events(off=1.0)
-    found = compare({name: p, OTHER: np.where(y & (p < 0.9), 0.0, p)}, y, floor=0.0, resamples=0)
+    found = compare(y, {name: p, OTHER: np.where(y & (p < 0.9), 0.0, p)}, floor=0.0, resamples=0)
     assert found.clauses[0] == f"{name} is first by log loss"
     assert heading_of(found) == printable(found.clauses[0])
 
@@ -150,10 +150,10 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
 def test_other_comparisons_keep_the_names(name):
     y, p = events()
     said = f"{short_name(name, 60)!r} beats the base rate"
-    found = skill({name: p}, y)
+    found = skill(y, {name: p})
     assert found.verdict.startswith(said)
     assert one_line(str(found)).startswith(said)
-    found = compare_sequentially({name: p, OTHER: events(slope=3.0)[1]}, y)
+    found = compare_sequentially(y, {name: p, OTHER: events(slope=3.0)[1]})
     assert one_line(str(found)).startswith(one_line(f"{short_name(name, 60)} has the smaller Brier score"))
 
 

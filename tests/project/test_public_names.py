@@ -159,8 +159,8 @@ def test_package_is_typed():
     [
         lambda **more: unperplexed.diagnose([1, 0], [0.6, 0.3], **more),
         lambda **more: unperplexed.Tally.of([1, 0], [0.6, 0.3], **more),
-        lambda **more: unperplexed.compare({"a": [0.6, 0.3], "b": [0.5, 0.4]}, [1, 0], **more),
-        lambda **more: unperplexed.compare_sequentially({"a": [0.6, 0.3], "b": [0.5, 0.4]}, [1, 0], **more),
+        lambda **more: unperplexed.compare([1, 0], {"a": [0.6, 0.3], "b": [0.5, 0.4]}, **more),
+        lambda **more: unperplexed.compare_sequentially([1, 0], {"a": [0.6, 0.3], "b": [0.5, 0.4]}, **more),
         lambda **more: unperplexed.assess_by([1, 0], [0.6, 0.3], by=[1, 2], **more),
         lambda **more: unperplexed.tally_files("x.csv", truth="y", prob="p", **more),
     ],

@@ -96,8 +96,8 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
         location=moments[0],
         spread=moments[1],
         skill=skill(
-            {"forecasts": p},
             rows.truth,
+            {"forecasts": p},
             labels=range(rows.n_classes),
             scores=["ranked_probability_score"],
             confidence=confidence,

@@ -92,7 +92,7 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
     >>> from unperplexed import compare
     >>> from unperplexed.comparison import changes_of_pairs
     >>> forecasts = {"before": [0.8, 0.2] * 50, "now": [0.7, 0.4] * 50}
-    >>> found = changes_of_pairs(compare(forecasts, [1, 0] * 50), "now")
+    >>> found = changes_of_pairs(compare([1, 0] * 50, forecasts), "now")
     >>> round(found["change.log_loss"].value, 3)
     0.211
     """

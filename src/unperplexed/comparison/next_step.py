@@ -72,7 +72,7 @@ class PythonLines:
             "for name, method in methods.items():\n"
             f"    fitted = Recalibrator(method).fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
-            f"compare(new, new_y_true{self.fit.arguments('new_{}')})"
+            f"compare(new_y_true, new{self.fit.arguments('new_{}')})"
         )
 
 

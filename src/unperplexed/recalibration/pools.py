@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from .._lib.arrays import by_forecaster
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Bools, Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
@@ -27,8 +28,8 @@ _START_ORDER = 0.5
 
 
 def pool(
-    forecasters: Mapping[str, Any],
-    y_true: Any = None,
+    y_true: Any,
+    forecasts: Mapping[str, Any],
     *,
     method: Method = "linear",
     order: float | None = None,
@@ -46,10 +47,10 @@ def pool(
 
     Parameters
     ----------
-    forecasters : mapping from name to array_like of shape (n,) or (n, C)
+    y_true : array_like of shape (n,) or (n, C), or None
+        Outcomes: class labels or one-hot rows; None for a pool that is not fitted.
+    forecasts : mapping from name to array_like of shape (n,) or (n, C)
         Predicted probabilities, of the positive class or of each class.
-    y_true : array_like of shape (n,) or (n, C), optional
-        Outcomes: class labels or one-hot rows.
     method : {"linear", "logarithmic", "mean"}, default "linear"
         Weighted arithmetic mean of the probabilities, geometric mean, or generalized mean of order ``order``; the last
         two are renormalized.
@@ -105,22 +106,23 @@ def pool(
     >>> y = rng.random(4000) < 0.5
     >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence * 1  # each forecaster is calibrated by itself
     >>> a, b = 1 / (1 + np.exp(-log_odds))
-    >>> found = pool({"a": a, "b": b}, y, method="logarithmic")
+    >>> found = pool(y, {"a": a, "b": b}, method="logarithmic")
     >>> round(found.power, 1)
     2.0
     >>> found.held_out.significant
     True
-    >>> pool({"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
+    >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """
     check_choice("method", method, METHODS)
     check_choice("recalibrate", recalibrate, ("auto", "power", "beta", "none"))
-    if not isinstance(forecasters, Mapping) or not forecasters:
-        raise InputError("forecasters: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
-    start = _start([*forecasters], method, order, weights, power)
+    forecasts = by_forecaster(y_true, forecasts)
+    if not isinstance(forecasts, Mapping) or not forecasts:
+        raise InputError("forecasts: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
+    start = _start([*forecasts], method, order, weights, power)
     if y_true is None:
-        return _unfitted(forecasters, start, method, order, recalibrate, reading)
-    rows = gathered("pool", forecasters, y_true, reading, next(iter(forecasters)), LOG_PROBABILITIES)
+        return _unfitted(forecasts, start, method, order, recalibrate, reading)
+    rows = gathered("pool", forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES)
     return pool_of_rows(
         rows,
         method=method,
