@@ -20,7 +20,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from spoiled_tallies import tallies
-from unperplexed import InputError, Recalibrator, Tally, assess, pool
+from unperplexed import InputError, Recalibrator, Tally, assess, monitor, pool
 from unperplexed.language_models import (
     Answer,
     Question,
@@ -30,8 +30,7 @@ from unperplexed.language_models import (
     assess_texts,
     read_items,
 )
-from unperplexed.monitoring import History, monitor
-from unperplexed.recalibration import Pool
+from unperplexed.results import History, Pool
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles

@@ -13,9 +13,9 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, Forecasts, InputError, Tally, assess, assess_by, compare, compare_sequentially
-from unperplexed.assessment import Assessment
 from unperplexed.calibration.estimators import isotonic
 from unperplexed.forecasts.reading import Reading, RowReading
+from unperplexed.results import Assessment
 
 HOSTILE = "</pre><b>"
 

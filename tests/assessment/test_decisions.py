@@ -8,11 +8,11 @@ from scipy.special import expit, logit
 from scipy.stats import binomtest
 
 from unperplexed import InputError, Recalibrator, Tally, decide, decision_curve
-from unperplexed.assessment import Costs
 from unperplexed.assessment.counted_rows import rows_one_by_one
 from unperplexed.assessment.decisions import best_threshold
 from unperplexed.assessment.recalibrated import _fitted
 from unperplexed.forecasts.gathered import gathered
+from unperplexed.results import Costs
 
 
 def calibrated(rng, n):

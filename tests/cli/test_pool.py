@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from unperplexed import compare, pool
 from unperplexed.cli.parser import _parser, main
-from unperplexed.recalibration import Pool
+from unperplexed.results import Pool
 
 N = 600
 

@@ -8,12 +8,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from unperplexed import Recalibrator, Tally, assess, assess_by, compare, compare_sequentially, skill
+from unperplexed import Recalibrator, Tally, assess, assess_by, check, compare, compare_sequentially, monitor, skill
 from unperplexed._lib.formatting import capital, command_line, printable, short_name
 from unperplexed.assessment.describe_tables import findings_table
 from unperplexed.calibration.diagnosis.result import HELD_OUT, joined
 from unperplexed.cli import main
-from unperplexed.monitoring import check, monitor
 from unperplexed.report.commands import command_lines
 
 NAMES = [
@@ -193,7 +192,7 @@ def test_an_alarm_names_group_and_class(name):
 def test_a_gate_knows_the_words_of_findings_and_no_labels(name):
     y, p = events(off=0.8)
     found = assess(labelled(y, name), p, pos_label=name, resamples=0)
-    gate = check(found, ["verdict not in (overconfident, asymmetric)", "verdict not in (biased)"])
+    gate = check(found, require=["verdict not in (overconfident, asymmetric)", "verdict not in (biased)"])
     assert [each.passed for each in gate.outcomes] == [True, False]
 
 

@@ -9,8 +9,8 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gmean, pmean
 
 from unperplexed import InputError, compare, pool
-from unperplexed.recalibration import Pool
 from unperplexed.recalibration.pool_models import Free, PoolModel, PoolRows, _beta_slope, _Shape, _slope, fit_pool
+from unperplexed.results import Pool
 
 
 def experts(rng, n, spread=(1.5, 1.0)):

@@ -17,13 +17,16 @@ from unperplexed import (
     assess_ordered,
     calibration_errors,
     calibration_test,
+    check,
     compare,
     compare_sequentially,
     decide,
     decision_curve,
     decompose,
     diagnose,
+    drift,
     explain,
+    monitor,
     pool,
     risk_profile,
     skill,
@@ -39,8 +42,8 @@ from unperplexed.language_models import (
     compare_texts,
     leaderboard,
 )
-from unperplexed.monitoring import Predictions, check, drift, monitor
 from unperplexed.report.result import Result
+from unperplexed.results import Predictions
 
 HOSTILE = "<script>alert('\x1b[31m')</script>" * 3
 
@@ -132,7 +135,7 @@ def questions(*p):
 
 OTHERS = (
     lambda y, p: monitor({each: Tally.of(y[at::2], p[at::2]) for at, each in enumerate("ab")}),
-    lambda y, p: check(assess(y, p, resamples=0), ["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
+    lambda y, p: check(assess(y, p, resamples=0), require=["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
     lambda y, p: decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None),
     decision_curve,
     lambda y, p: pool(None, {"a": p, "b": p**2}),

@@ -10,8 +10,7 @@ import pytest
 
 from pages import DOCS, text_of
 from real_data import DATA, SETS
-from unperplexed import Recalibrator, Tally, assess, compare
-from unperplexed.monitoring import monitor
+from unperplexed import Recalibrator, Tally, assess, compare, monitor
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 

@@ -67,7 +67,7 @@ def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
     from .._lib.errors import InputError
     from .._lib.serialize import json_text
-    from ..monitoring.gate import check as checked
+    from ..monitoring.gate import checked
     from ..monitoring.requirements import Requirement
     from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
@@ -92,7 +92,7 @@ def check(arguments: argparse.Namespace) -> int:
     changes, against = _changes(a, assessed) if a.baseline else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    found = checked(assessed, wanted, point=a.point, looks=a.looks, changes=changes, against=against)
+    found = checked(assessed, wanted, point=a.point, anytime=a.looks == "many", changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""

@@ -20,9 +20,6 @@ ALARM = 1
 EVERY = {"1d": "date", "1w": "iso-week", "1mo": "year-month", "1q": "year-quarter", "1y": "year"}
 """Lengths of a period, and what is made of a date for them."""
 
-_MOST_GROUPS = 100_000
-"""Periods times groups: each takes the memory of a tally while they are counted."""
-
 
 def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
@@ -99,8 +96,8 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
     from ..monitoring.watch_predictions import drift
 
     if a.drift:
-        return drift(history, level=a.level, since=a.since)
-    return watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
+        return drift(history, confidence=1 - a.level, restart=a.since)
+    return watched(history, units=a.units, confidence=1 - a.level, restart=a.since, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> tuple[History, bool]:
@@ -149,13 +146,13 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
 
 def _of_rows(a: argparse.Namespace) -> History:
     from .._lib.errors import InputError
-    from ..monitoring.history import History
+    from ..monitoring.history import MOST_PERIODS, History
     from .assessing import tallies_of
 
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
     timed = f"{a.time}:{EVERY[a.every]}" if a.every else a.time
-    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": _MOST_GROUPS})
+    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": MOST_PERIODS})
     if a.drift:
         return History.of(tallies_of(again, {"parts": ["classes"], "diagnosed": 0})).without_outcomes()
     try:

@@ -30,7 +30,7 @@ class Requirement:
 
     text: str
     name: str
-    """The figure, as `figures` calls it, or "verdict"."""
+    """The figure, as `Assessment.to_flat` calls it, or "verdict"."""
     end: str
     """"lower" or "upper" for an end of the figure's confidence interval; "" for the figure itself."""
     operator: str
@@ -51,17 +51,15 @@ class Requirement:
         """
         found = _FORM.fullmatch(text)
         if found is None:
-            raise InputError(f"requirements (--require): {text!r} is not a requirement; {_HOW}.")
+            raise InputError(f"require (--require): {text!r} is not a requirement; {_HOW}.")
         name, operator, value = found[1], " ".join(found[2].split()), found[3]
         verdict = name.partition(".")[0] == VERDICT
         if verdict and name != VERDICT:
             raise InputError(
-                f"requirements (--require): {text!r}: a verdict has no interval, so no .lower or .upper; {_HOW}."
+                f"require (--require): {text!r}: a verdict has no interval, so no .lower or .upper; {_HOW}."
             )
         if verdict != operator.endswith("in"):
-            raise InputError(
-                f"requirements (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}."
-            )
+            raise InputError(f"require (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}.")
         if verdict:
             return cls(text.strip(), name, "", operator, math.nan, _words(text, value))
         name, dot, end = name.rpartition(".") if name.endswith(tuple(f".{each}" for each in _ENDS)) else (name, "", "")
@@ -70,7 +68,7 @@ class Requirement:
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
-            raise InputError(f"requirements (--require): {text!r}: {value!r} is not a number; {_HOW}.")
+            raise InputError(f"require (--require): {text!r}: {value!r} is not a number; {_HOW}.")
         return cls(text.strip(), name, end if dot else "", operator, limit)
 
     @property
@@ -97,7 +95,6 @@ def _words(text: str, value: str) -> tuple[str, ...]:
     for word in words:
         if word not in WORDS and word != "none":
             raise InputError(
-                f"requirements (--require): {text!r}: no verdict is called {word!r}; there are none,"
-                f" {', '.join(WORDS)}."
+                f"require (--require): {text!r}: no verdict is called {word!r}; there are none, {', '.join(WORDS)}."
             )
     return words

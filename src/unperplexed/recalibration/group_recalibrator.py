@@ -64,7 +64,7 @@ class GroupRecalibrator(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed.recalibration import GroupRecalibrator
+    >>> from unperplexed.results import GroupRecalibrator
     >>> rng = np.random.default_rng(0)
     >>> station = rng.choice(["coast", "hills"], 2000)
     >>> truth = rng.normal(0, 2, 2000)

@@ -6,14 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from unperplexed import assess, assess_by, explain
+from unperplexed import assess, assess_by, check, explain
 from unperplexed.assessment.flat import WORDS, verdict_words
 from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Advice, Clause, Diagnosis, Finding, joined
 from unperplexed.calibration.diagnosis.words import finding_of_two, in_words
-from unperplexed.monitoring import check
 
 OF_TWO = [kind for kind in KINDS.values() if kind.two is not None]
 OF_CLASSES = [kind for kind in KINDS.values() if kind.classes is not None]
@@ -127,6 +126,6 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
         assert json.loads(result.to_json())
         assert "Wavy" in result.to_html()
     assert ">wave<" in found.to_html()
-    assert not check(found.whole, "verdict not in (biased, miscalibrated)")
-    assert check(found.whole, "verdict not in (biased)")
+    assert not check(found.whole, require="verdict not in (biased, miscalibrated)")
+    assert check(found.whole, require="verdict not in (biased)")
     assert math.isfinite(assess(y, p, resamples=0).diagnosis.gain)
