@@ -222,8 +222,9 @@ def check(
         Predicted probabilities of the positive class, or of each class.
     require : str or sequence of str
         Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of `Assessment.to_flat`, or ``"verdict not in
-        (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the confidence
-        interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks against it.
+        (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the
+        confidence interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks
+        against it.
     earlier : array_like of shape (n,) or (n, C), Forecasts, Tally, or Assessment, optional
         Earlier forecasts: of the same rows, or another sample with its outcomes. Requirements may then name changes of
         mean scores, now minus earlier, such as ``"change.log_loss <= 0"``: paired, or of two independent samples.
