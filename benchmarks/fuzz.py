@@ -135,7 +135,7 @@ def _killed(number: int, folder: Path, rng: np.random.Generator, keep: Path) -> 
     keep.mkdir(exist_ok=True)
     (folder / "f.csv").write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 40)
     outputs = [folder / name for name in ("a.json", "b.md", "c.xml")]
-    words = ["check", f"{folder}/f.csv", "--require", "log_loss < 9", "--point"]
+    words = ["check", f"{folder}/f.csv", "--require", "log_loss < 9", "--confidence", "none"]
     words += ["--json", str(outputs[0]), "--summary", str(outputs[1]), "--junit", str(outputs[2])]
     whole = 2.0
     for each in range(number):

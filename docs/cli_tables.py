@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from unperplexed.cli.options import TOPICS
 from unperplexed.cli.parser import _parser
 
 PAGE = "reference/cli"
 COMMANDS, OPTIONS = "<!-- table of the commands -->", "<!-- tables of the options -->"
-_FIRST = ("input", "matching rows", "where files are counted", "options")
-"""Groups that most commands have; those of one command follow."""
-_RENAMED = {"options": "Settings and output"}
 
 
 def add(app, name, source):
@@ -43,15 +41,19 @@ def options() -> str:
         helps = argparse.HelpFormatter(command)
         for group in parser._action_groups:
             for action in group._group_actions:
-                if action.option_strings and action.help not in (None, argparse.SUPPRESS) and action.dest != "help":
+                if (
+                    action.option_strings
+                    and action.help not in (None, argparse.SUPPRESS)
+                    and action.dest not in ("help", "help_all")
+                ):
                     row = _names(action), _words(helps._expand_help(action))
                     groups.setdefault(group.title or "", {}).setdefault(row, []).append(command)
     parts = []
-    for title in sorted(groups, key=lambda each: _FIRST.index(each) if each in _FIRST else len(_FIRST)):
+    for title in TOPICS:
         rows = {row: _for(having) for row, having in groups[title].items()}
         [(usual, _)] = Counter(rows.values()).most_common(1)
         parts += [
-            f"### {_RENAMED.get(title, title[:1].upper() + title[1:])}",
+            f"### {title.capitalize()}",
             f"For {usual}, unless the row names other commands." if len({*rows.values()}) > 1 else f"For {usual}.",
             "\n".join(
                 ["| option | meaning |", "|---|---|"]

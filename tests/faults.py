@@ -20,25 +20,25 @@ from unperplexed.cli.parser import main
 
 NEVER = 10**9
 _ROWS = "f.csv --truth y --prob p"
-_GATE = "--point --json a.json --summary b.md --junit c.xml"
+_GATE = "--confidence none --json a.json --summary b.md --junit c.xml"
 COMMANDS = {
     "assess": f"assess {_ROWS} --resamples 0 --json a.json --plot b.svg --report c.html",
     "check, met": f"check {_ROWS} --require 'log_loss < 9' {_GATE}",
     "check, not met": f"check {_ROWS} --require 'log_loss < 0.01' {_GATE}",
     "monitor": f"monitor {_ROWS} --time day --json a.json --plot b.svg --report c.html --history h.json",
     "tally": f"tally {_ROWS} -o a.tally",
-    "merge": "merge t.tally t.tally2 -o a.tally",
-    "scores": "scores t.tally --json a.json",
+    "tally of tallies": "tally t.tally t2.tally -o a.tally",
+    "tally shown": "tally t.tally --json a.json",
     "recalibrate": f"recalibrate {_ROWS} --method bias -o a.json --json b.json",
     "recalibrate --apply": "recalibrate f.csv --prob p --apply m.json -o a.csv",
     "recalibrate --apply, Parquet": "recalibrate f.csv --prob p --apply m.json -o a.parquet",
     "pool": "pool f.csv --truth y --forecast a=p b=q --pool-weights equal -o a.json --json b.json",
     "pool --apply": "pool f.csv --forecast a=p b=q --apply pool.json -o a.csv",
 }
-"""Command lines; inputs are `f.csv`, `t.tally`, `t.tally2`, `m.json` and `pool.json`, and all else is written."""
+"""Command lines; inputs are `f.csv`, `t.tally`, `t2.tally`, `m.json` and `pool.json`, and all else is written."""
 
 OUTPUTS, HISTORY = ("a", "b", "c", "h"), "h.json"
-INPUTS = ("f.csv", "t.tally", "t.tally2", "m.json", "pool.json")
+INPUTS = ("f.csv", "t.tally", "t2.tally", "m.json", "pool.json")
 ERRORS = {name: getattr(errno, name) for name in ("ENOSPC", "EIO", "EPIPE")}
 SIGNALS = {name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
 KINDS = (*ERRORS, *SIGNALS, "size")
@@ -60,7 +60,7 @@ def make_inputs(folder: Path) -> None:
             "pool f.csv --truth y --forecast a=p b=q --pool-weights equal -o pool.json",
         ):
             assert not (done := called(words, Fault("none", NEVER))).code, done
-        shutil.copy("t.tally", "t.tally2")
+        shutil.copy("t.tally", "t2.tally")
 
 
 @contextmanager

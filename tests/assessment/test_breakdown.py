@@ -483,7 +483,7 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--sort", "rows"), {"sort": "rows"}),
         (("--floor", "0.05", "--measured", "isotonic"), {"floor": 0.05, "measured": "isotonic"}),
         (("--view", "each-class", "--sort", "cost"), {"view": "each-class", "sort": "cost"}),
-        (("--scores", "power_score(2)"), {"scores": ["power_score(2)"]}),
+        (("--metric", "power_score(2)"), {"scores": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
         (("--groups", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),

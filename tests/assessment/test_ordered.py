@@ -10,7 +10,8 @@ from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_ordered
 from unperplexed.assessment.describe_ordered import ordered_document
 from unperplexed.assessment.ordered import _moments, _pit
-from unperplexed.cli.parser import main
+from unperplexed.cli.ordered import _OTHERS
+from unperplexed.cli.parser import _parser, main
 from unperplexed.report.result import Naming
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence
@@ -144,7 +145,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
     frame.write_parquet(tmp_path / "f.parquet")
     columns = [str(tmp_path / "f.parquet"), "--truth", "y", "--prob", "0", "1", "2", "3", "--groups", "week"]
     outputs = ["--json", "-", "--plot", str(tmp_path / "p.svg"), "--report", str(tmp_path / "r.html")]
-    assert main(["ordered", *columns, *outputs]) == 0, capsys.readouterr().err
+    assert main(["assess", *columns, "--ordered", *outputs]) == 0, capsys.readouterr().err
     found = json.loads(capsys.readouterr().out)
     own = assess_ordered(y, p, groups=frame["week"])
     assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
@@ -188,7 +189,7 @@ def test_the_command_is_the_function(data, tmp_path, capsys):
     y, p = (each[:60] for each in data)
     path = tmp_path / "f.csv"
     pl.DataFrame({"y": y, **{str(k): p[:, k] for k in range(4)}}).write_csv(path)
-    assert main(["ordered", str(path), "--truth", "y", "--prob", "0", "1", "2", "3", "--json", "-"]) == 0
+    assert main(["assess", str(path), "--truth", "y", "--prob", "0", "1", "2", "3", "--ordered", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     own = assess_ordered(y, p, labels=range(4))
     assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
@@ -201,5 +202,9 @@ def test_what_is_refused(tmp_path, capsys):
     with pytest.raises(InputError, match=r"a sum of 0\.8"):
         assess_ordered([0, 1], [[0.2, 0.3, 0.3], [0.1, 0.1, 0.8]], labels=range(3))
     (tmp_path / "t.tally").write_bytes(b"")
-    assert main(["ordered", str(tmp_path / "t.tally")]) == 2
+    assert main(["assess", str(tmp_path / "t.tally"), "--ordered"]) == 2
     assert "give the file that the tally came from" in capsys.readouterr().err
+    assert main(["assess", "f.csv", "--ordered", "--by", "lead"]) == 2
+    assert "--by does not go with --ordered" in capsys.readouterr().err
+    parsed = _parser("assess").parse_args(["assess", "f.csv", "--ordered"])
+    assert {name: getattr(parsed, name) for name in _OTHERS} == _OTHERS

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed.cli.parser import main
+from unperplexed.scores import row_scores
 
 READ = ["--truth", "y", "--prob", "p"]
 
@@ -68,12 +69,12 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
     paired = ["check", "worse.csv", *READ, "--baseline", "good.csv", "--on", "id"]
     assert main([*paired, "--require", "change.log_loss < 0.006"]) == 1
     capsys.readouterr()
-    assert main([*paired, "--require", "change.log_loss < 0.006", "--looks", "many"]) == 0
+    assert main([*paired, "--require", "change.log_loss < 0.006", "--anytime"]) == 0
     assert ", limit 20  pass" in capsys.readouterr().out
-    assert main([*paired, "--looks", "many", "--json", "-"]) == 1
+    assert main([*paired, "--anytime", "--json", "-"]) == 1
     flat = json.loads(capsys.readouterr().out)
     assert flat["change.log_loss.log_evidence"] > np.log(20)
-    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv", "--looks", "many"]) == 0
+    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv", "--anytime"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
         (["--on", "id", "--require", "log_loss < 1"], "name its file with --baseline"),
         (["--baseline", "./good.csv"], "these are the forecasts of FILE itself"),
         ([], "no requirement"),
-        (["--require", "log_loss < 1", "--looks", "many"], "test limits and calibration at every look with"),
+        (["--require", "log_loss < 1", "--anytime"], "test limits and calibration at every look with"),
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
         (["--require", "log_loss < 1", "--junit", "-"], "only --json writes to standard output; name a file"),
         (["--require", "verdict.lower > 0"], "a verdict has no interval"),
@@ -101,3 +102,19 @@ def test_two_infinite_log_losses_leave_the_brier_score(files, capsys):
     text = capsys.readouterr().out
     assert text.startswith("Passed: 1 requirement.")
     assert "change.brier_score <= 0" in text
+
+
+def test_scoring_rules_are_computed_that_are_required(files, capsys):
+    assert main(["check", "good.csv", *READ, "--require", "power_score(2) < 9", "log_loss < 9", "--json", "-"]) == 0
+    expected = row_scores(*pl.read_csv("good.csv").select("y", "p"), "power_score(2)").mean()
+    assert json.loads(capsys.readouterr().out)["power_score(2)"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("level", ["0.5", "none"])
+def test_the_level_of_the_intervals(files, capsys, level):
+    """The log loss is above its limit, and at 90% not by more than chance; at 50%, or without intervals, it fails."""
+    assert main(["check", "good.csv", *READ, "--require", "log_loss < 9", "--json", "-"]) == 0
+    limit = json.loads(capsys.readouterr().out)["log_loss"] - 0.01
+    gate = ["check", "good.csv", *READ, "--require", f"log_loss < {limit}"]
+    assert main(gate) == 0
+    assert main([*gate, "--confidence", level]) == 1

@@ -1,7 +1,9 @@
+import argparse
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,12 +16,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, decompose
+from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, decompose, explain
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
+from unperplexed.cli import former
 from unperplexed.cli.options import FLAGS
 from unperplexed.cli.parser import _parser, main
-from unperplexed.cli.usage import USAGE
+from unperplexed.cli.usage import HEADINGS, USAGE
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.document import Document
@@ -28,6 +31,15 @@ from unperplexed.report.terminal import text as terminal_text
 from unperplexed.scores import row_scores
 from unperplexed.sources.engines import ENGINES
 from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
+
+COMMANDS = next(
+    action.choices for action in _parser()._actions if hasattr(action, "choices") and isinstance(action.choices, dict)
+)
+HELP = {"-h", "--help", "--help-all"}
+
+
+def flags_of(command):
+    return {flag for action in COMMANDS[command]._actions for flag in action.option_strings} - HELP
 
 
 @pytest.fixture
@@ -122,20 +134,65 @@ def test_guessed_columns_are_said_on_stderr(forecasts, capsys):
     json.loads(out)
 
 
-def test_profile(forecasts, tmp_path, capsys):
+def test_profile(forecasts, capsys):
     path, frame = forecasts
-    assert run("profile", path, "--plot", tmp_path / "p.png") == 0
+    assert run("assess", path, "--show", "profile") == 0
     out = capsys.readouterr().out
     expected = assess(frame["happened"], frame["probability"])
     assert f"{expected.reported.robustness:.3f}" in out
     assert "\n−2/3 " in out
     assert max(map(len, out.splitlines())) <= 80
-    assert (tmp_path / "p.png").stat().st_size > 1000
-    assert run("profile", path, "--orders", "-1", "0.25", "--json", "-") == 0
-    assert json.loads(capsys.readouterr().out)["profile"]["orders"] == [-1, 0.25]
-    assert run("profile", path, "--orders", "-1e-3", "-inf", "inf") == 0
+    assert run("assess", path, "--show", "profile:orders=-1,0.25", "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["profile"]["orders"] == found["shown"]["profile"]["orders"] == [-1, 0.25]
+    assert run("assess", path, "--show", "profile:orders=-1e-3,-inf,inf") == 0
     table = capsys.readouterr().out.partition("\norder ")[2].splitlines()[1:4]
     assert [line.split()[0] for line in table] == ["−0.001", "−∞", "∞"]
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("profil", "no section 'profil'; they are averages, profile, scores,"),
+        ("scores:bins=3", "the section scores has no setting 'bins'; it has no settings"),
+        ("profile:bins=3", "the section profile has no setting 'bins'; its setting is profile:orders="),
+        ("profile:orders=a", "'a' cannot be read"),
+        ("profile:orders=nan", "orders"),
+        ("calibration:bins=0", "bins: expected a whole number"),
+        ("calibration:bins=1.5", "'1.5' cannot be read"),
+    ],
+)
+def test_sections_that_there_are_not(forecasts, capsys, section, message):
+    assert run("assess", forecasts[0], "--show", section) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_sections_of_classes(tmp_path, capsys):
+    """In the text and in JSON; where rows have none, the text says what they take."""
+    rng = np.random.default_rng(8)
+    p = rng.dirichlet(np.ones(3), 300).round(3)
+    p[:, 2] = 1 - p[:, 0] - p[:, 1]
+    y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    pl.DataFrame({"y": y, **{f"p{at}": p[:, at] for at in range(3)}}).write_csv(tmp_path / "three.csv")
+    sections = ["--show", "averages", "classes", "confusion", "surprises"]
+    path, columns = tmp_path / "three.csv", ["--truth", "y", "--prob", "p*"]
+    assert run("assess", path, *columns, *sections, "--json", tmp_path / "a.json") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    shown, found = json.loads((tmp_path / "a.json").read_text())["shown"], assess(y, p, resamples=0)
+    assert "Not shown" not in text
+    assert "Rows whose outcome was assigned the lowest probability" in text
+    assert [*shown] == sections[1:]
+    assert shown["averages"]["reported"]["robustness"] == pytest.approx(found.reported.robustness)
+    assert [each["happened"] for each in shown["classes"]] == np.bincount(y).tolist()
+    assert len(shown["surprises"]["row"]) == 20
+    assert shown["surprises"]["row"][0] == found.surprises.row[0]
+    assert shown["confusion"]["share"] == pytest.approx(found.confusions.share.tolist())
+    assert run("tally", path, *columns, "-o", tmp_path / "three.tally", "-q") == 0
+    assert run("assess", tmp_path / "three.tally", *sections) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Not shown: confused classes take rows" in text
+    assert "Not shown: these take rows, or a tally with --parts surprises" in text
 
 
 @pytest.mark.slow
@@ -183,6 +240,72 @@ def test_bad_arguments_leave_with_2(arguments, capsys):
         run(*arguments)
     assert caught.value.code == 2
     assert "usage: see unperplexed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("assess f.csv --pro p", "--pro: assess has no such option; did you mean --prob."),
+        ("assess f.csv --trut=y", "--trut: assess has no such option; did you mean --truth."),
+        ("compare f.csv --qqqqqqq", "--qqqqqqq: compare has no such option; see unperplexed compare --help."),
+        ("explain --truth y", "--truth: explain has no such option"),
+    ],
+)
+def test_flags_are_typed_in_full(capsys, words, message):
+    assert run(*words.split()) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", former.COMMANDS)
+def test_former_commands_are_told_todays(capsys, name):
+    """What it says can be typed: it names a command and flags that there are."""
+    assert run(name, "f.csv") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"unperplexed: {name}: the command is unperplexed {former.COMMANDS[name]}.")
+    command, *words = former.COMMANDS[name].split()
+    assert {word for word in words if word.startswith("-")} <= flags_of(command)
+
+
+@pytest.mark.parametrize("name", former.FLAGS)
+def test_former_flags_are_told_todays(capsys, name):
+    """By every command that had them, or by those that have what they became; what a command has is no former flag."""
+    *only, flag = name.split()
+    told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", former.FLAGS[name]))
+    having = only or [command for command in COMMANDS if told <= flags_of(command)]
+    assert having
+    for command in having:
+        assert told <= flags_of(command)
+        assert flag not in flags_of(command)
+        assert run(command, "f.csv", flag, "x") == 2
+        assert former.FLAGS[name] in capsys.readouterr().err
+
+
+TEXTS = subprocess.run(
+    ["git", "ls-files", "src/*.py", "src/*.md", "docs/*.md", "docs/*.csv", "README.md", "examples", "docs/*.ipynb"],
+    cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+).stdout.split()  # fmt: skip
+ELSEWHERE = {"--html", "--target", "--level", "--name", "--model", "--score"}
+"""Flags of other programs too, which pages name."""
+
+
+@pytest.mark.skipif(not TEXTS, reason="not a checkout")
+def test_former_flags_stand_nowhere():
+    """Neither in a message nor on a page: what is not a flag of any command any more is only in its list."""
+    today = {flag for command in COMMANDS for flag in flags_of(command)}
+    gone = {flag for name in former.FLAGS for flag in name.split()[-1:]} - today - ELSEWHERE
+    for name in TEXTS:
+        if not name.endswith("cli/former.py"):
+            text = (Path(__file__).parents[2] / name).read_text("utf-8")
+            lines = [line for line in text.splitlines() if "benchmarks/" not in line]
+            found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", "\n".join(lines)))
+            assert not found & gone, name
+
+
+def test_slots_and_distinct_flags_stay_few():
+    """Every flag that a command has is a slot. The bounds fall with each flag that goes."""
+    slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
+    assert len(slots) <= 368
+    assert len({*slots}) <= 100
 
 
 def test_a_swallowed_file_is_explained(forecasts, capsys):
@@ -249,8 +372,7 @@ def test_version(capsys):
 
 
 def choices(command, option):
-    commands = next(a for a in _parser()._actions if hasattr(a, "choices") and isinstance(a.choices, dict))
-    return next(a for a in commands.choices[command]._actions if option in a.option_strings).choices
+    return next(a for a in COMMANDS[command]._actions if option in a.option_strings).choices
 
 
 def test_choices_are_those_of_the_library():
@@ -325,7 +447,7 @@ def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypat
         (["--engine", "spark"], "The engine 'spark' needs PySpark: pip install 'unperplexed[spark]'"),
     ],
 )
-@pytest.mark.parametrize("command", ["assess", "profile", "scores", "calibration", "tally"])
+@pytest.mark.parametrize("command", ["assess", "tally"])
 def test_an_engine_that_cannot_count(forecasts, tmp_path, capsys, monkeypatch, command, engine, message):
     for library, module in (("dask", "dask"), ("py4j", "spark")):
         monkeypatch.setitem(sys.modules, library, None)
@@ -401,7 +523,7 @@ def test_tallies_of_parts_are_the_whole(forecasts, tmp_path, capsys):
     capsys.readouterr()
     assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
     expected = capsys.readouterr().out
-    assert run("merge", *(tmp_path / f"{at}.tally" for at in (2, 0, 3, 1)), "-o", tmp_path / "all.tally") == 0
+    assert run("tally", *(tmp_path / f"{at}.tally" for at in (2, 0, 3, 1)), "-o", tmp_path / "all.tally") == 0
     assert "400 forecasts" in capsys.readouterr().out
     for files in (
         [tmp_path / "all.tally"],
@@ -417,21 +539,21 @@ def test_a_part_does_not_guess_its_classes(tmp_path, capsys):
     for name, labels in (("a", [-1, 1]), ("b", [1, 1]), ("c", [-1, -1])):
         pl.DataFrame({"happened": labels, "probability": [0.2, 0.9]}).write_csv(tmp_path / f"{name}.csv")
         assert run("tally", tmp_path / f"{name}.csv", *TALLY_INPUT, "-o", tmp_path / f"{name}.tally") == 0
-    assert run("merge", *(tmp_path / f"{name}.tally" for name in "bca"), "-o", tmp_path / "all.tally") == 0
+    assert run("tally", *(tmp_path / f"{name}.tally" for name in "bca"), "-o", tmp_path / "all.tally") == 0
     assert "6 forecasts of 2 classes (-1, 1)" in capsys.readouterr().out
 
 
-def test_show_says_what_a_tally_holds(forecasts, tmp_path, capsys):
+def test_a_tally_says_what_it_holds(forecasts, tmp_path, capsys):
     path = tmp_path / "x.tally"
-    counting = ("--parts", "classes", "shards", "--groups", "heft", "--scores", "power_score(2)", "--exact-limit", "9")
+    counting = ("--parts", "classes", "shards", "--groups", "heft", "--metric", "power_score(2)", "--exact-limit", "9")
     assert run("tally", forecasts[0], *TALLY_INPUT, *counting, "-o", path) == 0
     said = capsys.readouterr().out
     assert "in cells of relative width 2^-9" in said
     assert "parts: classes, shards" in said
     assert f"from{forecasts[0]}:400rows" in re.sub(r"\s+", "", said)  # a long path is folded
-    assert run("show", path) == 0
+    assert run("tally", path) == 0
     assert capsys.readouterr().out == said
-    assert run("show", path, "--json", "-") == 0
+    assert run("tally", path, "--json", "-") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["n_rows"] == 400
     assert found["scores"]["power_score(2)"]["proper"]
@@ -439,12 +561,14 @@ def test_show_says_what_a_tally_holds(forecasts, tmp_path, capsys):
     assert Tally.load(path).shards.rows.key.size == 3
 
 
-def test_scores_prints_them_all(forecasts, tmp_path, capsys):
+def test_the_section_of_scores_has_them_all(forecasts, tmp_path, capsys):
     path, frame = forecasts
     further = ["ranked_probability_score", "generalized_surprisal(-0.5)"]
-    assert run("scores", path, *TALLY_INPUT, "--scores", *further, "--json", tmp_path / "s.json") == 0
+    assert (
+        run("assess", path, *TALLY_INPUT, "--show", "scores", "--metric", *further, "--json", tmp_path / "s.json") == 0
+    )
     out = capsys.readouterr().out
-    found = json.loads((tmp_path / "s.json").read_text())["scores"]
+    found = json.loads((tmp_path / "s.json").read_text())["shown"]["scores"]
     assert found.keys() == {*SCORES, *further}
     assert max(map(len, out.splitlines())) <= 80
     for name, score in found.items():
@@ -453,13 +577,13 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("bins", [None, 7])
-def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
+def test_the_section_of_calibration_has_errors_and_parts(forecasts, tmp_path, capsys, bins):
     path, frame = forecasts
-    options = [] if bins is None else ["--bins", bins]
-    assert run("calibration", path, *TALLY_INPUT, *options, "--json", tmp_path / "c.json") == 0
+    section = "calibration" if bins is None else f"calibration:bins={bins}"
+    assert run("assess", path, *TALLY_INPUT, "--show", section, "--json", tmp_path / "c.json") == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    found = json.loads((tmp_path / "c.json").read_text())
+    found = json.loads((tmp_path / "c.json").read_text())["shown"]["calibration"]
     data = (frame["happened"], frame["probability"])
     errors = calibration_errors(*data, bins=bins or DEFAULT_BINS)
     assert found["bins"] == (bins or DEFAULT_BINS)
@@ -478,18 +602,21 @@ def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
         assert f"{part} ({figures[1]:.3f} of {figures[0]:.3f})" in " ".join(out.split())
     assert run("tally", path, *TALLY_INPUT, "--parts", "classes", "-o", tmp_path / "c.tally") == 0
     capsys.readouterr()
-    assert run("calibration", tmp_path / "c.tally", *options) == 0
-    assert capsys.readouterr().out == out.replace(path.name, "c.tally")
+    assert run("assess", tmp_path / "c.tally", "--show", section) == 0
+    assert _section(capsys.readouterr().out) == _section(out)
+
+
+def _section(text):
+    return text.partition("Miscalibration is ")[2].partition("settings:")[0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["calibration", "{}empty.tally"], "empty.tally: no rows of positive weight"),
-        (["calibration", "{}.csv", *TALLY_INPUT, "--bins", "0"], "bins: expected a whole number"),
+        (["assess", "{}empty.tally", "--show", "calibration"], "empty.tally: no rows to assess"),
         (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
         (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
-        (["scores", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),
+        (["assess", "{}.tally", "--metric", "power_score(1)"], "--metric is for the reading of rows"),
         (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
         (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
         (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
@@ -498,17 +625,17 @@ def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
             ["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"],
             "a tally keeps groups only in its shards",
         ),
-        (["show", "{}*.tally"], "4 files match"),
-        (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),
-        (["merge", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
-        (["merge", "{}.tally", "{}.tally", "-o", "{}2.tally"], "named twice"),
-        (["merge", "{}.tally", "{}3.tally", "-o", "{}2.tally"], "3.tally: does not add up.*different scores"),
-        (["merge", "{}.csv", "-o", "{}2.tally"], "not a tally"),
-        (["show", "{}none.tally"], "cannot be read: No such file"),
-        (["show", "{}cut.tally"], "truncated"),
+        (["tally", "{}.tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
+        (["tally", "{}.tally", "-o", "{}.tally"], "would overwrite"),
+        (["tally", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
+        (["tally", "{}.tally", "{}.tally", "-o", "{}2.tally"], "named twice"),
+        (["tally", "{}.tally", "{}3.tally", "-o", "{}2.tally"], "3.tally: does not add up.*different scores"),
+        (["tally", "{}.tally", "{}3.tally"], "3.tally: does not add up.*different scores"),
+        (["tally", "{}none.tally"], "cannot be read: No such file"),
+        (["tally", "{}cut.tally"], "truncated"),
         (["assess", "{}empty.tally"], "empty.tally: no rows to assess"),
-        (["scores", "{}empty.tally"], "empty.tally: no rows to score"),
-        (["scores", "{}.csv", *TALLY_INPUT, "--scores", "powr_score(1)"], "did you mean"),
+        (["tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
+        (["assess", "{}.csv", *TALLY_INPUT, "--metric", "powr_score(1)"], "did you mean"),
         (
             ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
             "did you mean 'heft'",
@@ -561,7 +688,7 @@ def test_closed_standard_output_is_no_traceback(forecasts):
 
 def test_names_from_outside_move_no_cursor(tmp_path, capsys):
     Tally.of([1], [0.5], source="a\x1b[31m\nfrom fake: 7").save(tmp_path / "x.tally")
-    assert run("show", tmp_path / "x.tally") == 0
+    assert run("tally", tmp_path / "x.tally") == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert out.splitlines()[-1] == r"from a\x1b[31m\nfrom fake: 7: 1 row"
@@ -576,7 +703,7 @@ def test_a_long_name_of_an_output(forecasts, tmp_path):
 def test_calibration_of_a_tally_without_classes_shows_the_other_views(tmp_path, capsys):
     p = [[0.5, 0.3, 0.2], [0.4, 0.5, 0.1], [0.1, 0.2, 0.7]]
     Tally.of([0, 1, 2], p, labels=range(3)).save(tmp_path / "plain.tally")
-    assert run("calibration", tmp_path / "plain.tally") == 0
+    assert run("assess", tmp_path / "plain.tally", "--show", "calibration") == 0
     printed = capsys.readouterr().out
     assert "errors of each class need a tally with the part classes" in printed
     assert "top-label all-classes" in " ".join(printed.split())
@@ -585,10 +712,11 @@ def test_calibration_of_a_tally_without_classes_shows_the_other_views(tmp_path, 
 def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
     path = tmp_path / "f.csv"
     path.write_text("y,p\n" + "\n".join(f"{i % 2},{(i + 0.5) / 50}" for i in range(50)))
-    options = ["calibration", path, "--truth", "y", "--prob", "p"]
-    assert run(*options, "--exact-limit", "10") == 0
+    columns, shown = ["--truth", "y", "--prob", "p"], ["--show", "calibration"]
+    assert run("tally", path, *columns, "--parts", "classes", "--exact-limit", "10", "-o", tmp_path / "f.tally") == 0
+    assert run("assess", tmp_path / "f.tally", *shown) == 0
     assert "from coarse cells" in capsys.readouterr().out
-    assert run(*options) == 0
+    assert run("assess", path, *columns, *shown) == 0
     assert "from coarse cells" not in capsys.readouterr().out
 
 
@@ -638,7 +766,7 @@ def test_quiet_prints_nothing_but_what_is_asked_for(tmp_path, capsys):
     tally, numbers = tmp_path / "a.tally", tmp_path / "a.json"
     assert run("assess", EXAMPLE, *columns, "--json", numbers, "--quiet") == 0
     assert main(["tally", str(EXAMPLE), *columns, "-q", "-o", str(tally)]) == 0
-    assert main(["show", str(tally), "-q"]) == 0
+    assert main(["tally", str(tally), "-q"]) == 0
     assert capsys.readouterr() == ("", "")
     assert tally.exists()
     assert run("assess", EXAMPLE, *columns, "--json", "-", "--quiet") == 0
@@ -669,8 +797,6 @@ def test_completion(capsys, shell):
         ["assess", "wetter.csv", "--plot", "wett"],
         ["compare", "wett"],
         ["tally", "wetter.csv", "-o", "wett"],
-        ["merge", "wett"],
-        ["show", "wett"],
     ],
     ids=" ".join,
 )
@@ -692,10 +818,10 @@ def test_bash_completes_names_of_files(capsys, tmp_path, words):
 def test_the_profile_fits_and_names_its_means(capsys, monkeypatch, columns):
     """Rising, with the named means where they belong."""
     monkeypatch.setenv("COLUMNS", columns)
-    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
+    shown = ["assess", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--resamples", "0", "--show"]
+    assert main([*shown, "profile"]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= int(columns)
-    assert printed.startswith("Geometric accuracy 0.930, robustness")
     table = printed.partition("\norder ")[2].partition("\n\n")[0]
     means = {
         line[0]: float(line[1]) for line in map(str.split, table.splitlines()[1:]) if line[0].startswith(("−", *"0123"))
@@ -704,7 +830,7 @@ def test_the_profile_fits_and_names_its_means(capsys, monkeypatch, columns):
     assert len(means) == 14
     for order, name in (("−2/3", "robustness"), ("0", "geometric accuracy"), ("1", "decisiveness")):
         assert re.search(rf"^{order} [^\n]*\s.*?{name}", table, re.MULTILINE)
-    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--orders", "0", "1"]) == 0
+    assert main([*shown, "profile:orders=0,1"]) == 0
     assert len(capsys.readouterr().out.partition("\norder ")[2].partition("\n\n")[0].splitlines()) >= 3
 
 
@@ -765,7 +891,7 @@ def test_headlines_are_in_colour_and_nothing_else():
         assert "\x1b" not in terminal_text(document)
 
 
-def test_merging_says_what_is_lost(tmp_path, capsys):
+def test_adding_up_says_what_is_lost(tmp_path, capsys):
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(3), 60)
     y = rng.integers(0, 3, 60)
@@ -775,25 +901,59 @@ def test_merging_says_what_is_lost(tmp_path, capsys):
     ):
         tally.save(tmp_path / f"{name}.tally")
     files = [tmp_path / "with.tally", tmp_path / "without.tally"]
-    assert run("merge", *files, "-o", tmp_path / "both.tally") == 0
+    assert run("tally", *files, "-o", tmp_path / "both.tally") == 0
     assert f"the part diagnosis is not in {files[1]}, and so not in the sum" in capsys.readouterr().err
-    assert run("merge", files[0], "-o", tmp_path / "one.tally") == 0
+    assert run("tally", files[0], "-o", tmp_path / "one.tally") == 0
     assert capsys.readouterr().err == ""
 
 
+def help_of(capsys, *words):
+    with pytest.raises(SystemExit, match="0"):
+        main([*words])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "--help-all"])
+def test_help_has_every_flag_of_the_command_and_no_other(capsys, name, flag):
+    shown = help_of(capsys, name, flag)
+    assert max(map(len, shown.splitlines())) <= 80
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", shown)) - HELP
+    assert named == {each for each in flags_of(name) if each.startswith("--")}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_short(capsys, name):
+    assert len(help_of(capsys, name, "--help").splitlines()) <= (50 if name in ("check", "monitor") else 45)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_all_help_explains_every_option(capsys, name):
+    shown = " ".join(help_of(capsys, name, "--help-all").split())
+    for action in COMMANDS[name]._actions:
+        words = argparse.HelpFormatter("")._expand_help(action) if action.help else ""
+        assert " ".join(words.split()) in shown or not HELP.isdisjoint(action.option_strings), action
+
+
 @pytest.mark.parametrize("name", USAGE)
-def test_help_begins_with_calls_of_options_that_there_are(name, capsys):
-    with pytest.raises(SystemExit):
-        main([name, "--help"])
-    told, _, rest = capsys.readouterr().out.partition("\n\n")
-    assert told.startswith(f"usage: unperplexed {name}")
-    for line in told.splitlines():
-        assert len(line) <= 84
-        assert all(f"  {word} " in rest or f" {word}, " in rest for word in re.findall(r"-o|--[a-z-]+", line)), line
+def test_examples_of_the_help_can_be_typed(name):
+    for example in USAGE[name].examples:
+        command, *words = shlex.split(example)
+        assert command == name
+        COMMANDS[name].parse_args(words)
 
 
-def test_every_command_has_its_usual_calls(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    shown = re.findall(r"^    ([a-z]+) ", capsys.readouterr().out, re.MULTILINE)
-    assert sorted(shown) == sorted(USAGE)
+@pytest.mark.parametrize("name", USAGE)
+def test_what_to_read_next_is_there(name):
+    *others, last = USAGE[name].also.split(", ")
+    terms = re.findall(r"'unperplexed explain ([^']+)'", last)
+    assert {*others, *([] if terms else [last])} <= {*COMMANDS}
+    assert all(explain(term) for term in terms)
+
+
+def test_the_programs_help_has_every_command_once(capsys):
+    shown = help_of(capsys, "--help")
+    assert re.findall(r"^  ([a-z]+)  +[a-z]", shown, re.MULTILINE) == [each for of in HEADINGS.values() for each in of]
+    assert {each for of in HEADINGS.values() for each in of} == {*COMMANDS} == {*USAGE}
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown.splitlines()) <= 45

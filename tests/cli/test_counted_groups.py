@@ -1,6 +1,7 @@
-"""Scores and calibration of groups at the command line: those of the groups' own files."""
+"""Groups at the command line: their sections are those of the groups' own files."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -27,26 +28,23 @@ def run(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", ["scores", "calibration"])
-def test_each_group_is_as_its_own_file(folder, capsys, command):
-    found = run(capsys, command, folder / "all.csv", "--by", "lead")
+SHOWN = ("--resamples", "0", "--show", "scores", "calibration")
+
+
+def test_sections_of_each_group_are_those_of_its_own_file(folder, capsys):
+    found = run(capsys, "assess", folder / "all.csv", "--by", "lead", "--sort", "group", *SHOWN)
     assert [each["key"]["lead"] for each in found["groups"]] == ["24 h", "48 h", "120 h"]
     for each in found["groups"]:
-        alone = run(capsys, command, folder / f"{each['key']['lead']}.csv")
-        assert {name: value for name, value in each.items() if name != "key"} == {
-            name: value for name, value in alone.items() if name != "sources"
-        }
-    whole = run(capsys, command, folder / "all.csv")
-    assert {name: value for name, value in found.items() if name not in ("by", "groups")} == whole
+        alone = run(capsys, "assess", folder / f"{each['key']['lead']}.csv", *SHOWN)
+        assert each["shown"] == alone["shown"]
+    assert found["shown"] == run(capsys, "assess", folder / "all.csv", *SHOWN)["shown"]
 
 
-@pytest.mark.parametrize("command", ["scores", "calibration"])
-def test_the_text_names_the_groups_in_natural_order(folder, capsys, command):
-    path = str(folder / "all.csv")
-    assert main([command, path, "--truth", "y", "--prob", "p", "--by", "lead", "site"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    heads = [line.partition(": ")[0] for line in lines if line.startswith("lead ")]
-    assert heads == [f"lead {lead}, site {site}" for lead in ("24 h", "48 h", "120 h") for site in (1, 2)]
+def test_the_text_names_the_groups_in_their_order(folder, capsys):
+    path, groups = str(folder / "all.csv"), ["--by", "lead", "site", "--sort", "group"]
+    assert main(["assess", path, "--truth", "y", "--prob", "p", *groups, *SHOWN]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if re.match(r"(All rows|lead .*):$", line)]
+    assert heads == ["All rows:", *(f"lead {lead}, site {site}:" for lead in LEADS[1:] + LEADS[:1] for site in (1, 2))]
 
 
 @pytest.mark.parametrize(
@@ -61,18 +59,18 @@ def test_the_text_names_the_groups_in_natural_order(folder, capsys, command):
     ],
 )
 def test_bad_groups(folder, capsys, words, message):
-    assert main(["scores", str(folder / "all.csv"), "--truth", "y", "--prob", "p", *words]) == 2
+    assert main(["assess", str(folder / "all.csv"), "--truth", "y", "--prob", "p", *words]) == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("by", [[], ["--by", "lead"]])
-@pytest.mark.parametrize("command", ["assess", "compare", "scores"])
+@pytest.mark.parametrize("command", ["assess", "compare"])
 def test_rules_asked_for_by_name_stand_in_the_text(folder, capsys, command, by):
     columns = ["--forecast", "a=p", "b=site_p"] if command == "compare" else ["--prob", "p"]
     frame = pl.read_csv(folder / "all.csv").with_columns(site_p=0.5 * pl.col("p") + 0.25)
     frame.write_csv(folder / "rival.csv")
     asked = ["penalized_brier_score", "power_score(0.5)", "generalized_surprisal(0.5)"]
-    words = [command, str(folder / "rival.csv"), "--truth", "y", *columns, *by, "--scores", *asked]
+    words = [command, str(folder / "rival.csv"), "--truth", "y", *columns, *by, "--metric", *asked]
     assert main(words) == 0
     text = capsys.readouterr().out.lower()
     for word in ("penalized", "power", "surprisal"):
@@ -83,6 +81,8 @@ def test_groups_without_valid_rows_are_left_out(folder, capsys):
     frame = pl.read_csv(folder / "all.csv")
     lost = pl.when(pl.col("lead") == "48 h").then(None).otherwise("p")
     frame.with_columns(p=lost).write_csv(folder / "lost.csv")
-    found = run(capsys, "scores", folder / "lost.csv", "--by", "lead", "--drop-invalid")
+    found = run(
+        capsys, "assess", folder / "lost.csv", "--by", "lead", "--sort", "group", "--drop-invalid", "--resamples", "0"
+    )
     assert [each["key"]["lead"] for each in found["groups"]] == ["24 h", "120 h"]
-    assert found["n_rows"] == 60
+    assert found["whole"]["n_rows"] == 60

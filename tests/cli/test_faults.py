@@ -133,7 +133,7 @@ def test_a_kill_at_any_line_leaves_each_file_whole(tmp_path):
 def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypatch, option, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n0,0.5\n")
-    words = ["check", "f.csv", "--require", "log_loss < 9", "--point", "--json", "a.json", option]
+    words = ["check", "f.csv", "--require", "log_loss < 9", "--confidence", "none", "--json", "a.json", option]
     for name in ("f.csv", "./a.json"):
         before = files(tmp_path)
         assert main([*words, name]) == 2
@@ -145,7 +145,7 @@ def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypa
 def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
     (tmp_path / "kept").write_text("y,p\n1,0.5\n0,0.5\n")
     out = "kept" if name == "input" else "out"
-    words = f"-m unperplexed scores {where} --format csv --truth y --prob p --json {out}"
+    words = f"-m unperplexed assess {where} --format csv --truth y --prob p --json {out}"
     done = subprocess.run(["bash", "-c", f"{sys.executable} {words}"], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
     said = done.stderr if name != "error" else (tmp_path / "out").read_bytes()

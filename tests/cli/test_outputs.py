@@ -184,12 +184,12 @@ def test_other_commands_write_nothing_that_they_cannot_report(tmp_path, forecast
 @pytest.mark.slow
 def test_streams_that_the_caller_closed(tmp_path, forecasts, closed):
     """As cron and daemons do."""
-    words = f"{sys.executable} -m unperplexed scores {forecasts} --json {tmp_path / 'x.json'} {closed}"
+    words = f"{sys.executable} -m unperplexed assess {forecasts} --json {tmp_path / 'x.json'} {closed}"
     done = subprocess.run(words, shell=True, stdout=subprocess.PIPE, check=False)
     assert done.returncode == 0
     assert (done.stdout == b"") == ("1>&-" in closed)
     assert (tmp_path / "x.json").read_text().startswith("{")
-    bad = subprocess.run(f"{sys.executable} -m unperplexed scores none.csv {closed}", shell=True, check=False)
+    bad = subprocess.run(f"{sys.executable} -m unperplexed assess none.csv {closed}", shell=True, check=False)
     assert bad.returncode == 2
 
 

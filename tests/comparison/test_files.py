@@ -51,7 +51,7 @@ def expected(data, **settings):
 
 
 def found(capsys, *arguments):
-    few = [] if "--resamples" in arguments or "--sequential" in arguments else ["--resamples", 0]
+    few = [] if "--resamples" in arguments or "--anytime" in arguments else ["--resamples", 0]
     assert run("compare", *arguments, "--json", "-", *few) == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
@@ -86,7 +86,7 @@ def assert_same(found, other):
     ("options", "settings"),
     [
         (["--resamples", "200"], {"resamples": 200}),
-        (["--floor", "0.02", "--scores", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
+        (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
         (["--lag", "4"], {"lag": 4}),
         (["--groups", "place"], {"groups": "place"}),
         (["--confidence", "0.8"], {"confidence": 0.8}),
@@ -97,7 +97,7 @@ def assert_same(found, other):
 def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, options, settings, small_batches):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
-    if "--scores" in options:
+    if "--metric" in options:
         settings = {**settings, "scores": ["ranked_probability_score", "power_score(2)"]}
     if "groups" in settings:
         settings = {"groups": data["place"]}
@@ -419,7 +419,7 @@ REFUSED = [
     (None, ["--in-order", "--floor", "2"], "floor"),
     (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
     (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or a whole number from 40"),
-    (None, ["--in-order", "--scores", "brier"], "did you mean 'brier_score'"),
+    (None, ["--in-order", "--metric", "brier"], "did you mean 'brier_score'"),
     (None, ["--in-order", "--plot", "x.gif"], "known: .png"),
     (None, ["--in-order", "--separator", ";;"], "expected one character"),
 ]
@@ -516,12 +516,12 @@ def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, mon
         ours, order = long_table(data, [0, *(rng.permutation(2 * N - 1) + 1).tolist()])
         words = [*COLUMNS, "--forecaster", "by", "--on", "id"]
     ours.write_csv(paths[0])
-    assert found(capsys, *paths, *words, "--sequential") == plain(sequential(data, order))
+    assert found(capsys, *paths, *words, "--anytime") == plain(sequential(data, order))
 
 
 def test_sequentially_by_another_score_level_and_floor(data, files, capsys):
-    words = ["--score", "generalized_surprisal(0.5)", "--level", "0.2", "--floor", "0.02"]
-    result = found(capsys, *files, *COLUMNS, "--in-order", "--sequential", *words)
+    words = ["--metric", "generalized_surprisal(0.5)", "--confidence", "0.8", "--floor", "0.02"]
+    result = found(capsys, *files, *COLUMNS, "--in-order", "--anytime", *words)
     assert result == plain(sequential(data, score="generalized_surprisal(0.5)", level=0.2, floor=0.02))
     assert result["floor"] == 0.02
 
@@ -532,7 +532,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
     frame({**data, "ours": ours}, "ours")[5:].write_csv(tmp_path / "ours.csv")
     frame(data, "theirs")[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
     paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
-    options = ["--on", "id", "--common", "--drop-invalid", "--sequential"]
+    options = ["--on", "id", "--common", "--drop-invalid", "--anytime"]
     result = found(capsys, *paths, *COLUMNS, *options)
     kept = np.setdiff1d(np.arange(5, N - 20), 50)
     expected = plain(sequential(data, kept))
@@ -545,22 +545,21 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--in-order", "--lag", "2"], "--lag does not go with --sequential: its limits hold however"),
-        (["--in-order", "--groups", "place"], "--groups does not go with --sequential: its limits hold however"),
-        (["--in-order", "--weight", "heft"], "--weight does not go with --sequential: its rows have equal weight"),
-        (["--in-order", "--scores", "power_score(2)"], "--scores does not go with --sequential: .*--score"),
-        (["--in-order", "--confidence", "0.9"], "--confidence does not go with --sequential: .*--level"),
-        (["--in-order", "--resamples", "0"], "--resamples does not go with --sequential"),
-        (["--in-order", "--seed", "1"], "--seed does not go with --sequential"),
-        (["--in-order", "--score", "brier"], "did you mean 'brier_score'"),
-        (["--in-order", "--level", "5"], "level: expected a probability above 0 and below 1, got 5"),
+        (["--in-order", "--lag", "2"], "--lag does not go with --anytime: its limits hold however"),
+        (["--in-order", "--groups", "place"], "--groups does not go with --anytime: its limits hold however"),
+        (["--in-order", "--weight", "heft"], "--weight does not go with --anytime: its rows have equal weight"),
+        (["--in-order", "--metric", "log_loss", "brier_score"], "compares by one metric"),
+        (["--in-order", "--resamples", "0"], "--resamples does not go with --anytime"),
+        (["--in-order", "--seed", "1"], "--seed does not go with --anytime"),
+        (["--in-order", "--metric", "brier"], "did you mean 'brier_score'"),
+        (["--in-order", "--confidence", "5"], "--confidence: expected a level above 0 and below 1, got 5"),
         (["--in-order", "--floor", "2"], "floor"),
         (["--on", "nr"], "ours.csv: no column 'nr'"),
         ([], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
     ],
 )
 def test_refused_sequentially(files, tmp_path, capsys, options, message):
-    assert run("compare", *files, *COLUMNS, *options, "--sequential", "--json", tmp_path / "out.json") == 2
+    assert run("compare", *files, *COLUMNS, *options, "--anytime", "--json", tmp_path / "out.json") == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert re.search(message, err), err
@@ -573,26 +572,23 @@ def test_refused_sequentially(files, tmp_path, capsys, options, message):
 )
 def test_rows_that_do_not_pair_are_refused_sequentially_alike(data, files, capsys, change, options, message):
     WRITE[change](frame(data, "theirs")).write_csv(files[1])
-    assert run("compare", *files, *COLUMNS, *options, "--sequential") == 2
+    assert run("compare", *files, *COLUMNS, *options, "--anytime") == 2
     assert re.search(message, capsys.readouterr().err)
 
 
-def test_sequentially_means_two_and_its_options_mean_sequentially(data, files, tmp_path, capsys):
-    assert run("compare", *files, f"again={files[0]}", *COLUMNS, "--in-order", "--sequential") == 2
+def test_sequentially_means_two(data, files, tmp_path, capsys):
+    assert run("compare", *files, f"again={files[0]}", *COLUMNS, "--in-order", "--anytime") == 2
     assert "named twice" in capsys.readouterr().err
     frame(data, "ours").write_csv(tmp_path / "third.csv")
-    assert run("compare", *files, tmp_path / "third.csv", *COLUMNS, "--in-order", "--sequential") == 2
+    assert run("compare", *files, tmp_path / "third.csv", *COLUMNS, "--in-order", "--anytime") == 2
     assert re.search("here are 3. Compare more of them two by two", capsys.readouterr().err)
-    for option in (["--score", "log_loss"], ["--level", "0.1"]):
-        assert run("compare", *files, *COLUMNS, "--in-order", *option) == 2
-        assert f"{option[0]} is for comparisons with --sequential" in capsys.readouterr().err
 
 
 def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, files, capsys):
     ours = data["ours"].copy()
     ours[data["id"] == 77] = np.eye(3)[0]
     frame({**data, "ours": ours}, "ours").write_csv(files[0])
-    words = [*files, *COLUMNS, "--on", "id", "--sequential", "--score", "log_loss"]
+    words = [*files, *COLUMNS, "--on", "id", "--anytime", "--metric", "log_loss"]
     assert run("compare", *words, "--floor", "0") == 2
     assert re.search(r"infinite .* in 1 id \('77'\); take a floor above 0 \(--floor\)", capsys.readouterr().err)
     assert run("compare", *words) == 0
@@ -600,7 +596,7 @@ def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, file
 
 def test_sequential_outputs(data, files, tmp_path, capsys):
     outputs = ["--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg"]
-    assert run("compare", *files, *COLUMNS, "--in-order", "--sequential", *outputs) == 0
+    assert run("compare", *files, *COLUMNS, "--in-order", "--anytime", *outputs) == 0
     assert capsys.readouterr().out == sequential(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
     assert "Mean so far, with its 95% confidence sequence" in (tmp_path / "s.svg").read_text()

@@ -88,6 +88,6 @@ def test_what_does_not_go_together_is_refused(data, tmp_path, capsys):
     data.write_csv(tmp_path / "f.csv")
     columns = (tmp_path / "f.csv", "--truth", "y", "--forecast", "p=p", "q=q")
     assert "neither 'base-rate' nor one of the forecasters" in run(capsys, *columns, "--baseline", "none")
-    assert "--by does not go with --sequential" in run(capsys, *columns, "--sequential", "--by", "lead")
+    assert "--by does not go with --anytime" in run(capsys, *columns, "--anytime", "--by", "lead")
     assert "name how many with a lag" in run(capsys, *columns, "--unit", "id")
     assert "--cluster and --groups" in run(capsys, *columns, "--cluster", "id", "--groups", "lead")

@@ -534,13 +534,13 @@ class TestResult:
 def test_the_page_and_the_card_have_the_text_of_the_decision(tmp_path, rng):
     y, forecasts = two(rng, 1200)
     result = compare_sequentially(y, {"<b>": forecasts["calibrated"], "sure": forecasts["sure"]})
-    result.report(tmp_path / "s.html", name="rain.csv", command="unperplexed compare rain.csv --sequential")
+    result.report(tmp_path / "s.html", name="rain.csv", command="unperplexed compare rain.csv --anytime")
     page = (tmp_path / "s.html").read_text("utf-8")
     decided = f"&lt;b&gt; has the smaller Brier score (decided after {result.decided_after:,} rows)"
     assert f"<title>rain.csv: {decided}</title>" in page
     assert f"<h1>{decided}</h1>" in page
     assert f'<th scope="row">{result.decided_after:,}</th>' in page
-    assert "unperplexed compare rain.csv --sequential" in page
+    assert "unperplexed compare rain.csv --anytime" in page
     [line] = re.findall(r'<path class="cv[^"]*" d="M([^"]*)"', page)
     ends = [float(pair.split()[0]) for pair in line.split("L")]
     assert (ends[0] < 2, ends[-1]) == (True, 1000)

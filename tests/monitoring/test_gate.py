@@ -140,7 +140,8 @@ def test_without_an_interval_nothing_is_judged():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     found = assess(np.arange(200) % 3, p, groups=np.arange(200) // 4, resamples=0)
     with pytest.raises(
-        InputError, match=r"calibration_error has no confidence interval .* confidence=None \(--point\) compares"
+        InputError,
+        match=r"calibration_error has no confidence interval .* confidence=None \(--confidence none\) compares",
     ):
         check(found, require="calibration_error < 0.1")
     assert not checked(found, ["calibration_error < 0.1"], point=True)
@@ -262,7 +263,7 @@ def test_forecasts_that_score_the_same_are_within_a_limit_of_0_at_each_look():
     [
         ("log_loss < 0.4", {}, "'log_loss < 0.4': with anytime=True .* only changes .* monitor --require"),
         ("verdict in (none)", {}, "only changes of mean scores"),
-        ("change.log_loss <= 0", {"point": True}, r"confidence=None \(--point\) ignores chance"),
+        ("change.log_loss <= 0", {"point": True}, r"confidence=None \(--confidence none\) ignores chance"),
     ],
 )
 def test_what_cannot_be_tested_at_many_looks_is_refused(worse, text, settings, says):
@@ -284,6 +285,7 @@ def test_rows_are_tested_like_their_assessment():
     of_assessment = check(assess(y, p, confidence=0.9, baseline="base-rate"), require=wanted)
     assert check(y, p, require=wanted).to_json() == of_assessment.to_json()
     assert check(y, p, require="log_loss < 0.5", confidence=None).point
+    assert check(y, p, require="spherical_score > 0.6")
     with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
         check(y, p, require=wanted, sample_wieght=p)
 

@@ -49,8 +49,8 @@ def test_the_demo(capsys):
 
 
 def test_the_profile(capsys):
-    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
-    assert "robustness" in capsys.readouterr().out
+    assert main(["assess", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--show", "profile"]) == 0
+    assert "\norder " in capsys.readouterr().out
 
 
 if find_spec("sklearn") is None:  # elsewhere test_public_names.py takes it away first

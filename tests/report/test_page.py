@@ -410,7 +410,7 @@ def test_from_the_shell(tmp_path, capsys):
         ["assess", *common, "--prob", "p", "--resamples", "0"],
         ["assess", *common, "--prob", "p", "--by", "team", "--resamples", "0"],
         ["compare", *common, "--forecast", "one=p", "two=q"],
-        ["compare", *common, "--forecast", "one=p", "two=q", "--sequential"],
+        ["compare", *common, "--forecast", "one=p", "two=q", "--anytime"],
     ):
         report.unlink(missing_ok=True)
         assert main([*command, "--report", str(report)]) == 0

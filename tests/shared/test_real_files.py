@@ -105,7 +105,7 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
     y, p = (x[:3000] for x in SETS[name]())
     rng = np.random.default_rng(7)
     pieces = np.split(rng.permutation(len(y)), np.sort(rng.integers(0, len(y), 3)))
-    counting = ["--parts", "classes", "predictions", "shards", "--groups", "id", "--scores", "ranked_probability_score"]
+    counting = ["--parts", "classes", "predictions", "shards", "--groups", "id", "--metric", "ranked_probability_score"]
     paths = []
     for at, piece in enumerate(pieces):
         np.savez(tmp_path / f"{at}.npz", y=y[piece].astype(int), p=p[piece], id=piece)
@@ -121,7 +121,7 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
     )
     expected = assess(whole, resamples=40).to_json() + "\n"
     for order in itertools.islice(itertools.permutations(paths), 0, None, 13):
-        assert main(["merge", *map(str, order), "-o", str(tmp_path / "all.tally")]) == 0
+        assert main(["tally", *map(str, order), "-o", str(tmp_path / "all.tally")]) == 0
         merged = Tally.load(tmp_path / "all.tally")
         assert sum(merged.sources.values()) == len(y)
         assert main(["assess", str(tmp_path / "all.tally"), "--resamples", "40", "--json", "-"]) == 0

@@ -242,12 +242,11 @@ def test_groups_of_files(engine, folder, capsys):
     assert printed[0] == printed[1]
 
 
-@pytest.mark.parametrize("command", ["profile", "scores", "calibration"])
-def test_other_commands(engine, folder, capsys, command):
+def test_sections(engine, folder, capsys):
     printed = []
     for chosen in ("local", engine.name):
-        words = [command, str(folder / "3[12]*.parquet"), "--truth", "rain", "--prob", "q", "--engine", chosen]
-        assert main(words) == 0
+        words = ["assess", str(folder / "3[12]*.parquet"), "--truth", "rain", "--prob", "q", "--engine", chosen]
+        assert main([*words, "--resamples", "0", "--show", "profile", "scores", "calibration"]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
 

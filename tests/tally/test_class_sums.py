@@ -304,7 +304,7 @@ def test_tally_merge_assess(table, tmp_path, capsys):
     for name in "ab":
         assert cli.main(["tally", str(table), *COLUMNS, "-o", str(tmp_path / f"{name}.tally"), "-q"]) == 0
     parts = [str(tmp_path / f"{name}.tally") for name in "ab"]
-    assert cli.main(["merge", *parts, "-o", str(tmp_path / "both.tally"), "-q"]) == 0
+    assert cli.main(["tally", *parts, "-o", str(tmp_path / "both.tally"), "-q"]) == 0
     assert cli.main(["assess", str(tmp_path / "both.tally"), "--resamples", "0"]) == 0
     assert capsys.readouterr().out.startswith("Overconfident (temperature 1.")
 

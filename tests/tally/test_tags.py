@@ -185,22 +185,22 @@ def test_commands_read_tags(tmp_path, capsys):
         assert run(capsys, "tally", rows, "--truth", "y", "--prob", "p", *tags, "-o", file)[0] == 0
         files.append(file)
     out = tmp_path / "sum.tally"
-    assert "2026-03-01/2026-03-02" in run(capsys, "merge", *files[:2], "-o", out)[1]
-    code, text = run(capsys, "merge", *files, "-o", tmp_path / "all.tally")
+    assert "2026-03-01/2026-03-02" in run(capsys, "tally", *files[:2], "-o", out)[1]
+    code, text = run(capsys, "tally", *files, "-o", tmp_path / "all.tally")
     assert code == 2
     assert "2.tally: does not add up with those before it: tallies of different models" in text
-    assert "merge --mixed" in text
-    assert run(capsys, "merge", *files, "--mixed", "-o", tmp_path / "all.tally")[0] == 0
-    assert "model: a, b" in run(capsys, "show", tmp_path / "all.tally")[1]
-    assert run(capsys, "merge", files[0], out, "-o", tmp_path / "x.tally")[0] == 2
+    assert "tally --mixed" in text
+    assert run(capsys, "tally", *files, "--mixed", "-o", tmp_path / "all.tally")[0] == 0
+    assert "model: a, b" in run(capsys, "tally", tmp_path / "all.tally")[1]
+    assert run(capsys, "tally", files[0], out, "-o", tmp_path / "x.tally")[0] == 2
     assert not (tmp_path / "x.tally").exists()
-    assert run(capsys, "merge", files[0], "--period", "2026-02-30", "-o", tmp_path / "x.tally")[0] == 2
+    assert run(capsys, "tally", files[0], "--period", "2026-02-30", "-o", tmp_path / "x.tally")[0] == 2
 
     code, text = run(capsys, "check", files[1], "--baseline", files[0])
     assert code == 0
     assert "data rain, model a, period 2026-03-01" in text
     assert "is in both, and their tags name no different models" in run(capsys, "check", files[0], "--baseline", out)[1]
-    run(capsys, "merge", files[2], "--name", "snow", "-o", tmp_path / "snow.tally")
+    run(capsys, "tally", files[2], "--name", "snow", "-o", tmp_path / "snow.tally")
     assert "its data are 'snow', not 'rain'" in run(capsys, "check", files[0], "--baseline", tmp_path / "snow.tally")[1]
 
     code, text = run(capsys, "monitor", *files)

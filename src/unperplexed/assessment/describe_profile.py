@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import capital, confidence_interval, short_name
-from ..report.document import Column, Document, Prose, Table
+from .._lib.formatting import capital, confidence_interval
+from ..report.document import Column, Document, Table
 from ..report.numbers import MINUS, estimate, number
-from ..report.result import Naming
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
-from ..tally.describe import counted, notes_lines
-from .describe_details import floors_table
-from .describe_words import dependence_text
-from .result import Assessment
 from .risk_profile import RiskProfile
 
 _NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "decisiveness"}
@@ -52,22 +47,6 @@ def profile_document(profile: RiskProfile, orders: Sequence[float] = ()) -> Docu
         summary=[table],
         settings=f"floor {profile.floor:g}{'' if profile.limit == 'floor' else f' and ceiling {1 - profile.floor:g}'}",
         warnings=[_FEW] if any(few) else [],
-    )
-
-
-def assessed_profile_document(a: Assessment, orders: Sequence[float], naming: Naming) -> Document:
-    """Describe the risk profile of an assessment, with the averages at other floors."""
-    own, name = profile_document(a.profile, orders), short_name(naming.name, 200)
-    counts = f"{counted(a.n_rows, a.n_classes, a.labels)}, {dependence_text(a)}"
-    return Document(
-        title=": ".join(filter(None, [name, own.title])),
-        facts=": ".join(filter(None, [name, counts])),
-        headline=own.headline,
-        lead=own.lead,
-        calm=True,
-        summary=[*own.summary, floors_table(a), Prose("To draw the profile, add --plot PICTURE.png to the command.")],
-        settings=own.settings,
-        warnings=[*own.warnings, *notes_lines(a.notes)],
     )
 
 

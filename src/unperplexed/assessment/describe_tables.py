@@ -259,7 +259,8 @@ def surprises_table(a: Assessment) -> Table | None:
     ]
     if len(set(s.source)) > 1:
         columns.insert(1, Column("source", [printable(each) for each in s.source], words=True))
-    return Table(f"Rows whose outcome was assigned the lowest probability{part}.", columns, sortable=True)
+    caption = f"Rows whose outcome was assigned the lowest probability{part}."
+    return Table(caption, columns, sortable=True, notes="probability")
 
 
 def _probability(p: float) -> str:

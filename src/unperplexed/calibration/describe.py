@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .._lib.formatting import p_value_text, rule_text, short_name
+from .._lib.formatting import p_value_text, rule_text
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS, number, share
-from ..report.result import Naming
-from ..tally.describe import counted, notes_lines
 from ..tally.tables import Cells
 from ..tally.tally import Tally, View
 
@@ -32,28 +30,18 @@ _BY_CHANCE = (
 )
 
 
-def calibration_document(
-    tally: Tally,
-    bins: int,
-    errors: Mapping[View, CalibrationErrors],
-    decompositions: Sequence[Decomposition],
-    naming: Naming,
-) -> Document:
+def calibration_blocks(
+    tally: Tally, bins: int, errors: Mapping[View, CalibrationErrors], decompositions: Sequence[Decomposition]
+) -> list[Block]:
     """Describe the calibration errors of each view, and scores in their parts."""
-    name = short_name(naming.name, 200)
-    blocks: list[Block] = [errors_table(errors), *map(Prose, _about_classes(tally, errors))]
-    blocks += [decomposition_table(decompositions)]
-    blocks += [factors_table(each) for each in decompositions if each.rule == "log_loss"]
-    return Document(
-        title=": ".join(filter(None, [name, "calibration"])),
-        facts=": ".join(filter(None, [name, counted(tally.n_rows, tally.n_classes, tally.labels)])),
-        headline=f"Miscalibration is {' and '.join(_cost(each) for each in reversed(decompositions))}",
-        lead=_BY_CHANCE,
-        calm=True,
-        summary=blocks,
-        settings=f"{bins} bins",
-        warnings=list(notes_lines(tally.notes)),
-    )
+    costs = " and ".join(_cost(each) for each in reversed(decompositions))
+    return [
+        Prose(f"Miscalibration is {costs}. {_BY_CHANCE}"),
+        errors_table(errors, f"{bins} bins"),
+        *map(Prose, _about_classes(tally, errors)),
+        decomposition_table(decompositions),
+        *(factors_table(each) for each in decompositions if each.rule == "log_loss"),
+    ]
 
 
 def _cost(d: Decomposition) -> str:
@@ -64,10 +52,10 @@ def _cost(d: Decomposition) -> str:
     return f"{share(max(d.miscalibration, 0) / d.score)} of the {rule_text(d.rule)} ({parts})"
 
 
-def errors_table(errors: Mapping[View, CalibrationErrors]) -> Table:
+def errors_table(errors: Mapping[View, CalibrationErrors], bins: str) -> Table:
     """Return the calibration errors, a column for each view."""
     views = [Column(view, [_rounded(getattr(of, name)) for name in _ERRORS]) for view, of in errors.items()]
-    return Table("Calibration errors. 0 is best.", [Column("error", [*_ERRORS.values()]), *views])
+    return Table(f"Calibration errors, {bins}. 0 is best.", [Column("error", [*_ERRORS.values()]), *views])
 
 
 def _about_classes(tally: Tally, errors: Mapping[View, CalibrationErrors]) -> Iterator[str]:

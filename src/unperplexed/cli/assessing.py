@@ -163,7 +163,7 @@ def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
     """Settings of the assessment, refused before anything is counted."""
     from ..assessment.settings import AssessmentSettings
 
-    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "scores", ()))
+    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "metric", ()))
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
         "limit": arguments.limit,
         "measured": arguments.measured,
         "view": arguments.view,
-        "orders": getattr(arguments, "orders", None),
+        "orders": arguments.show.orders if hasattr(arguments, "show") else None,
         "confidence": arguments.confidence,
         "resamples": getattr(arguments, "resamples", 0),
         "seed": getattr(arguments, "seed", 0),

@@ -23,6 +23,9 @@ FAILED = 1
 _DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
 """What is required of the change from earlier forecasts, where nothing else is."""
 
+_CONFIDENCE = 0.9
+"""Level of the intervals, where no other is named."""
+
 _FILES = "FILE"
 """What several files are called together, as in the help."""
 
@@ -32,34 +35,34 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_input(command)
     options.add_where(command)
     many = {"nargs": "+", "action": "extend", "default": []}
-    add = command.add_argument_group("requirements").add_argument
+    add = options.about("question", command)
     add(
         "--require",
         metavar="TEXT",
         help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
-        **many,  # type: ignore[arg-type]
+        **many,
     )
-    add("--point", action="store_true", help="compare the metrics as they are, without confidence intervals")
-    text = "many: a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
-    add("--looks", choices=["one", "many"], default="one", help=f"{text} (default: one)")
+    text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
+    add("--anytime", action="store_true", help=text)
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
-    add("--on", metavar="COLUMN", help=text, **many)  # type: ignore[arg-type]
+    options.about("rows", command)("--on", metavar="COLUMN", help=text, **many)
     options.add_groups(command)
     options.add_floor(command)
     text = (
-        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples)"
+        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
+        " none compares the metrics as they are"
     )
-    command.add_argument("--confidence", type=float, default=0.9, metavar="P", help=text)
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
-    options.add_scores(command)
+    options.about("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", help=text)
+    options.about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     options.add_recalibration(command)
     text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
-    command.add_argument("--json", metavar="PATH", help=text)
+    add = options.about("work", command)
+    add("--json", metavar="PATH", help=text)
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
-    command.add_argument("--summary", type=Path, metavar="PATH", help=text)
-    command.add_argument("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
+    add("--summary", type=Path, metavar="PATH", help=text)
+    add("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
     command.set_defaults(measured="shrunk-isotonic", view="auto", limit="floor", resamples=400, by=[])
 
 
@@ -68,14 +71,16 @@ def check(arguments: argparse.Namespace) -> int:
     from .._lib.errors import InputError
     from .._lib.serialize import json_text
     from ..monitoring.gate import checked
-    from ..monitoring.requirements import Requirement
+    from ..monitoring.requirements import Requirement, scoring_rules
     from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
+    from .counting import tally_names
     from .outputs import check_outputs, text_of, write_outputs
     from .skill import skill_beside
 
     a = arguments
     check_outputs(a)
+    point, a.confidence = a.confidence is None, a.confidence or _CONFIDENCE
     wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
@@ -86,13 +91,14 @@ def check(arguments: argparse.Namespace) -> int:
         raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --baseline.")
     if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
         raise InputError(f"--baseline {a.baseline}: these are the forecasts of FILE itself; name earlier forecasts.")
+    a.metric = [] if tally_names(matching(a.files), a) else scoring_rules(parsed)
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
     changes, against = _changes(a, assessed) if a.baseline else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    found = checked(assessed, wanted, point=a.point, anytime=a.looks == "many", changes=changes, against=against)
+    found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""
@@ -101,6 +107,11 @@ def check(arguments: argparse.Namespace) -> int:
         outputs[a.junit] = found.to_junit().encode()
     write_outputs(a, lambda: json_text(found.to_flat()), text_of(a, found), outputs)
     return 0 if found else FAILED
+
+
+def _level(text: str) -> float | None:
+    """Read a confidence level, or none."""
+    return None if text == "none" else float(text)
 
 
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
@@ -144,7 +155,7 @@ def _compared(a: argparse.Namespace) -> Comparison:
 
     paired = argparse.Namespace(**{**vars(a), "command": "compare", "by": []})
     options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
-    settings = ComparisonSettings(a.scores, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
+    settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
     how = partial(compared, settings=settings)
     files = {_name(a): list(a.files), a.baseline: [a.baseline]}
     return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

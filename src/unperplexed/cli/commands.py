@@ -8,35 +8,29 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .._lib.errors import InputError, check_whole
+from .._lib.errors import InputError
 from .._lib.serialize import json_text
-from ..forecasts.group_keys import in_order
-from ..report import terminal
-from ..report.result import Naming
 from ..sources.readers.formats import matching
-from ..tally.describe import scores_document
-from ..tally.tally import Tally, View
-from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of, tallies_of
+from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
 from .counting import (
-    merged_tallies,
-    naming_files,
     reading_of,
     rivals_of,
     selection_of,
     tagged,
+    tally_names,
     tally_of,
 )
+from .options import level_of
 from .outputs import (
+    called,
     check_outputs,
-    naming_of,
     picture_bytes,
-    print_text,
     report_bytes,
     sayer,
     text_of,
-    write_files,
     write_outputs,
 )
+from .sections import Sections
 from .skill import baseline_of, skill_beside
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
@@ -56,8 +50,6 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "lag": (None, "its limits hold however rows depend on one another"),
     "groups": ([], "its limits hold however rows depend on one another"),
     "weight": (None, "its rows have equal weight"),
-    "scores": ([], "it is by one score, named with --score"),
-    "confidence": (0.95, "--level is the largest probability of a false alarm"),
     "resamples": (400, "it has no bootstrap replicates"),
     "seed": (0, "it has no bootstrap replicates"),
 }
@@ -66,8 +58,14 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
+    if arguments.ordered:
+        from .ordered import ordered
+
+        ordered(arguments)
+        return
     check_outputs(arguments)
     found: Assessment | Breakdown
+    arguments.show = sections = Sections(arguments.show)
     skill = skill_beside(arguments)
     if arguments.by:
         found = replace(breakdown_of(arguments), skill=skill)
@@ -76,79 +74,8 @@ def assess(arguments: argparse.Namespace) -> None:
         refuse_without_groups(arguments)
         found = whole = replace(assessment_of(arguments), skill=skill)
     outputs = picture_bytes(arguments.plot, whole.plot, arguments.axes) | report_bytes(arguments, found)
-    write_outputs(arguments, found.to_json, text_of(arguments, found), outputs)
-
-
-def profile(arguments: argparse.Namespace) -> None:
-    """Give the risk profile."""
-    check_outputs(arguments)
-    assessment = assessment_of(arguments)
-    from ..assessment.describe_profile import assessed_profile_document
-
-    described = assessed_profile_document(assessment, arguments.orders or (), naming_of(arguments))
-    write_outputs(
-        arguments, assessment.to_json, terminal.text(described), picture_bytes(arguments.plot, assessment.profile.plot)
-    )
-
-
-def scores(arguments: argparse.Namespace) -> None:
-    """Give the mean of every scoring rule."""
-    _write_counted(arguments, [], _scores)
-
-
-def _scores(counted: Tally, naming: Naming) -> tuple[dict[str, Any], str]:
-    if not counted.weight > 0:
-        raise InputError("no rows to score.")
-    return {name: value for name, value in counted.summary().items() if name != "sources"}, terminal.text(
-        scores_document(counted, naming)
-    )
-
-
-def calibration(arguments: argparse.Namespace) -> None:
-    """Give the calibration errors, and the Brier score and the log loss in their parts."""
-    check_whole("bins", arguments.bins)
-    _write_counted(arguments, ["classes"], partial(_calibration, arguments.bins))
-
-
-def _calibration(bins: int, counted: Tally, naming: Naming) -> tuple[dict[str, Any], str]:
-    from ..calibration.decomposition import decompose
-    from ..calibration.describe import calibration_document
-    from ..calibration.errors import calibration_errors
-
-    errors = calibration_errors(counted, bins=bins)
-    view: View | None = None if counted.knows_classes else "all-classes"
-    decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
-    summary = counted.summary()
-    result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
-    result |= {"bins": bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
-    return result, terminal.text(calibration_document(counted, bins, errors, decompositions, naming))
-
-
-def _write_counted(
-    arguments: argparse.Namespace, parts: list[str], described: Callable[[Tally, Naming], tuple[dict[str, Any], str]]
-) -> None:
-    """Write what is read off a tally: that of all rows and, if asked for, that of each group with rows."""
-    check_outputs(arguments)
-    try:
-        if not arguments.by:
-            refuse_without_groups(arguments)
-            result, text = described(tally_of(arguments, parts=parts), naming_of(arguments))
-        else:
-            tallies = tallies_of(arguments, {"parts": parts})
-            result, text = described(tallies.whole(), naming_of(arguments))
-            groups, blocks = [], [text]
-            for key in in_order(list(tallies)):
-                if tallies[key].weight > 0:
-                    named = dict(zip(arguments.by, key, strict=True))
-                    head = ", ".join(f"{name} {value}" for name, value in named.items())
-                    figures, lines = described(tallies[key], Naming(head))
-                    groups.append({"key": named, **figures})
-                    blocks.append(lines)
-            result |= {"by": arguments.by, "groups": tuple(groups)}
-            text = "\n\n".join(blocks)
-    except InputError as error:
-        raise naming_files(arguments.files, error) from None
-    write_outputs(arguments, partial(json_text, result), text, {})
+    text = text_of(arguments, found, lambda document: sections.added(document, found))
+    write_outputs(arguments, partial(sections.json, found), text, outputs)
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -175,7 +102,7 @@ def compare(arguments: argparse.Namespace) -> None:
         clusters=a.cluster,
         units=a.unit,
     )
-    how = recalibrating(a, _in_sequence(a) if a.sequential else _at_once(a))
+    how = recalibrating(a, _in_sequence(a) if a.anytime else _at_once(a))
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     if isinstance(found, Compared):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
@@ -192,16 +119,13 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
     from ..pairing.skill import SkillSettings, skill_rules
 
     a = arguments
-    for name in ("score", "level"):
-        if getattr(a, name) is not None:
-            raise InputError(f"--{name} is for comparisons with --sequential.")
     against = None
     if a.baseline is not None:
         baseline, climatology = baseline_of(a.baseline)
-        against = SkillSettings(baseline, skill_rules(a.scores), a.floor, a.confidence, climatology=bool(climatology))
+        against = SkillSettings(baseline, skill_rules(a.metric), a.floor, a.confidence, climatology=bool(climatology))
     grouped = bool(a.groups or a.cluster)
     settings = ComparisonSettings(
-        a.scores, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
+        a.metric, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
     )
     return partial(compared, settings=settings)
 
@@ -212,9 +136,12 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
 
     for name, (default, reason) in _NOT_SEQUENTIAL.items():
         if getattr(arguments, name) != default:
-            raise InputError(f"--{name} does not go with --sequential: {reason}.")
-    given = {name: getattr(arguments, name) for name in ("score", "level") if getattr(arguments, name) is not None}
-    return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor))
+            raise InputError(f"--{name} does not go with --anytime: {reason}.")
+    if arguments.metric[1:]:
+        raise InputError(f"--metric {' '.join(arguments.metric)}: --anytime compares by one metric; name one.")
+    score = arguments.metric[0] if arguments.metric else SequentialSettings.score
+    settings = SequentialSettings(score, level_of(arguments.confidence), arguments.floor)
+    return partial(compared_sequentially, settings=settings)
 
 
 def recalibrate(arguments: argparse.Namespace) -> None:
@@ -236,13 +163,6 @@ def check(arguments: argparse.Namespace) -> int:
     from .check import check
 
     return check(arguments)
-
-
-def ordered(arguments: argparse.Namespace) -> None:
-    """Assess forecasts of ordered classes."""
-    from .ordered import ordered
-
-    ordered(arguments)
 
 
 def lm(arguments: argparse.Namespace) -> None:
@@ -274,35 +194,21 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 
 def tally(arguments: argparse.Namespace) -> None:
-    """Count into a tally file."""
-    check_outputs(arguments)
-    counted = tagged(arguments, tally_of(arguments))
-    text = counted.to_text(name=arguments.output.name)
-    write_files({arguments.output: counted.to_bytes()}, lambda: print_text(arguments, text))
-
-
-def merge(arguments: argparse.Namespace) -> None:
-    """Add up tally files."""
+    """Count rows into a tally file, add tallies up, or show them."""
     check_outputs(arguments)
     names = matching(arguments.files)
+    tallies = tally_names(names, arguments)
+    if arguments.output is None and len(tallies) < len(names):
+        raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    merged = tagged(arguments, merged_tallies(names, without=without, mixed=arguments.mixed))
-    if merged.n_classes > 2 and 0 < len(without) < len(names):
+    found = tagged(arguments, tally_of(arguments, without=without))
+    if found.n_classes > 2 and 0 < len(without) < len(names):
         sayer(arguments)(
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
         )
-    text = merged.to_text(name=arguments.output.name)
-    write_files({arguments.output: merged.to_bytes()}, lambda: print_text(arguments, text))
-
-
-def show(arguments: argparse.Namespace) -> None:
-    """Say what a tally file holds."""
-    check_outputs(arguments)
-    names = matching(arguments.files)
-    if len(names) > 1:
-        raise InputError(f"{arguments.files[0]}: {len(names)} files match; show describes one.")
-    found = Tally.load(names[0])
-    write_outputs(arguments, partial(json_text, found.summary()), text_of(arguments, found), {})
+    outputs = {} if arguments.output is None else {arguments.output: found.to_bytes()}
+    name = called(arguments.files) if arguments.output is None else arguments.output.name
+    write_outputs(arguments, partial(json_text, found.summary()), found.to_text(name=name), outputs)
 
 
 def explain(arguments: argparse.Namespace) -> None:
@@ -320,6 +226,6 @@ def demo(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
-    assessment = assess(digit, probability, scores=arguments.scores, **settings_of(arguments))
+    assessment = assess(digit, probability, scores=arguments.metric, **settings_of(arguments))
     outputs = picture_bytes(arguments.plot, assessment.plot, arguments.axes) | report_bytes(arguments, assessment)
     write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)

@@ -26,7 +26,7 @@ from .outputs import TALLY, sayer
 
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 READING: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
+    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "groups")},
     **dict.fromkeys(
         ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
     ),
@@ -45,7 +45,9 @@ def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
     from ..assessment.assess import parts_for
 
-    return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    sections = arguments.show.parts if hasattr(arguments, "show") else []
+    parts = parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    return [*dict.fromkeys([*sections, *parts])]
 
 
 def naming_files(given: Sequence[str], error: InputError) -> InputError:
@@ -59,19 +61,21 @@ def tally_of(
     parts: Sequence[str] = (),
     diagnosed: int = DIAGNOSED_UNASKED,
     change: Callable[[Forecasts], Forecasts] | None = None,
+    without: list[str] | None = None,
 ) -> Tally:
     """Add up the tally files that are given, and count the others, with parts that the command needs.
 
-    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read.
+    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read; ``without`` collects
+    the names of tallies that lack the part "diagnosis".
     """
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
     others = [name for name in names if name not in tallies]
     if not others:
         refuse_reading(arguments, tallies[0])
-        return merged_tallies(tallies)
+        return merged_tallies(tallies, without=without, mixed=getattr(arguments, "mixed", False))
     counted = counted_by(arguments, others, as_tally, {"parts": parts, "diagnosed": diagnosed}, change)
-    return merged_tallies(tallies, counted) if tallies else counted
+    return merged_tallies(tallies, counted, without, getattr(arguments, "mixed", False)) if tallies else counted
 
 
 def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
@@ -128,8 +132,8 @@ def counted_by(
 ) -> Result:
     """Count files; what the user does not say of it, defaults do. ``change`` makes other forecasts of those read."""
     say = sayer(arguments)
-    asked = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    asked["n_jobs"] = arguments.jobs
+    asked = {name: getattr(arguments, name, None) for name in ("parts", "exact_limit", "fraction_bits")}
+    asked |= {"scores": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
     given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
         say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups names clusters")

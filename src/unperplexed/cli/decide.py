@@ -16,17 +16,19 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     """Add input, costs and outputs of the command."""
     options.add_input(command, engine=False)
     options.add_where(command)
-    add = command.add_argument_group("costs").add_argument
+    add = options.about("question", command)
     add("--cost-fp", type=float, required=True, metavar="COST", help="cost of a false positive, in any unit")
     add("--cost-fn", type=float, required=True, metavar="COST", help="cost of a false negative, in the same unit")
     add("--benefit-tp", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true positive (default: 0)")
     add("--benefit-tn", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true negative (default: 0)")
     options.add_groups(command)
     options.add_confidence(command)
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    options.about("numbers", command)(
+        "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"
+    )
     options.add_json(command)
     text = "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf"
-    command.add_argument("--plot", type=Path, metavar="PATH", help=text)
+    options.about("work", command)("--plot", type=Path, metavar="PATH", help=text)
     options.add_report(command)
 
 

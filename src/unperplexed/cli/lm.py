@@ -19,7 +19,7 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     """Add input, comparison and outputs of the command."""
     text = "logs of a language model: JSON, JSON Lines, Parquet, Inspect's .eval, or folders of these"
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
-    add = command.add_argument_group("logs").add_argument
+    add = options.about("rows", command)
     text = (
         "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
         " recognised by the first record)"
@@ -49,7 +49,6 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     add("--missing", choices=("refuse", "zero", "leave-out"), default="refuse", help=text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add("--events", choices=("each-option", "top-option"), default="each-option", help=text)
-    add = command.add_argument_group("tables of graded answers").add_argument
     text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
     add("--truth", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
     text = "columns that name the question; answers to the same question are a cluster"
@@ -59,7 +58,9 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " samples, there epochs, is a confidence"
     )
     add("--answer", metavar="COLUMN", help=text)
-    add("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model")
+    options.about("question", command)(
+        "--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model"
+    )
     text = "grades that count as wrong, such as Unparseable, which are left out by default"
     add("--wrong", nargs="+", action="extend", default=[], metavar="GRADE", help=text)
     options.add_sampling(command)

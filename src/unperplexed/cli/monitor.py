@@ -25,7 +25,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
     options.add_input(command)
     options.add_where(command)
-    add = command.add_argument_group("time").add_argument
+    add = options.about("question", command)
     add(
         "--time",
         metavar="COLUMN",
@@ -36,16 +36,16 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_by(command)
     options.add_groups(command)
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
-    add = command.add_argument_group("monitoring").add_argument
     text = "test whether the predictions changed, without outcomes; this does not assess calibration"
     add("--drift", action="store_true", help=text)
     text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
     add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
-    add("--level", type=float, default=0.05, metavar="P", help="probability of ever a false alarm (default: 0.05)")
+    text = "confidence level: 1 minus the probability of ever a false alarm (default: 0.95)"
+    options.about("numbers", command)("--confidence", type=float, default=0.95, metavar="P", help=text)
     text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
     add("--require", nargs="+", action="extend", default=[], metavar="TEXT", help=text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
-    add("--history", type=Path, metavar="PATH", help=text)
+    options.about("work", command)("--history", type=Path, metavar="PATH", help=text)
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)
@@ -96,8 +96,8 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
     from ..monitoring.watch_predictions import drift
 
     if a.drift:
-        return drift(history, confidence=1 - a.level, restart=a.since)
-    return watched(history, units=a.units, confidence=1 - a.level, restart=a.since, require=a.require)
+        return drift(history, confidence=a.confidence, restart=a.since)
+    return watched(history, units=a.units, confidence=a.confidence, restart=a.since, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> tuple[History, bool]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .._lib.errors import InputError
 from ..sources.engines import ENGINES
 
 FLAGS = {
@@ -16,6 +17,17 @@ FLAGS = {
     "from-logits": "the columns hold logits",
     "from-log-probs": "the columns hold logarithms of probabilities",
 }
+
+
+TOPICS = ("rows", "forecast", "question", "numbers", "work")
+"""What options are about: which rows are read and how, what is made of forecasts, what is asked, how figures are
+computed, and where and into what."""
+
+
+def about(topic: str, command: argparse.ArgumentParser) -> Callable[..., argparse.Action]:
+    """Give what adds options to a topic of a command's help."""
+    found = (group for group in command._action_groups if group.title == topic)
+    return (next(found, None) or command.add_argument_group(topic)).add_argument
 
 
 def first_given(arguments: argparse.Namespace, defaults: Mapping[str, Any]) -> str:
@@ -46,23 +58,25 @@ def _other_estimators() -> Iterable[str]:
     return (name for name, each in ESTIMATORS.items() if not is_default(each))
 
 
-def add_orders(command: argparse.ArgumentParser) -> None:
-    """Add orders of the risk profile."""
-    text = "orders of the mean (default: -3 to 3)"
-    command.add_argument("--orders", nargs="+", type=float, metavar="R", help=text)
+def add_sections(command: argparse.ArgumentParser) -> None:
+    """Add what else is shown."""
+    text = (
+        "print more: averages, profile, scores, calibration, classes, confusion, surprises; with settings:"
+        " profile:orders=-2,0,2 calibration:bins=20"
+    )
+    about("question", command)("--show", nargs="+", action="extend", default=[], metavar="SECTION", help=text)
 
 
-def add_error_bins(command: argparse.ArgumentParser) -> None:
-    """Add the number of bins of calibration errors."""
-    # As calibration.errors.DEFAULT_BINS; importing it would load NumPy for --help.
-    command.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+def add_ordered(command: argparse.ArgumentParser) -> None:
+    """Add that the classes have an order."""
+    text = "the classes have an order: assess each threshold as an event, the PIT histogram and the rank skill"
+    about("forecast", command)("--ordered", action="store_true", help=text)
 
 
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
     """Add files, columns, and how rows are read."""
-    group = command.add_argument_group("input")
-    add = group.add_argument
-    add(
+    add = about("rows", command)
+    command.add_argument(
         "files",
         nargs="+",
         metavar="FILE",
@@ -74,8 +88,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add(
         "--prob",
         metavar="COLUMN",
-        help="probability of the positive class, or of each class; label=COLUMN names it, and 'p_*' stands for all such"
-        " columns, labelled by *",
+        help="probability of the positive class, or of each class; label=COLUMN names it, 'p_*' takes all such columns",
         **many,
     )
     if pairs:
@@ -128,8 +141,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
 
 def add_engine(command: argparse.ArgumentParser) -> None:
     """Add where files are counted."""
-    group = command.add_argument_group("where files are counted")
-    add = group.add_argument
+    add = about("work", command)
     add(
         "--engine",
         choices=ENGINES,
@@ -152,22 +164,24 @@ def add_engine(command: argparse.ArgumentParser) -> None:
 
 def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None:
     """Add how rows of several forecasters are matched, and what only comparisons do with them."""
-    group = command.add_argument_group("matching rows")
-    add = group.add_argument
+    add = about("rows", command)
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     add("--on", metavar="COLUMN", help="columns of every file that identify a row", **many)
     add("--in-order", action="store_true", help="all files have the same rows in the same order")
     add("--common", action="store_true", help="leave out ids that not all files have, and report them")
     add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
-    add = command.add_argument
     if compares:
-        add("--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many)
-    add_where(command, "compare only rows for which this SQL expression of columns is true")
+        about("forecast", command)(
+            "--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many
+        )
+    add_where(command, "compare only rows for which this SQL expression is true")
     if compares:
-        add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
+        about("question", command)(
+            "--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another"
+        )
         text = "with --lag: places are counted within the rows of each unit, such as a station; units are independent"
-        add("--unit", metavar="COLUMN", help=text, **many)
+        about("question", command)("--unit", metavar="COLUMN", help=text, **many)
         text = "rows that share the value of one of these columns, one or two, such as station date, may depend"
         add("--cluster", metavar="COLUMN", help=f"{text} on one another", **many)
     else:
@@ -176,10 +190,10 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
 
 
 def add_where(
-    command: argparse.ArgumentParser, text: str = "read only rows for which this SQL expression of columns is true"
+    command: argparse.ArgumentParser, text: str = "read only rows for which this SQL expression is true"
 ) -> None:
     """Add which rows are read; conditions that are named one after another must all be true."""
-    command.add_argument("--where", action=_AllTrue, metavar="EXPRESSION", help=text)
+    about("rows", command)("--where", action=_AllTrue, metavar="EXPRESSION", help=text)
 
 
 class _AllTrue(argparse.Action):
@@ -192,19 +206,16 @@ class _AllTrue(argparse.Action):
         setattr(namespace, self.dest, f"({before}) AND ({values})" if before else values)
 
 
-def add_sequential(command: argparse.ArgumentParser) -> None:
-    """Add a sequential comparison."""
-    group = command.add_argument_group("one row after another")
-    add = group.add_argument
-    add("--sequential", action="store_true", help="compare two forecasters row by row, by a confidence sequence")
-    # Defaults as in sequential.SequentialSettings; without --sequential these are refused.
-    add("--score", metavar="NAME", help="the scoring rule (default: brier_score)")
-    add("--level", type=float, metavar="P", help="largest probability of a false alarm (default: 0.05)")
+def add_anytime(command: argparse.ArgumentParser) -> None:
+    """Add a comparison at every row."""
+    add = about("question", command)
+    text = "compare two forecasters row by row, valid however often one looks; by one --metric (default: brier_score)"
+    add("--anytime", action="store_true", help=text)
 
 
 def add_floor(command: argparse.ArgumentParser) -> None:
     """Add the floor."""
-    command.add_argument(
+    about("numbers", command)(
         "--floor",
         type=_number_or_auto,
         default="auto",
@@ -220,7 +231,7 @@ def _number_or_auto(text: str) -> float | str:
 
 def add_limit(command: argparse.ArgumentParser) -> None:
     """Add which probabilities the floor limits."""
-    command.add_argument(
+    about("numbers", command)(
         "--limit",
         choices=("floor", "both"),
         default="floor",
@@ -232,7 +243,7 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     """Add settings of an assessment."""
     add_floor(command)
     add_limit(command)
-    add = command.add_argument
+    add = about("question", command)
     measured = add("--measured", metavar="NAME[:SETTINGS]", default="shrunk-isotonic")
     measured.help = _NamingHelp(
         "estimator of the measured (calibrated) probability, with settings as in equal-width:bins=20 (default:"
@@ -248,9 +259,16 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     )
 
 
+def level_of(confidence: float) -> float:
+    """Give the probability of a false alarm that a confidence level leaves: 0.05 for 0.95, without rounding errors."""
+    if not 0 < confidence < 1:
+        raise InputError(f"--confidence: expected a level above 0 and below 1, got {confidence:g}.")
+    return round(1 - confidence, 12)
+
+
 def add_confidence(command: argparse.ArgumentParser) -> None:
     """Add the confidence level."""
-    command.add_argument(
+    about("numbers", command)(
         "--confidence", type=float, default=0.95, metavar="P", help="confidence level of the intervals (default: 0.95)"
     )
 
@@ -258,26 +276,27 @@ def add_confidence(command: argparse.ArgumentParser) -> None:
 def add_sampling(command: argparse.ArgumentParser) -> None:
     """Add confidence level, resampling replicates and random seed."""
     add_confidence(command)
-    command.add_argument(
+    add = about("numbers", command)
+    add(
         "--resamples",
         type=int,
         default=400,
         metavar="N",
         help="number of bootstrap replicates for the intervals of the calibrated averages; 0: none (default: 400)",
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
 def add_groups(command: argparse.ArgumentParser) -> None:
     """Add clusters of dependent rows."""
-    text = "rows with the same values here (a match, a document) may depend on one another"
+    text = "rows that share these values (a match, a day) may depend on one another"
     many: Any = {"nargs": "+", "action": "extend", "default": []}
-    command.add_argument("--groups", metavar="COLUMN", help=text, **many)
+    about("rows", command)("--groups", metavar="COLUMN", help=text, **many)
 
 
 def add_recalibration(command: argparse.ArgumentParser) -> None:
     """Add a recalibration map."""
-    command.add_argument(
+    about("forecast", command)(
         "--recalibration",
         type=Path,
         metavar="PATH",
@@ -287,7 +306,7 @@ def add_recalibration(command: argparse.ArgumentParser) -> None:
 
 def add_recalibrate(command: argparse.ArgumentParser) -> None:
     """Add what fits a recalibration map, and what applies one."""
-    add = command.add_argument_group("fit a map").add_argument
+    add = about("forecast", command)
     # The names are those of Recalibrator, and so are the defaults; a test compares them.
     add(
         "--method",
@@ -303,20 +322,20 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         metavar="K",
         help="number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)",
     )
-    add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
     text = "also fit a map to each group of rows; these maps are kept if they gain on held-out rows"
-    add("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
+    about("question", command)("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
     add_where(command, "fit to, or recalibrate, only rows for which this SQL expression of columns is true")
-    add = command.add_argument_group("apply a map").add_argument
     add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")
     add("--suffix", metavar="TEXT", help="add the recalibrated columns, named with this suffix")
-    command.add_argument(
+    add = about("work", command)
+    add(
         "--report",
         type=Path,
         metavar="PATH",
-        help="write a report of the forecasts before and after (cross-fitted): .html, one file, opens anywhere",
+        help="write one HTML page of the forecasts before and after (cross-fitted)",
     )
-    command.add_argument(
+    add(
         "-o",
         "--output",
         type=Path,
@@ -326,22 +345,22 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_by(command: argparse.ArgumentParser | Any) -> None:
+def add_by(command: argparse.ArgumentParser) -> None:
     """Add groups of rows that are looked at by themselves."""
-    command.add_argument(
+    about("question", command)(
         "--by",
         nargs="+",
         action="extend",
         default=[],
         metavar="COLUMN[:HOW]",
-        help="also give the result of each group of rows; date:month (year, quarter, weekday, hour; date, iso-week,"
-        " year-month, year-quarter) and age:quartiles (halves, thirds, quintiles, deciles) make groups of a column",
+        help="also each group of rows: season, date:month (year, quarter, weekday, hour, date, iso-week, year-month,"
+        " year-quarter), age:quartiles (halves, thirds, quintiles, deciles)",
     )
 
 
 def add_baseline(command: argparse.ArgumentParser, default: str | None = None) -> None:
     """Add the baseline of skill scores."""
-    command.add_argument(
+    about("question", command)(
         "--baseline",
         default=default,
         metavar="WHAT",
@@ -353,16 +372,15 @@ def add_baseline(command: argparse.ArgumentParser, default: str | None = None) -
 
 def add_group_columns(command: argparse.ArgumentParser) -> None:
     """Add groups of rows that are counted by themselves."""
-    group = command.add_argument_group("groups")
-    add_by(group)
+    add_by(command)
     text = "refuse more groups than this (default: 1000)"
-    group.add_argument("--most-groups", type=int, default=1000, metavar="N", help=text)
+    about("question", command)("--most-groups", type=int, default=1000, metavar="N", help=text)
 
 
 def add_sorted_groups(command: argparse.ArgumentParser) -> None:
     """Add groups of rows that are assessed by themselves, and their order."""
     add_group_columns(command)
-    add = command.add_argument_group("order of the groups").add_argument
+    add = about("question", command)
     # The names are those of breakdown.Sort, and the number that of tallies.MOST_GROUPS; a test holds them together.
     add(
         "--sort",
@@ -376,7 +394,7 @@ def add_sorted_groups(command: argparse.ArgumentParser) -> None:
 
 def add_picture_axes(command: argparse.ArgumentParser) -> None:
     """Add the axes of a reliability diagram."""
-    command.add_argument(
+    about("work", command)(
         "--axes",
         choices=("reported", "nelson"),
         default="reported",
@@ -384,10 +402,10 @@ def add_picture_axes(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_scores(command: argparse.ArgumentParser) -> None:
+def add_metric(command: argparse.ArgumentParser) -> None:
     """Add further scoring rules."""
-    command.add_argument(
-        "--scores",
+    about("question", command)(
+        "--metric",
         nargs="+",
         action="extend",
         default=[],
@@ -399,7 +417,7 @@ def add_scores(command: argparse.ArgumentParser) -> None:
 
 def add_counting(command: argparse.ArgumentParser) -> None:
     """Add what a tally keeps."""
-    add = command.add_argument
+    add = about("numbers", command)
     add(
         "--parts",
         nargs="+",
@@ -421,45 +439,39 @@ def add_counting(command: argparse.ArgumentParser) -> None:
 def add_exact_limit(command: argparse.ArgumentParser) -> None:
     """Add how many distinct values are counted exactly."""
     text = "so many distinct values are counted exactly (default: 65536)"
-    command.add_argument("--exact-limit", type=int, metavar="N", help=text)
-
-
-def add_tallies(command: argparse.ArgumentParser) -> None:
-    """Add tally files."""
-    command.add_argument("files", nargs="+", metavar="TALLY", help="tally files")
+    about("numbers", command)("--exact-limit", type=int, metavar="N", help=text)
 
 
 def add_tally_output(command: argparse.ArgumentParser) -> None:
     """Add the tally file to write."""
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="PATH", help="write the tally")
+    text = "write the tally; without it tallies are shown, added up"
+    about("work", command)("-o", "--output", type=Path, metavar="PATH", help=text)
 
 
 def add_tags(command: argparse.ArgumentParser) -> None:
     """Add what a tally is about."""
-    group = command.add_argument_group("tags, which prevent adding up tallies of different data, models or periods")
-    group.add_argument("--name", metavar="TEXT", help="the data set or task")
-    group.add_argument("--model", metavar="TEXT", help="the model that made the forecasts, with its version")
+    add = about("work", command)
+    add("--name", metavar="TEXT", help="the data set or task")
+    add("--model", metavar="TEXT", help="the model that made the forecasts, with its version")
     text = "period of the rows: 2026-03-01, 2026-W10, 2026-03, 2026-Q1, 2026, a span FIRST/LAST, or any other name"
-    group.add_argument("--period", metavar="PERIOD", help=text)
+    add("--period", metavar="PERIOD", help=text)
 
 
 def add_mixed(command: argparse.ArgumentParser, text: str) -> None:
     """Add that tags need not agree."""
-    command.add_argument("--mixed", action="store_true", help=text)
+    about("rows", command)("--mixed", action="store_true", help=text)
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
     """Add JSON output."""
-    command.add_argument("--json", metavar="PATH", help="write JSON; - prints it instead of the text")
+    about("work", command)("--json", metavar="PATH", help="write all results as JSON; '-' prints them")
 
 
 def add_plot(command: argparse.ArgumentParser) -> None:
     """Add the plot to write."""
-    command.add_argument("--plot", type=Path, metavar="PATH", help="write the plot: .png, .svg or .pdf")
+    about("work", command)("--plot", type=Path, metavar="PATH", help="write the chart (.svg, .pdf or .png)")
 
 
 def add_report(command: argparse.ArgumentParser) -> None:
     """Add the report to write."""
-    command.add_argument(
-        "--report", type=Path, metavar="PATH", help="write the report: .html, one file, opens anywhere"
-    )
+    about("work", command)("--report", type=Path, metavar="PATH", help="write one HTML page with everything")

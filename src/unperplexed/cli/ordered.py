@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from . import options
+from .options import first_given
 
-
-def add_ordered(command: argparse.ArgumentParser) -> None:
-    """Add input and outputs of the command."""
-    options.add_input(command, engine=False)
-    options.add_where(command)
-    options.add_groups(command)
-    options.add_confidence(command)
-    options.add_json(command)
-    options.add_plot(command)
-    options.add_report(command)
+_OTHERS: dict[str, Any] = {
+    **{name: [] for name in ("metric", "show", "by")},
+    **dict.fromkeys(("baseline", "recalibration", "jobs", "scheduler", "master")),
+    **{"floor": "auto", "limit": "floor", "measured": "shrunk-isotonic", "view": "auto", "resamples": 400, "seed": 0},
+    **{"sort": "geometric_accuracy", "shrink": False, "most_groups": 1000, "axes": "reported", "engine": "local"},
+}
+"""Options of assess that ordered classes have no use for, and their defaults."""
 
 
 def ordered(arguments: argparse.Namespace) -> None:
@@ -28,6 +26,10 @@ def ordered(arguments: argparse.Namespace) -> None:
     from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
+    if option := first_given(a, _OTHERS):
+        raise InputError(
+            f"{option} does not go with --ordered, which assesses thresholds of the classes; leave it out."
+        )
     check_outputs(a)
     if tallies := tally_names(matching(a.files), a):
         raise InputError(f"{tallies[0]}: thresholds are counted from rows; give the file that the tally came from.")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ..report.document import Document
     from ..report.result import Result
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -134,9 +135,11 @@ def show_while_read(show: Callable[[], None]) -> None:
         drop_output()
 
 
-def text_of(arguments: argparse.Namespace, found: Result) -> str:
-    """Give a result as text, under the names of the files."""
-    return terminal.text(found.described(naming_of(arguments)), colour=shows_colour(sys.stdout))
+def text_of(
+    arguments: argparse.Namespace, found: Result, added: Callable[[Document], Document] = lambda document: document
+) -> str:
+    """Give a result as text, under the names of the files; ``added`` adds to its document."""
+    return terminal.text(added(found.described(naming_of(arguments))), colour=shows_colour(sys.stdout))
 
 
 def naming_of(arguments: argparse.Namespace) -> Naming:

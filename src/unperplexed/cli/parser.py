@@ -12,32 +12,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
-from .._lib.formatting import capital, printable
+from .._lib.formatting import printable
 from .._version import __version__
 from . import options
 from .check import add_check
 from .decide import add_decide
 from .explain import add_explain
+from .former import refuse_former, refuse_unknown
+from .help import HelpAll, command_help, program_help
 from .lm import add_lm
 from .monitor import add_monitor
-from .ordered import add_ordered
 from .pool import add_pool
 from .signals import listen
 from .skill import add_skill
 from .terminal import drop_output, print_error
-from .usage import usage
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Any]
 
-
-EXIT_CODES = """\
-exit codes:
-  0    done, and every output written
-  1    check: done, and a requirement is not met; monitor: done, and there is an alarm
-  2    input, arguments or output path that cannot be used: the message says why; nothing was written
-  130  interrupted; nothing was half-written (143: terminated; 129: its terminal closed)
-"""
 
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
 
@@ -68,7 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     listen()
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
-    parsed = _parser(*words[:1]).parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    refuse_former(words, _COMMANDS)
+    parser = _parser(*words[:1])
+    if words and words[0] in _COMMANDS:
+        refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
+    parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     parsed.words = list(words)
     from . import commands
 
@@ -101,9 +97,7 @@ def _parser(only: str = "") -> argparse.ArgumentParser:
 
     parser = _Parser(
         prog="unperplexed",
-        description="Assess probabilistic forecasts on the probability scale: how good they are, and what is wrong.",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__} ({KERNEL})")
     help_text = "print what makes the shell complete commands, options and names of files"
@@ -119,26 +113,20 @@ def _having(*adding: Callable[[argparse.ArgumentParser], None]) -> Adding:
     return lambda command: [add(command) for add in adding]
 
 
-def _as_assessed(profile: argparse.ArgumentParser) -> None:
-    profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
-
-
-def _add_tally(show: argparse.ArgumentParser) -> None:
-    show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
-
-
 _MIXED = "add up even tallies of different data or models, or of periods that overlap"
 
 _COMMANDS: dict[str, tuple[str, Adding]] = {
     "assess": (
-        "assess forecasts and outcomes",
+        "verdict, cost, remedy and metrics of forecasts",
         _having(
             options.add_input,
             options.add_where,
             options.add_settings,
             options.add_sampling,
             options.add_groups,
-            options.add_scores,
+            options.add_metric,
+            options.add_sections,
+            options.add_ordered,
             options.add_sorted_groups,
             options.add_baseline,
             options.add_recalibration,
@@ -148,38 +136,8 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_report,
         ),
     ),
-    "profile": (
-        "the risk profile and the means at other floors",
-        _having(
-            options.add_input,
-            options.add_where,
-            options.add_floor,
-            options.add_limit,
-            options.add_confidence,
-            options.add_groups,
-            options.add_orders,
-            options.add_json,
-            options.add_plot,
-            _as_assessed,
-        ),
-    ),
-    "scores": (
-        "mean scores by every scoring rule, with standard errors",
-        _having(options.add_input, options.add_where, options.add_group_columns, options.add_scores, options.add_json),
-    ),
-    "calibration": (
-        "calibration errors and score decompositions",
-        _having(
-            options.add_input,
-            options.add_where,
-            options.add_group_columns,
-            options.add_error_bins,
-            options.add_exact_limit,
-            options.add_json,
-        ),
-    ),
     "compare": (
-        "compare forecasters on the same rows, paired",
+        "forecasters on the same rows: who is better, and is it chance?",
         _having(
             partial(options.add_input, pairs=False),
             options.add_pairing,
@@ -187,51 +145,45 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_baseline,
             options.add_floor,
             options.add_sampling,
-            options.add_scores,
-            options.add_sequential,
+            options.add_metric,
+            options.add_anytime,
             options.add_json,
             options.add_plot,
             options.add_report,
         ),
     ),
-    "skill": ("skill scores against a baseline, with paired intervals, also by group", add_skill),
-    "ordered": ("ordered classes: each threshold as an event, PIT histogram, rank skill", add_ordered),
+    "skill": ("skill scores against the base rate, climatology or a forecaster", add_skill),
     "recalibrate": (
-        "fit a recalibration map, or apply one to forecasts",
+        "fit a map to better probabilities, or apply one",
         _having(
             partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
         ),
     ),
-    "pool": ("combine several forecasters into one, or apply such a pool to new forecasts", add_pool),
-    "decide": ("choose a threshold from costs, and see what decisions there cost", add_decide),
-    "lm": ("logs of language models: perplexity, bits per byte, questions, two models compared", add_lm),
-    "check": ("a gate: exit code 1 if forecasts do not meet a requirement", add_check),
-    "monitor": ("watch calibration over time: an alarm when it broke, and since when", add_monitor),
+    "pool": ("combine several forecasters into one, or apply such a pool", add_pool),
+    "decide": ("a threshold from costs, and what decisions there cost", add_decide),
+    "lm": ("logs of language models: perplexity, questions, stated confidence", add_lm),
+    "check": ("a gate: exit code 1 if a requirement is not met", add_check),
+    "monitor": ("an alarm when calibration broke, and since when", add_monitor),
     "tally": (
-        "count forecasts and outcomes into a tally file, to be merged or assessed",
+        "count rows into a small file, add such files up, show one",
         _having(
             options.add_input,
             options.add_where,
-            options.add_scores,
+            options.add_metric,
             options.add_counting,
             options.add_tags,
+            partial(options.add_mixed, text=_MIXED),
+            options.add_json,
             options.add_tally_output,
         ),
     ),
-    "merge": (
-        "add up tally files",
-        _having(
-            options.add_tallies, partial(options.add_mixed, text=_MIXED), options.add_tags, options.add_tally_output
-        ),
-    ),
-    "show": ("show the contents of a tally file", _having(_add_tally, options.add_json)),
-    "explain": ("explain a metric or finding: why it is bad, what to try, how to check", add_explain),
+    "explain": ("a metric or a finding: why it is bad, what to try, how to check", add_explain),
     "demo": (
         "assess a classifier of handwritten digits",
         _having(
             options.add_settings,
             options.add_sampling,
-            options.add_scores,
+            options.add_metric,
             options.add_picture_axes,
             options.add_json,
             options.add_plot,
@@ -270,9 +222,10 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
-        """Show what is read before all other options."""
-        self._action_groups.sort(key=lambda group: group.title not in _FIRST)
-        return super().format_help()
+        """Explain the options that people use, or what the commands do."""
+        if self.get_default("command") is None:
+            return program_help({name: text for name, (text, _) in _COMMANDS.items()})
+        return command_help(self)
 
     def error(self, message: str) -> NoReturn:
         if "FILE" in message:
@@ -282,19 +235,10 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(message)}\nusage: see {self.prog} --help\n")
 
 
-_FIRST = ("positional arguments", "input", "logs")
-"""Titles of the options that say what is read."""
-
-
 def _command(commands: Commands, name: str, text: str) -> _Parser:
-    command: _Parser = commands.add_parser(
-        name,
-        usage=usage(name),
-        help=text,
-        description=capital(text) + ".",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    command: _Parser = commands.add_parser(name, help=text, allow_abbrev=False)
     command.set_defaults(command=name)
-    command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")
+    command.add_argument("--help-all", action=HelpAll, nargs=0, help="show all options")
+    add = options.about("work", command)
+    add("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")
     return command

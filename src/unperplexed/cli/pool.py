@@ -28,7 +28,7 @@ def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)
     options.add_pairing(command, compares=False)
-    add = command.add_argument_group("fit a pool").add_argument
+    add = options.about("forecast", command)
     # The names are those of pool(), and so are the defaults; a test compares them.
     text = "mean of the probabilities: linear (default), logarithmic, or mean, of an order"
     add("--method", choices=("linear", "logarithmic", "mean"), default="linear", help=text)
@@ -44,13 +44,14 @@ def add_pool(command: argparse.ArgumentParser) -> None:
         help="what is fitted besides the weights (default: auto, a beta map where it applies, else a power)",
     )
     add("--folds", type=int, default=5, metavar="K", help="number of cross-validation folds (default: 5)")
-    add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
-    add = command.add_argument_group("apply a pool").add_argument
+    options.about("numbers", command)(
+        "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"
+    )
     add("--apply", type=Path, metavar="POOL", help="combine new forecasts by this pool (.json)")
     add("--column", metavar="NAME", help=f"new column, or start of its name before each class (default: {_COLUMN})")
     options.add_json(command)
     options.add_report(command)
-    command.add_argument(
+    options.about("work", command)(
         "-o",
         "--output",
         type=Path,

@@ -20,7 +20,7 @@ _CLIMATOLOGY = "climatology:"
 def add_skill(command: argparse.ArgumentParser) -> None:
     """Add input, baseline, groups and outputs of the command."""
     options.add_input(command, pairs=False)
-    add = command.add_argument_group("skill").add_argument
+    add = options.about("rows", command)
     text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
     add("--pair", nargs="+", action="extend", default=[], metavar="PROB=OUTCOME", help=text)
     options.add_baseline(command, "base-rate")
@@ -28,7 +28,7 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_pairing(command)
     options.add_floor(command)
     options.add_confidence(command)
-    options.add_scores(command)
+    options.add_metric(command)
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)
@@ -77,7 +77,7 @@ def skill_beside(arguments: argparse.Namespace) -> Skill | None:
         )
     pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
     maps = [f"{_FORECASTS}={a.recalibration}"] if a.recalibration is not None else []
-    alone = {"command": "skill", "quiet": True, "recalibration": maps, "scores": skill_rules(a.scores)}
+    alone = {"command": "skill", "quiet": True, "recalibration": maps, "metric": skill_rules(a.metric)}
     alone |= {"lag": None, "unit": [], "cluster": []}
     return _skill_of(argparse.Namespace(**{**vars(a), **pairing, **alone}), {_FORECASTS: names})
 
@@ -103,7 +103,7 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
         selection = replace(selection, prob=type(selection.prob)())
     settings = SkillSettings(
         baseline,
-        a.scores,
+        a.metric,
         a.floor,
         a.confidence,
         a.lag,

@@ -30,7 +30,7 @@ from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.tally import Tally
-from .requirements import VERDICT, Requirement
+from .requirements import VERDICT, Requirement, scoring_rules
 
 Looks = Literal["one", "many"]
 
@@ -176,8 +176,8 @@ class Check(JsonResult):
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, ends of intervals, and metrics with confidence=None (--point), are compared with their limits"
-                " as they are."
+                "Counts, ends of intervals, and metrics with confidence=None (--confidence none), are compared with"
+                " their limits as they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
@@ -270,14 +270,16 @@ def check(
     """
     refuse_unknown("check", reading, RowReading.__annotations__)
     wanted = [require] if isinstance(require, str) else list(require)
-    level = 0.9 if confidence is None else confidence
+    parsed = [Requirement.parse(text) for text in wanted]
+    level, scores = 0.9 if confidence is None else confidence, scoring_rules(parsed)
 
     def assessed(y: Any, p: Any = None) -> Assessment:
         if isinstance(y, Assessment):
             return y
-        skilled = any(Requirement.parse(each).name.endswith("skill") for each in wanted)
-        baseline = BASE_RATE if skilled and not isinstance(y, Tally) else None
-        return assess(y, p, baseline=baseline, floor=floor, confidence=level, **reading)
+        if isinstance(y, Tally):
+            return assess(y, floor=floor, confidence=level, **reading)
+        baseline = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
+        return assess(y, p, baseline=baseline, scores=scores, floor=floor, confidence=level, **reading)
 
     now = assessed(y_true, y_prob)
     changes, against = None, ""
@@ -288,7 +290,8 @@ def check(
     elif earlier is not None:
         if y_prob is None:
             raise InputError("earlier: forecasts of the same rows go with y_true and y_prob; of others, assess them.")
-        pair = compare(y_true, {_NOW: y_prob, _EARLIER: earlier}, floor=floor, confidence=level, resamples=0, **reading)
+        both = {_NOW: y_prob, _EARLIER: earlier}
+        pair = compare(y_true, both, scores=scores, floor=floor, confidence=level, resamples=0, **reading)
         changes = changes_of_pairs(pair, _NOW)
         against = f"change from earlier forecasts of the same {pair.n_rows:,} rows"
     return checked(now, wanted, point=confidence is None, anytime=anytime, changes=changes, against=against)
@@ -333,12 +336,12 @@ def _at_many_looks(change: Figure, confidence: float) -> Figure:
 def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str], point: bool) -> None:
     if point:
         raise InputError(
-            "anytime=True (--looks many): confidence=None (--point) ignores chance; leave out one of them."
+            "anytime=True (--anytime): confidence=None (--confidence none) ignores chance; leave out one of them."
         )
     for each in wanted:
         if each.name not in {*changes, "rows", "effective_rows"}:
             raise InputError(
-                f"require (--require): {each.text!r}: with anytime=True (--looks many) only changes of mean scores"
+                f"require (--require): {each.text!r}: with anytime=True (--anytime) only changes of mean scores"
                 " from earlier forecasts, such as 'change.log_loss <= 0', and counts of rows are tested; test limits"
                 " and calibration at every look with `unperplexed monitor --require`."
             )
@@ -365,7 +368,7 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
         remedy = (
             "Or wait for more rows or clusters."
             if looks == "many"
-            else "confidence=None (--point) compares the metric itself."
+            else "confidence=None (--confidence none) compares the metric itself."
         )
         raise InputError(f"{_unknown(each, 'confidence interval')} {remedy}")
     if looks == "many":

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .._lib.errors import InputError
 from ..assessment.flat import WORDS
+from ..scores.registry import SCORES, score_named
 
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")
@@ -98,3 +101,12 @@ def _words(text: str, value: str) -> tuple[str, ...]:
                 f"require (--require): {text!r}: no verdict is called {word!r}; there are none, {', '.join(WORDS)}."
             )
     return words
+
+
+def scoring_rules(requirements: Iterable[Requirement]) -> list[str]:
+    """Name the scoring rules that are required and that no assessment has unasked."""
+    found = []
+    for each in requirements:
+        with suppress(InputError):
+            found.append(score_named(each.name.removeprefix("change.")).name)
+    return [name for name in dict.fromkeys(found) if name not in SCORES]

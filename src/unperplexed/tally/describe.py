@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .._lib.formatting import capital, number_of, printable, rule_text, short_name
+from .._lib.formatting import number_of, printable, rule_text, short_name
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..report.document import Column, Document, Settings, Table
@@ -77,33 +77,17 @@ def _held(tally: Tally) -> Iterator[tuple[str, str]]:
         yield f"from {name}", number_of(rows, "row")
 
 
-def scores_document(tally: Tally, naming: Naming) -> Document:
-    """Describe the mean of every score that a tally holds."""
-    name, scores = short_name(naming.name, 200), [score_named(each) for each in tally.scores]
-    means = [number(tally.score(each)) for each in tally.scores]
-    shown = [f"{rule_text(rule)} {mean}" for rule, mean in zip(tally.scores, means, strict=True) if rule in _FIRST]
-    text = ", ".join(shown) or "Mean scores"
-    table = Table(
+def scores_table(tally: Tally) -> Table:
+    """Return the mean of every score that a tally holds."""
+    scores = [score_named(each) for each in tally.scores]
+    return Table(
         "Means of the scoring rules, without a floor.",
         [
             Column("score", [rule_text(each) for each in tally.scores]),
-            Column("mean", means),
+            Column("mean", [number(tally.score(each)) for each in tally.scores]),
             Column("standard error", [number(tally.score_standard_error(each)) for each in tally.scores]),
             Column("better", [each.better for each in scores], words=True),
             Column("meaning", [each.note for each in scores], words=True),
         ],
         brief=len(scores),
     )
-    return Document(
-        title=": ".join(filter(None, [name, "scores"])),
-        facts=": ".join(filter(None, [name, counted(tally.n_rows, tally.n_classes, tally.labels)])),
-        headline=capital(text),
-        lead="",
-        calm=True,
-        summary=[table],
-        warnings=list(notes_lines(tally.notes)),
-    )
-
-
-_FIRST = ("log_loss", "brier_score")
-"""Scores that the first line names."""

@@ -1,0 +1,68 @@
+"""Commands and flags that go by another name: those of earlier versions, and those that other programs have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+
+from .._lib.errors import InputError
+
+COMMANDS = {
+    "profile": "assess FILE --show profile",
+    "scores": "assess FILE --show scores",
+    "calibration": "assess FILE --show calibration",
+    "ordered": "assess FILE --ordered",
+    "merge": "tally TALLY TALLY -o SUM",
+    "show": "tally TALLY",
+    "calibrate": "recalibrate",
+    "ensemble": "pool",
+    "evaluate": "assess",
+    "score": "assess",
+    "verify": "assess",
+}
+"""What to type instead of a command."""
+
+FLAGS = {
+    "--scores": "--metric",
+    "check --scores": "--require, which names its metrics",
+    "--score": "--metric",
+    "--sequential": "--anytime",
+    "check --looks": "--anytime",
+    "check --point": "--confidence none",
+    "compare --level": "--confidence, which is 1 - level",
+    "monitor --level": "--confidence, which is 1 - level",
+    "--bins": "--show calibration:bins=20",
+    "--orders": "--show profile:orders=-2,0,2",
+    "--html": "--report",
+    "--observed": "--truth",
+    "--outcome": "--truth",
+    "--pred": "--prob",
+    "--predicted": "--prob",
+    "--probability": "--prob",
+    "--sep": "--separator",
+    "--target": "--truth",
+}
+"""What to type instead of a flag; "COMMAND --flag" is for one command alone."""
+
+
+def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
+    """Refuse a command that has another name."""
+    name = words[0] if words else ""
+    if name in COMMANDS and name not in commands:
+        raise InputError(f"{name}: the command is unperplexed {COMMANDS[name]}.")
+
+
+def refuse_unknown(words: Sequence[str], known: Collection[str]) -> None:
+    """Refuse flags that a command does not have, with what to type instead: flags are typed in full."""
+    command = words[0]
+    for word in words[1:]:
+        flag = word.partition("=")[0]
+        if not flag.startswith("--") or flag == "--" or flag in known:
+            continue
+        today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag))
+        if today is not None:
+            raise InputError(f"{flag}: {command} takes {today}." if today.startswith("-") else f"{flag}: {today}")
+        begun = [each for each in known if each.startswith(flag)]
+        near = begun or get_close_matches(flag, known, 1)
+        also = f"; did you mean {' or '.join(near[:3])}" if near else f"; see unperplexed {command} --help"
+        raise InputError(f"{flag}: {command} has no such option{also}.")
