@@ -167,3 +167,8 @@ def test_package_is_typed():
 def test_misspelt_options_name_the_function_and_what_is_meant(call):
     with pytest.raises(TypeError, match=r"\w\(\) got an unexpected keyword argument 'lables'; did you mean 'labels'\?"):
         call(lables=[0, 1])
+
+
+def test_the_stub_is_beside_the_package_as_in_an_editable_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(unperplexed, "__path__", [str(tmp_path), *unperplexed.__path__])
+    assert listed("unperplexed").keys() >= {"assess", "results"}
