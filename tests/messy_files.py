@@ -120,21 +120,21 @@ def export_of_a_survey(path):
 COMMANDS = {
     "excel-de.csv": (
         german_excel,
-        "--truth=Regen --prob=Chance --pos-label=ja --decimal-comma --encoding=cp1252 --percent",
+        "--truth=Regen --prob=Chance --pos-label=ja --decimal-comma --encoding=cp1252 --scale=percent",
     ),
     "excel-unicode.txt": (excel_unicode_text, "--truth=Outcome --prob=Chance --encoding=utf-16 --separator=tab"),
-    "excel-us.xlsx": (us_excel, "--truth=Outcome --prob=Chance --sheet=Data --drop-invalid"),
-    "r.csv": (r_data_frame, "--truth=event --prob=p --na --drop-invalid"),
-    "pandas.csv": (pandas_csv, "--prob=p_* --renormalize"),
+    "excel-us.xlsx": (us_excel, "--truth=Outcome --prob=Chance --sheet=Data --invalid=drop"),
+    "r.csv": (r_data_frame, "--truth=event --prob=p --na --invalid=drop"),
+    "pandas.csv": (pandas_csv, "--prob=p_* --invalid=rescale"),
     "pandas.parquet": (pandas_parquet, "--prob=proba --labels=@names.txt"),
-    "duckdb.csv.zst": (duckdb_copy, "--truth=won --prob=p --separator=| --na=\\N --drop-invalid"),
-    "archive.csv.gz": (weather_archive, "--truth=obs --prob=pop --na=-999 --percent --drop-invalid"),
-    "harness.jsonl": (evaluation_harness, "--truth=doc.gold --prob=resps.0.1.0 --from-log-probs"),
-    "monitoring.ndjson": (monitoring_job, "--truth=outcome.fraud --prob=request.score --drop-invalid"),
-    "network.npz": (network_outputs, "--from-logits"),
+    "duckdb.csv.zst": (duckdb_copy, "--truth=won --prob=p --separator=| --na=\\N --invalid=drop"),
+    "archive.csv.gz": (weather_archive, "--truth=obs --prob=pop --na=-999 --scale=percent --invalid=drop"),
+    "harness.jsonl": (evaluation_harness, "--truth=doc.gold --prob=resps.0.1.0 --scale=log-probs"),
+    "monitoring.ndjson": (monitoring_job, "--truth=outcome.fraud --prob=request.score --invalid=drop"),
+    "network.npz": (network_outputs, "--scale=logits"),
     "survey.csv": (
         export_of_a_survey,
-        "--truth=right --prob=confidence --encoding=cp1252 --percent --na --drop-invalid",
+        "--truth=right --prob=confidence --encoding=cp1252 --scale=percent --na --invalid=drop",
     ),
 }
 """By file: what writes it, and the options of the one command that assesses it."""
@@ -142,7 +142,7 @@ COMMANDS = {
 KNOWN = {
     "pandas.parquet": ("--labels=@names.txt",),
     "duckdb.csv.zst": ("--na=\\N",),
-    "archive.csv.gz": ("--na=-999", "--percent"),
+    "archive.csv.gz": ("--na=-999", "--scale=percent"),
 }
 """Options that no message can name, since only the user knows the classes, the mark of a gap, or the unit beside it."""
 

@@ -84,7 +84,7 @@ class Commands:
         frame.select(pl.exclude(*other)).write_csv(folder / "p.csv")
         frame.select(pl.exclude(*self.prob)).rename(other).write_csv(folder / "q.csv")
         self.options = ["--truth", "y", "--prob", *self.prob]
-        self.options += ["--groups", "match"] if "match" in frame.columns else []
+        self.options += ["--clusters", "match"] if "match" in frame.columns else []
         self.options += ["--weight", "heft"] if "heft" in frame.columns else []
 
     def text(self, command, *more, files=("rows.csv",)):

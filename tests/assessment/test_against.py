@@ -69,11 +69,11 @@ def test_the_command_reads_what_skill_reads(data, tmp_path, capsys):
     for baseline in ("base-rate", "climatology:month", "clim"):
         found = []
         for command in ("assess", "skill"):
-            assert main([command, *columns, "--baseline", baseline, "--by", "month"]) == 0, capsys.readouterr().err
+            assert main([command, *columns, "--reference", baseline, "--by", "month"]) == 0, capsys.readouterr().err
             result = json.loads(capsys.readouterr().out)
             result = result["skill"] if command == "assess" else result
             found.append([next(iter(group["scores"].values())) for group in (result["whole"], *result["groups"])])
         assert found[0] == found[1]
     assert main(["tally", *columns[:5], "-o", str(tmp_path / "t.tally")]) == 0
-    assert main(["assess", str(tmp_path / "t.tally"), "--baseline", "base-rate"]) == 2
+    assert main(["assess", str(tmp_path / "t.tally"), "--reference", "base-rate"]) == 2
     assert "give the file that they came from" in capsys.readouterr().err

@@ -486,8 +486,8 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--metric", "power_score(2)"), {"scores": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
-        (("--groups", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
-        (("--groups", "half", "heft"), {"groups": ["half", "heft"]}),
+        (("--clusters", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
+        (("--clusters", "half,heft"), {"groups": ["half", "heft"]}),
     ],
 )
 def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):

@@ -143,7 +143,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
     y, p = data
     frame = pl.DataFrame({"y": y, **{str(k): p[:, k] for k in range(4)}, "week": np.arange(N) // 5})
     frame.write_parquet(tmp_path / "f.parquet")
-    columns = [str(tmp_path / "f.parquet"), "--truth", "y", "--prob", "0", "1", "2", "3", "--groups", "week"]
+    columns = [str(tmp_path / "f.parquet"), "--truth", "y", "--prob", "0", "1", "2", "3", "--clusters", "week"]
     outputs = ["--json", "-", "--plot", str(tmp_path / "p.svg"), "--report", str(tmp_path / "r.html")]
     assert main(["assess", *columns, "--ordered", *outputs]) == 0, capsys.readouterr().err
     found = json.loads(capsys.readouterr().out)

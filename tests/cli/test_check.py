@@ -51,22 +51,22 @@ def test_outputs_are_written_whether_it_passes_or_not(files, capsys):
 
 def test_a_baseline_that_is_not_passed_beyond_chance(files, capsys):
     assert main(["tally", "other.csv", *READ, "-o", "other.tally", "-q"]) == 0
-    assert main(["check", "good.csv", *READ, "--baseline", "other.csv"]) == 0
+    assert main(["check", "good.csv", *READ, "--earlier", "other.csv"]) == 0
     assert "as two independent samples" in capsys.readouterr().out
     assert main(["tally", "good.csv", *READ, "-o", "good.tally", "-q"]) == 0
-    assert main(["check", "good.tally", "--baseline", "other.tally"]) == 0
-    assert main(["check", "good.csv", *READ, "--labels", "0", "1", "--baseline", "other.tally"]) == 0
+    assert main(["check", "good.tally", "--earlier", "other.tally"]) == 0
+    assert main(["check", "good.csv", *READ, "--labels", "0", "1", "--earlier", "other.tally"]) == 0
 
 
 def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):
-    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv"]) == 0
+    assert main(["check", "worse.csv", *READ, "--earlier", "good.csv"]) == 0
     capsys.readouterr()
-    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv", "--on", "id"]) == 1
+    assert main(["check", "worse.csv", *READ, "--earlier", "good.csv", "--on", "id"]) == 1
     assert "paired by id (1,500 rows)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_at_many_looks_it_takes_more_to_fail(files, capsys):
-    paired = ["check", "worse.csv", *READ, "--baseline", "good.csv", "--on", "id"]
+    paired = ["check", "worse.csv", *READ, "--earlier", "good.csv", "--on", "id"]
     assert main([*paired, "--require", "change.log_loss < 0.006"]) == 1
     capsys.readouterr()
     assert main([*paired, "--require", "change.log_loss < 0.006", "--anytime"]) == 0
@@ -74,15 +74,15 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
     assert main([*paired, "--anytime", "--json", "-"]) == 1
     flat = json.loads(capsys.readouterr().out)
     assert flat["change.log_loss.log_evidence"] > np.log(20)
-    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv", "--anytime"]) == 0
+    assert main(["check", "worse.csv", *READ, "--earlier", "good.csv", "--anytime"]) == 0
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--require", "change.log_loss < 0"], "name their file with --baseline"),
-        (["--on", "id", "--require", "log_loss < 1"], "name its file with --baseline"),
-        (["--baseline", "./good.csv"], "these are the forecasts of FILE itself"),
+        (["--require", "change.log_loss < 0"], "name their file with --earlier"),
+        (["--on", "id", "--require", "log_loss < 1"], "name their file with --earlier"),
+        (["--earlier", "./good.csv"], "these are the forecasts of FILE itself"),
         ([], "no requirement"),
         (["--require", "log_loss < 1", "--anytime"], "test limits and calibration at every look with"),
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
@@ -98,7 +98,7 @@ def test_what_cannot_be_meant_is_refused(files, capsys, words, says):
 def test_two_infinite_log_losses_leave_the_brier_score(files, capsys):
     for name, rows in (("a.csv", "0,1\n1,0.8\n0,0.3"), ("b.csv", "0,1\n1,0.7\n0,0.4")):
         (files / name).write_text(f"y,p\n{rows}\n")
-    assert main(["check", "a.csv", *READ, "--baseline", "b.csv"]) == 0
+    assert main(["check", "a.csv", *READ, "--earlier", "b.csv"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("Passed: 1 requirement.")
     assert "change.brier_score <= 0" in text

@@ -20,10 +20,9 @@ from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, 
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli import former
-from unperplexed.cli.options import FLAGS
+from unperplexed.cli.meaning import settle
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.usage import HEADINGS, USAGE
-from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.document import Document
 from unperplexed.report.numbers import share
@@ -85,7 +84,7 @@ SETTINGS = [
     (["--weight", "heft", "--resamples", "0"], {"sample_weight": "heft", "resamples": 0}),
     (["--pos-label", "0"], {"pos_label": 0}),
     (["--labels", "1", "0"], {"labels": [1, 0]}),
-    (["--drop-invalid", "--renormalize"], {}),
+    (["--invalid", "drop", "rescale"], {}),
 ]
 
 
@@ -104,11 +103,11 @@ def test_json_is_that_of_python(forecasts, capsys, options, settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("column", "flag", "argument"), [("percentage", "--percent", "percent"), ("logit", "--from-logits", "from_logits")]
+    ("column", "scale", "argument"), [("percentage", "percent", "percent"), ("logit", "logits", "from_logits")]
 )
-def test_other_forms(forecasts, capsys, column, flag, argument):
+def test_other_scales(forecasts, capsys, column, scale, argument):
     path, frame = forecasts
-    assert run("assess", path, "--truth", "happened", "--prob", column, flag, "--json", "-") == 0
+    assert run("assess", path, "--truth", "happened", "--prob", column, "--scale", scale, "--json", "-") == 0
     expected = assess(frame["happened"], frame[column], **{argument: True})
     assert json.loads(capsys.readouterr().out)["reported"]["robustness"] == expected.reported.robustness
 
@@ -211,7 +210,7 @@ def test_demo(tmp_path, capsys):
 BAD = {
     "missing column": (["--truth", "happend", "--prob", "probability"], "did you mean 'happened'"),
     "not a probability": (["--prob", "percentage"], "look like percentages"),
-    "logits": (["--prob", "logit"], "look like logits: from_logits=True (--from-logits)"),
+    "logits": (["--prob", "logit"], "look like logits: from_logits=True (--scale logits)"),
     "bad floor": (["--floor", "2"], "floor"),
     "bins of isotonic": (["--measured", "isotonic:bins=4"], "isotonic has no setting 'bins'; it has none"),
     "bad picture": (["--plot", "x.gif"], "known: .png, .svg, .pdf"),
@@ -280,32 +279,69 @@ def test_former_flags_are_told_todays(capsys, name):
         assert former.FLAGS[name] in capsys.readouterr().err
 
 
-TEXTS = subprocess.run(
-    ["git", "ls-files", "src/*.py", "src/*.md", "docs/*.md", "docs/*.csv", "README.md", "examples", "docs/*.ipynb"],
-    cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
-).stdout.split()  # fmt: skip
+ROOT = Path(__file__).parents[2]
+TEXTS = [
+    path
+    for folder, suffixes in (("src", (".py", ".md")), ("docs", (".md", ".csv")), ("examples", (".py", ".md")))
+    for path in [*(ROOT / folder).rglob("*"), ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    if path.suffix in suffixes and path.name != "former.py"
+]
 ELSEWHERE = {"--html", "--target", "--level", "--name", "--model", "--score"}
 """Flags of other programs too, which pages name."""
 
 
-@pytest.mark.skipif(not TEXTS, reason="not a checkout")
 def test_former_flags_stand_nowhere():
     """Neither in a message nor on a page: what is not a flag of any command any more is only in its list."""
     today = {flag for command in COMMANDS for flag in flags_of(command)}
     gone = {flag for name in former.FLAGS for flag in name.split()[-1:]} - today - ELSEWHERE
-    for name in TEXTS:
-        if not name.endswith("cli/former.py"):
-            text = (Path(__file__).parents[2] / name).read_text("utf-8")
-            lines = [line for line in text.splitlines() if "benchmarks/" not in line]
-            found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", "\n".join(lines)))
-            assert not found & gone, name
+    for path in TEXTS:
+        lines = [line for line in path.read_text("utf-8").splitlines() if "benchmarks/" not in line]
+        found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", "\n".join(lines)))
+        assert not found & gone, path
+
+
+PACKED = {"--show": ("orders", "bins")}
+"""Settings that are said inside an option: each counts like a flag."""
 
 
 def test_slots_and_distinct_flags_stay_few():
     """Every flag that a command has is a slot. The bounds fall with each flag that goes."""
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
-    assert len(slots) <= 368
-    assert len({*slots}) <= 100
+    slots += [key for flag in slots for key in PACKED.get(flag, ())]
+    assert len(slots) <= 334
+    assert len({*slots}) <= 93
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        ("assess f.csv", ([], [], "auto")),
+        ("assess f.csv --clusters none", ([], [], "auto")),
+        ("assess f.csv --clusters day,place", (["day", "place"], [], "auto")),
+        ("compare f.csv --clusters day", (["day"], [], "auto")),
+        ("compare f.csv --clusters day place", ([], ["day", "place"], "auto")),
+        ("monitor f.csv --clusters none", ([], [], "rows")),
+        ("monitor f.csv --clusters period", ([], [], "periods")),
+        ("monitor f.csv --clusters day", (["day"], [], "auto")),
+    ],
+)
+def test_clusters_are_read_once(words, read):
+    """A comma joins columns whose values are shared together; two words are two ways."""
+    arguments = _parser().parse_args(words.split())
+    settle(arguments)
+    assert (arguments.groups, arguments.cluster, arguments.units) == read
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("assess f.csv --clusters day place", "For rows that share all name day,place, with commas."),
+        ("compare f.csv --lag many", "--lag many: expected places, such as 14, or places within units, 14:station."),
+    ],
+)
+def test_clusters_and_lags_that_are_none(capsys, words, message):
+    assert run(*words.split()) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_swallowed_file_is_explained(forecasts, capsys):
@@ -381,8 +417,6 @@ def test_choices_are_those_of_the_library():
     assert choices("tally", "--parts") == PARTS
     assert choices("assess", "--engine") == ENGINES
     assert {"local", "dask", "spark"} <= {*ENGINES}
-    for flag in FLAGS:
-        assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__
 
 
 @pytest.mark.slow
@@ -545,7 +579,17 @@ def test_a_part_does_not_guess_its_classes(tmp_path, capsys):
 
 def test_a_tally_says_what_it_holds(forecasts, tmp_path, capsys):
     path = tmp_path / "x.tally"
-    counting = ("--parts", "classes", "shards", "--groups", "heft", "--metric", "power_score(2)", "--exact-limit", "9")
+    counting = (
+        "--parts",
+        "classes",
+        "shards",
+        "--clusters",
+        "heft",
+        "--metric",
+        "power_score(2)",
+        "--exact-limit",
+        "9",
+    )
     assert run("tally", forecasts[0], *TALLY_INPUT, *counting, "-o", path) == 0
     said = capsys.readouterr().out
     assert "in cells of relative width 2^-9" in said
@@ -615,14 +659,14 @@ def _section(text):
     [
         (["assess", "{}empty.tally", "--show", "calibration"], "empty.tally: no rows to assess"),
         (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
-        (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
+        (["assess", "{}.tally", "--invalid", "drop"], "--invalid is for the reading of rows"),
         (["assess", "{}.tally", "--metric", "power_score(1)"], "--metric is for the reading of rows"),
         (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
         (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
         (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
         (["assess", "{}.tally", "--engine", "dask"], "--engine is for the reading of rows"),
         (
-            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"],
+            ["tally", "{}.csv", *TALLY_INPUT, "--clusters", "heft", "-o", "{}2.tally"],
             "a tally keeps groups only in its shards",
         ),
         (["tally", "{}.tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
@@ -637,7 +681,7 @@ def _section(text):
         (["tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
         (["assess", "{}.csv", *TALLY_INPUT, "--metric", "powr_score(1)"], "did you mean"),
         (
-            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
+            ["tally", "{}.csv", *TALLY_INPUT, "--clusters", "hefd", "--parts", "shards", "-o", "{}2.tally"],
             "did you mean 'heft'",
         ),
     ],

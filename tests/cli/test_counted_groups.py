@@ -82,7 +82,17 @@ def test_groups_without_valid_rows_are_left_out(folder, capsys):
     lost = pl.when(pl.col("lead") == "48 h").then(None).otherwise("p")
     frame.with_columns(p=lost).write_csv(folder / "lost.csv")
     found = run(
-        capsys, "assess", folder / "lost.csv", "--by", "lead", "--sort", "group", "--drop-invalid", "--resamples", "0"
+        capsys,
+        "assess",
+        folder / "lost.csv",
+        "--by",
+        "lead",
+        "--sort",
+        "group",
+        "--invalid",
+        "drop",
+        "--resamples",
+        "0",
     )
     assert [each["key"]["lead"] for each in found["groups"]] == ["24 h", "120 h"]
     assert found["whole"]["n_rows"] == 60

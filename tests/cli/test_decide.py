@@ -27,7 +27,7 @@ COSTS = ("--cost-fp", "1", "--cost-fn", "4")
 def test_the_command_is_the_function(cases, capsys):
     y, p = cases
     assert (
-        main(["decide", "cases.csv", *COLUMNS, *COSTS, "--groups", "shop", "--confidence", "0.9", "--json", "-"]) == 0
+        main(["decide", "cases.csv", *COLUMNS, *COSTS, "--clusters", "shop", "--confidence", "0.9", "--json", "-"]) == 0
     )
     options = {"cost_false_positive": 1, "cost_false_negative": 4, "confidence": 0.9}
     expected = decide(y, p, pos_label="yes", groups=np.arange(300) // 3, **options)
@@ -87,7 +87,7 @@ def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
         (("--cost-fp", "1", "--cost-fn", "-4"), "one would never act"),
         ((*COSTS, "--confidence", "2"), "confidence: expected a number between 0 and 1"),
         ((*COSTS, "--plot", "curve.txt"), "cannot write this format"),
-        ((*COSTS, "--groups", "none"), "none"),
+        ((*COSTS, "--clusters", "nobody"), "nobody"),
     ],
 )
 def test_bad_arguments_are_refused(cases, capsys, arguments, message):
@@ -115,7 +115,7 @@ def test_tallies_beside_rows_or_options_of_rows_are_refused(cases, capsys, tmp_p
     for arguments, message in (
         (["x.tally", "cases.csv"], "cases.csv: holds rows, beside tallies; count them first"),
         (["x.tally", "--truth", "fraud"], "x.tally: --truth is for the reading of rows"),
-        (["x.tally", "--groups", "shop"], "x.tally: --groups is for the reading of rows"),
+        (["x.tally", "--clusters", "shop"], "x.tally: --clusters is for the reading of rows"),
     ):
         assert main(["decide", *arguments, *COSTS]) == 2
         assert message in capsys.readouterr().err

@@ -157,7 +157,7 @@ OTHERS_READ = {
     "map": "assess f.csv --truth y --prob p --recalibration kept --json kept",
     "map of a forecaster": "compare a=f.csv b=g.csv --in-order --truth y --prob p --recalibration a=kept --json ./kept",
     "map whose name has marks": "compare a=f.csv b=g.csv --truth y --prob p --recalibration a=m,=kept --json m,=kept",
-    "baseline": "check f.csv --truth y --prob p --baseline kept --junit kept",
+    "earlier": "check f.csv --truth y --prob p --earlier kept --junit kept",
     "labels": "assess f.csv --truth y --prob p --labels @kept --json kept",
     "array": "assess p.npy --truth kept.npy --prob p --json kept.npy",
     "map that is applied": "recalibrate f.csv --prob p --apply kept.csv -o kept.csv",
@@ -179,7 +179,9 @@ def test_a_word_that_is_no_file_is_none_that_an_output_replaces(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5)
     assert (
-        main(["assess", "f.csv", "--truth", "y", "--prob", "p", "--baseline", "base-rate", "--json", "base-rate", "-q"])
+        main(
+            ["assess", "f.csv", "--truth", "y", "--prob", "p", "--reference", "base-rate", "--json", "base-rate", "-q"]
+        )
         == 0
     )
     assert (tmp_path / "base-rate").stat().st_size > 1000

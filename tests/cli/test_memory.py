@@ -131,7 +131,7 @@ def test_small_files_that_would_fill_the_memory(tmp_path, make):
         "print(re.search(r'VmHWM:\\s*(\\d+) kB', pathlib.Path('/proc/self/status').read_text())[1])\n"
         "sys.exit(code)\n"
     )
-    words = ["scores", str(path), *([] if path.suffix == ".tally" else ["--truth", "y", "--prob", "p"])]
+    words = ["assess", str(path), *([] if path.suffix == ".tally" else ["--truth", "y", "--prob", "p"])]
     if path.stem.startswith("log"):
         words = ["lm", str(path), "-q"]
     done = subprocess.run(

@@ -35,8 +35,8 @@ def meant(name):
     return np.exp(np.log(of_observed).mean())
 
 
-def run(*words, command="scores"):
-    return main([command, *words, "--json", "-"])
+def run(*words):
+    return main(["assess", *words, "--resamples=0", "--json", "-"])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -45,7 +45,7 @@ def test_one_command_of_eight_words_reads_it(here, capsys, name):
     write(here / name)
     words = options.split()
     assert len(["unperplexed", "assess", *words]) <= 8
-    assert run(name, *words, "--resamples=0", "--floor=0.00001", command="assess") == 0
+    assert run(name, *words, "--floor=0.00001") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["reported"]["geometric_accuracy"] == pytest.approx(meant(name), rel=1e-6)
     assert found["n_rows"] == len(Y)
@@ -84,19 +84,19 @@ REFUSED = {
     "a suffix": ("f.dat", "y,p\n1,0.5\n0,0.25\n", "--format csv"),
     "words": ("f.csv", "y,p\nja,0.5\nnein,0.25\n", "--pos-label nein"),
     "draws": ("f.csv", "y,p\n1,0.5\n0,0.25\n0.5,0.5\n", "--ignore-label 0.5"),
-    "percent signs": ("f.csv", "y,p\n1,50%\n0,25 %\n", "--percent"),
-    "percentages": ("f.csv", "y,p\n1,50\n0,25\n", "--percent"),
-    "logits": ("f.csv", "y,p\n1,5.5\n0,-3.25\n", "--from-logits"),
-    "logarithms": ("f.csv", "y,p\n1,-5.5\n0,-3.25\n", "--from-log-probs"),
-    "marks": ("f.csv", "y,p\n1,0.5\n0,?\n", "--na --drop-invalid"),
-    "marks among outcomes": ("f.csv", "y,p\nTRUE,0.5\nNA,0.25\nFALSE,0.5\n", "--na --drop-invalid"),
-    "text": ("f.csv", "y,p\n1,0.5\n0,soon\n", "--drop-invalid"),
-    "gaps": ("f.csv", "y,p\n1,0.5\n0,\n,0.5\n", "--drop-invalid"),
-    "sums": ("f.csv", "y,p_0,p_1\n1,0.5,0.6\n0,0.25,0.75\n", "--renormalize"),
+    "percent signs": ("f.csv", "y,p\n1,50%\n0,25 %\n", "--scale percent"),
+    "percentages": ("f.csv", "y,p\n1,50\n0,25\n", "--scale percent"),
+    "logits": ("f.csv", "y,p\n1,5.5\n0,-3.25\n", "--scale logits"),
+    "logarithms": ("f.csv", "y,p\n1,-5.5\n0,-3.25\n", "--scale log-probs"),
+    "marks": ("f.csv", "y,p\n1,0.5\n0,?\n", "--na --invalid drop"),
+    "marks among outcomes": ("f.csv", "y,p\nTRUE,0.5\nNA,0.25\nFALSE,0.5\n", "--na --invalid drop"),
+    "text": ("f.csv", "y,p\n1,0.5\n0,soon\n", "--invalid drop"),
+    "gaps": ("f.csv", "y,p\n1,0.5\n0,\n,0.5\n", "--invalid drop"),
+    "sums": ("f.csv", "y,p_0,p_1\n1,0.5,0.6\n0,0.25,0.75\n", "--invalid rescale"),
     "all of it": (
         "f.csv",
         "y,p_0,p_1\n1,50%,50%\n,50%,50%\n1,-,75%\n0,soon,75%\n0,40%,60%\n",
-        "--percent --na --drop-invalid",
+        "--scale percent --na --invalid drop",
     ),
 }
 """What is refused though it can be read, and the option that is to be pasted from the message."""

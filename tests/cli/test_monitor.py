@@ -149,7 +149,7 @@ def test_the_history_of_predictions_goes_on_where_it_ended(predicted, capsys, tm
     main(call)
     assert in_two == json.loads(capsys.readouterr().out)
     assert not History.load(history).outcomes
-    for option, value in (("--units", "rows"), ("--require", "log_loss < 1"), ("--groups", "date")):
+    for option, value in (("--clusters", "none"), ("--require", "log_loss < 1"), ("--clusters", "date")):
         assert main([*call, option, value]) == 2
         assert f"{option}: not for --drift" in capsys.readouterr().err
 

@@ -52,7 +52,7 @@ def writing(tmp_path, monkeypatch):
         )
         assert text is None
 
-    monkeypatch.setattr(commands, "scores", command)
+    monkeypatch.setattr(commands, "assess", command)
     return places
 
 
@@ -118,7 +118,7 @@ def test_a_fault_at_every_step_leaves_all_outputs_old_or_all_new(tmp_path, monke
             for place, name in STEPS:
                 patches.setattr(place, name, faulty(getattr(place, name)))
             try:
-                code = main(["scores", "-"])
+                code = main(["assess", "-"])
             except SystemExit as end:
                 code = end.code
             patches.undo()
@@ -144,7 +144,7 @@ def test_a_fault_at_every_step_leaves_all_outputs_old_or_all_new(tmp_path, monke
 def test_what_cannot_be_printed(tmp_path, forecasts, where, code):
     """With exit code 2 nothing was written; a reader such as head that has seen enough is no error."""
     new = tmp_path / "new.json"
-    command = [sys.executable, "-m", "unperplexed", "scores", str(forecasts), "--json", str(new)]
+    command = [sys.executable, "-m", "unperplexed", "assess", str(forecasts), "--json", str(new)]
     if where == "/dev/full":
         with Path(where).open("w") as full:
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
@@ -297,7 +297,7 @@ def test_an_interrupt_while_arguments_are_parsed(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unperplexed.cli.parser._parser", interrupted)
-    assert main(["scores", "f.csv"]) == 130
+    assert main(["assess", "f.csv"]) == 130
     assert capsys.readouterr().err == "unperplexed: interrupted\n"
 
 
@@ -363,10 +363,10 @@ def test_without_streams_files_are_written_and_errors_are_exit_codes(tmp_path, f
     with monkeypatch.context() as without:
         without.setattr(sys, "stdout", None)
         without.setattr(sys, "stderr", None)
-        assert main(["scores", str(forecasts), "--json", str(tmp_path / "x.json")]) == 0
-        assert main(["scores", str(tmp_path / "none.csv")]) == 2
+        assert main(["assess", str(forecasts), "--json", str(tmp_path / "x.json")]) == 0
+        assert main(["assess", str(tmp_path / "none.csv")]) == 2
         without.setattr(os, "fsync", full)
-        assert main(["scores", str(forecasts), "--json", str(tmp_path / "y.json")]) == 2
+        assert main(["assess", str(forecasts), "--json", str(tmp_path / "y.json")]) == 2
         assert sys.stderr.name == os.devnull
         sys.stderr.close()
     assert (tmp_path / "x.json").read_text().startswith("{")
@@ -375,30 +375,29 @@ def test_without_streams_files_are_written_and_errors_are_exit_codes(tmp_path, f
 
 def test_names_move_no_cursor(tmp_path, capsys):
     path = tmp_path / "a\x1b[31mb.csv"
-    assert main(["scores", str(path)]) == 2
+    assert main(["assess", str(path)]) == 2
     path.write_text("y,p\n1,7\n")
-    assert main(["scores", str(path)]) == 2
-    with pytest.raises(SystemExit):
-        main(["scores", str(path), "--\x1b[31m"])
+    assert main(["assess", str(path)]) == 2
+    assert main(["assess", str(path), "--\x1b[31m"]) == 2
     assert "\x1b" not in capsys.readouterr().err
 
 
 def test_names_under_which_nothing_can_be_written(tmp_path, forecasts, capsys):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name, reason in (("x" * 300, "File name too long"), ("loop", os.strerror(errno.ELOOP))):
-        assert main(["scores", str(forecasts), "--json", str(tmp_path / name)]) == 2
+        assert main(["assess", str(forecasts), "--json", str(tmp_path / name)]) == 2
         assert f"cannot be written: {reason}." in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_a_kernel_that_is_not_known(forecasts):
-    done = run("scores", forecasts, env=os.environ | {"UNPERPLEXED_KERNEL": "numyp"})
+    done = run("assess", forecasts, env=os.environ | {"UNPERPLEXED_KERNEL": "numyp"})
     assert done.returncode == 2
     assert done.stderr == (
         "unperplexed: UNPERPLEXED_KERNEL: expected 'numpy', or nothing for the compiled kernel, got 'numyp'.\n"
     )
     for known in ("", "numpy"):
-        assert run("scores", forecasts, env=os.environ | {"UNPERPLEXED_KERNEL": known}).returncode == 0
+        assert run("assess", forecasts, env=os.environ | {"UNPERPLEXED_KERNEL": known}).returncode == 0
 
 
 def test_a_report_of_several_classes_has_each_class_and_its_curve(tmp_path, capsys):

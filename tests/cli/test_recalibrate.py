@@ -75,7 +75,7 @@ def test_a_tally_gives_the_same_map(files):
 def test_options_reach_the_fit(files):
     assert fitted("--method", "temperature").method_ == "temperature"
     assert max(fitted("--single").weights_.values()) == 1
-    grouped = fitted("--groups", "match", "--folds", "3", "--seed", "4")
+    grouped = fitted("--clusters", "match", "--folds", "3", "--seed", "4")
     assert (grouped.folds, grouped.seed) == (3, 4)
 
 
@@ -105,8 +105,8 @@ def test_suffix_logits_and_invalid_rows(files, capsys):
     recalibrator = fitted("-q")
     p = np.array([0.2, 0.999, 0.5])
     pl.DataFrame({"p": logit(p)}).write_csv("logits.csv")
-    assert run("recalibrate", "--apply", "map.json", "logits.csv", "--prob", "p", "--from-logits", "--suffix", "_new",
-               "-o", "out.csv") == 0  # fmt: skip
+    assert run("recalibrate", "--apply", "map.json", "logits.csv", "--prob", "p", "--scale", "logits",
+               "--suffix", "_new", "-o", "out.csv") == 0  # fmt: skip
     found = pl.read_csv("out.csv")
     np.testing.assert_allclose(found["p"], logit(p))
     np.testing.assert_allclose(found["p_new"], logit(recalibrator.transform(p)), rtol=1e-9)
@@ -115,7 +115,7 @@ def test_suffix_logits_and_invalid_rows(files, capsys):
     assert "holes.csv: p: NaN in 1 row (1; counted from 0)" in err
     assert not (files / "o.csv").exists()
     out = printed(
-        capsys, "recalibrate", "--apply", "map.json", "holes.csv", "--drop-invalid", "--prob", "p", "-o", "o.csv"
+        capsys, "recalibrate", "--apply", "map.json", "holes.csv", "--invalid", "drop", "--prob", "p", "-o", "o.csv"
     )
     assert "2 rows without valid probabilities left empty" in out
     assert pl.read_csv("o.csv")["p"].is_null().to_list() == [False, True, True, False]
@@ -123,22 +123,24 @@ def test_suffix_logits_and_invalid_rows(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ("option", "spelled", "unit"),
+    ("scale", "spelled", "unit"),
     [
-        ("--percent", lambda p: 100 * p, "in percent"),
-        ("--from-logits", logit, "in log-odds"),
-        ("--from-log-probs", np.log, "in log-probabilities"),
+        ("percent", lambda p: 100 * p, "in percent"),
+        ("logits", logit, "in log-odds"),
+        ("log-probs", np.log, "in log-probabilities"),
     ],
 )
-def test_new_probabilities_have_the_form_of_the_old_ones(files, capsys, option, spelled, unit):
+def test_new_probabilities_have_the_form_of_the_old_ones(files, capsys, scale, spelled, unit):
     recalibrator = fitted("-q")
     new = pl.read_csv("new.csv")
     new.with_columns(p=spelled(new["p"].to_numpy())).write_csv("other.csv")
-    out = printed(capsys, "recalibrate", "--apply", "map.json", "other.csv", "--prob", "p", option, "-o", "o.csv")
+    out = printed(
+        capsys, "recalibrate", "--apply", "map.json", "other.csv", "--prob", "p", "--scale", scale, "-o", "o.csv"
+    )
     assert out == f"o.csv: 1,500 rows recalibrated, column p {unit}\n"
     expected = recalibrator.transform(new["p"])
     np.testing.assert_allclose(pl.read_csv("o.csv")["p"], spelled(expected), rtol=1e-7, atol=1e-9)
-    out = printed(capsys, "assess", "o.csv", *COLUMNS, option, "--resamples", "0", "--json", "-")
+    out = printed(capsys, "assess", "o.csv", *COLUMNS, "--scale", scale, "--resamples", "0", "--json", "-")
     own = assess(new["outcome"], expected, pos_label="fraud", resamples=0)
     assert json.loads(out)["scores"]["log_loss"] == pytest.approx(own.scores["log_loss"], rel=1e-9)
 
@@ -148,7 +150,7 @@ def test_logits_of_several_columns_become_log_probabilities(files, capsys):
     p = np.array([0.2, 0.999, 0.5])
     pl.DataFrame({"fine": np.zeros(3), "fraud": logit(p)}).write_csv("logits.csv")
     out = printed(capsys, "recalibrate", "--apply", "map.json", "logits.csv", "--prob", "fine", "fraud",
-                  "--from-logits", "-o", "o.csv")  # fmt: skip
+                  "--scale", "logits", "-o", "o.csv")  # fmt: skip
     assert out == "o.csv: 3 rows recalibrated, columns fine, fraud in log-probabilities\n"
     found = np.exp(pl.read_csv("o.csv", columns=["fine", "fraud"]).to_numpy())
     np.testing.assert_allclose(found[:, 1], recalibrator.transform(p), rtol=1e-9)
@@ -158,10 +160,10 @@ def test_logits_of_several_columns_become_log_probabilities(files, capsys):
 def test_one_column_has_nothing_to_renormalize(files):
     fitted("-q")
     pl.DataFrame({"p": [0.2, 0.9, 0.5]}).write_csv("few.csv")
-    for options in ([], ["--renormalize"]):
+    for options in ([], ["--invalid", "rescale"]):
         assert run("recalibrate", "--apply", "map.json", "few.csv", "--prob", "p", *options, "-o",
                    f"out{len(options)}.csv", "-q") == 0  # fmt: skip
-    assert pl.read_csv("out0.csv").equals(pl.read_csv("out1.csv"))
+    assert pl.read_csv("out0.csv").equals(pl.read_csv("out2.csv"))
 
 
 def test_assess_through_a_map(files, capsys):
@@ -407,7 +409,7 @@ def test_fits_of_other_rows_than_the_option_needs_are_refused(small, tmp_path, c
 
 
 def test_a_report_compares_raw_and_recalibrated_rows_and_gives_the_command(small, tmp_path):
-    fit = ("recalibrate", "f.csv", *NAMED, "--method", "temperature", "--groups", "site", "-o", "o.json")
+    fit = ("recalibrate", "f.csv", *NAMED, "--method", "temperature", "--clusters", "site", "-o", "o.json")
     assert run(*fit, "--report", "r.html", "-q") == 0
     page = (tmp_path / "r.html").read_text("utf-8")
     assert BEFORE in page

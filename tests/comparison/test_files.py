@@ -88,7 +88,7 @@ def assert_same(found, other):
         (["--resamples", "200"], {"resamples": 200}),
         (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
         (["--lag", "4"], {"lag": 4}),
-        (["--groups", "place"], {"groups": "place"}),
+        (["--clusters", "place"], {"groups": "place"}),
         (["--confidence", "0.8"], {"confidence": 0.8}),
         (["--resamples", "40", "--seed", "3"], {"resamples": 40, "seed": 3}),
     ],
@@ -109,7 +109,7 @@ def test_groups_by_several_columns(data, files, capsys):
     """Rows with the same values in all of them are one group: as by one column that holds both."""
     both = [f"{place} {heft}" for place, heft in zip(data["place"], data["heft"], strict=True)]
     for options in (["--in-order"], ["--on", "id"]):
-        result = found(capsys, *files, *COLUMNS, *options, "--groups", "place", "heft")
+        result = found(capsys, *files, *COLUMNS, *options, "--clusters", "place,heft")
         assert result["n_groups"] == len(set(both)) > 40
         differences = plain(expected(data, groups=both))["pairs"][0]["differences"]
         for name, difference in result["pairs"][0]["differences"].items():
@@ -227,7 +227,7 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
         order[1:] = (rng.permutation(2 * N - 1) + 1).tolist()
     table = pl.concat([ours, theirs])[order]
     table.write_csv(tmp_path / "long.csv")
-    long = found(capsys, tmp_path / "long.csv", *COLUMNS, "--forecaster", "by", "--on", "id", "--groups", "place")
+    long = found(capsys, tmp_path / "long.csv", *COLUMNS, "--forecaster", "by", "--on", "id", "--clusters", "place")
     first = [row for row in order if row < N]
     reference = plain(
         compare(
@@ -338,7 +338,7 @@ def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsy
     ours[5:].write_csv(tmp_path / "ours.csv")
     theirs[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
     paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
-    result = found(capsys, *paths, *COLUMNS, "--on", "id", "--common", "--groups", "place")
+    result = found(capsys, *paths, *COLUMNS, "--on", "id", "--common", "--clusters", "place")
     kept = np.arange(5, N - 20)
     reference = compare(
         data["y"][kept],
@@ -361,8 +361,8 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     holes[[4, 100]] = np.nan
     frame({**data, "theirs": holes}, "theirs").write_csv(files[1])
     assert run("compare", *files, *COLUMNS, *pairing) == 2
-    assert re.search(r"theirs.csv: probabilities: NaN in .*--drop-invalid", capsys.readouterr().err)
-    result = found(capsys, *files, *COLUMNS, *pairing, "--drop-invalid")
+    assert re.search(r"theirs.csv: probabilities: NaN in .*--invalid drop", capsys.readouterr().err)
+    result = found(capsys, *files, *COLUMNS, *pairing, "--invalid", "drop")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
     forecasts = {"ours": data["ours"], "theirs": holes}
     reference = compare(data["y"], forecasts, drop_invalid=True, resamples=0, **settings)
@@ -412,9 +412,9 @@ REFUSED = [
     (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
     (None, ["--in-order", "--on", "id"], "name one"),
     (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
-    (None, ["--in-order", "--groups", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
+    (None, ["--in-order", "--clusters", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
     (None, ["--in-order", "--common"], "--common: .*--on"),
-    (None, ["--in-order", "--lag", "2", "--groups", "place"], "lag and groups"),
+    (None, ["--in-order", "--lag", "2", "--clusters", "place"], "lag and groups"),
     (None, ["--in-order", "--lag", "239"], "239 places for 240 rows"),
     (None, ["--in-order", "--floor", "2"], "floor"),
     (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
@@ -532,7 +532,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
     frame({**data, "ours": ours}, "ours")[5:].write_csv(tmp_path / "ours.csv")
     frame(data, "theirs")[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
     paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
-    options = ["--on", "id", "--common", "--drop-invalid", "--anytime"]
+    options = ["--on", "id", "--common", "--invalid", "drop", "--anytime"]
     result = found(capsys, *paths, *COLUMNS, *options)
     kept = np.setdiff1d(np.arange(5, N - 20), 50)
     expected = plain(sequential(data, kept))
@@ -546,7 +546,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
     ("options", "message"),
     [
         (["--in-order", "--lag", "2"], "--lag does not go with --anytime: its limits hold however"),
-        (["--in-order", "--groups", "place"], "--groups does not go with --anytime: its limits hold however"),
+        (["--in-order", "--clusters", "place"], "--clusters does not go with --anytime: its limits hold however"),
         (["--in-order", "--weight", "heft"], "--weight does not go with --anytime: its rows have equal weight"),
         (["--in-order", "--metric", "log_loss", "brier_score"], "compares by one metric"),
         (["--in-order", "--resamples", "0"], "--resamples does not go with --anytime"),

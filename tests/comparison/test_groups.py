@@ -73,8 +73,8 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
     for name, write in (("f.csv", data.write_csv), ("f.parquet", data.write_parquet)):
         write(tmp_path / name)
         columns = (tmp_path / name, "--truth", "y", "--forecast", "p=p", "q=q")
-        found = run(capsys, *columns, "--by", "lead", "--where", "wet = true", "--baseline", "climatology:lead",
-                    "--cluster", "id", "day", "--resamples", "0")  # fmt: skip
+        found = run(capsys, *columns, "--by", "lead", "--where", "wet = true", "--reference", "climatology:lead",
+                    "--clusters", "id", "day", "--resamples", "0")  # fmt: skip
         some = data.filter("wet")
         by = {"lead": some["lead"]}
         own = compare(some["y"], {name: some[name] for name in "pq"}, by=by, climatology=by, resamples=0,
@@ -87,7 +87,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
 def test_what_does_not_go_together_is_refused(data, tmp_path, capsys):
     data.write_csv(tmp_path / "f.csv")
     columns = (tmp_path / "f.csv", "--truth", "y", "--forecast", "p=p", "q=q")
-    assert "neither 'base-rate' nor one of the forecasters" in run(capsys, *columns, "--baseline", "none")
+    assert "neither 'base-rate' nor one of the forecasters" in run(capsys, *columns, "--reference", "none")
     assert "--by does not go with --anytime" in run(capsys, *columns, "--anytime", "--by", "lead")
-    assert "name how many with a lag" in run(capsys, *columns, "--unit", "id")
-    assert "--cluster and --groups" in run(capsys, *columns, "--cluster", "id", "--groups", "lead")
+    assert "expected places, such as 14" in run(capsys, *columns, "--lag", ":id")
+    assert "one column or two" in run(capsys, *columns, "--clusters", "id", "lead", "day")

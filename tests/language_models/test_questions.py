@@ -79,7 +79,7 @@ def test_what_is_outside_the_options_is_an_explicit_choice():
 def test_missing_options_are_an_explicit_choice():
     missing = Question("q", ("A", "B"), np.array([math.nan, math.log(0.2)]), (0,))
     whole = Question("r", ("A", "B"), np.log([0.5, 0.5]), (1,))
-    with pytest.raises(InputError, match=r"question 'q': option 0 .* has no log-probability.*--missing zero"):
+    with pytest.raises(InputError, match=r"question 'q': option 0 .* has no log-probability.*--invalid zero"):
         assess_questions([missing, whole])
     assert option_probabilities(missing, missing="zero").tolist() == [0.0, 1.0]
     assert option_probabilities(missing, missing="leave-out") is None

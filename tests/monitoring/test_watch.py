@@ -142,10 +142,10 @@ def test_periods_that_share_a_shock_raise_false_alarms_only_if_rows_are_the_unit
     shaken = {f"d{at}": day(rng, 1000, shock=0.5) for at in range(40)}
     rows, periods = monitor(shaken), monitor(shaken, units="periods")
     assert rows.alarm is not None
-    assert "--units periods" in str(rows)
+    assert "--clusters period" in str(rows)
     assert rows.dispersion[0] > 5
     assert periods.alarm is None
-    assert "--units periods" not in str(periods)
+    assert "--clusters period" not in str(periods)
 
 
 def test_the_units_of_tallies_with_clusters_are_periods():
@@ -352,7 +352,7 @@ def test_an_error_that_grows_slowly_is_no_shared_shock():
     rng = np.random.default_rng(36)
     found = monitor({f"d{at}": day(rng, 400, bias=max(0, at - 10) / 40) for at in range(50)})
     assert found.dispersion[1] > 0.001
-    assert "--units periods" not in text(found)
+    assert "--clusters period" not in text(found)
     assert "the error grew" in text(found)
     assert "latest forecasts" in text(found)
     one, two = found.alarm.halves

@@ -188,11 +188,11 @@ def test_files_give_what_arrays_give(file, capsys):
     assert [group["scores"]["p"]["log_loss"]["skill"] for group in by_file["groups"]] == pytest.approx(mine)
     assert by_file["groups"][0]["key"] == [1, "1 of 2: 0 to 29"]
     assert by_file["notes"]["p"]["dropped"] == {"not chosen, or no valid counterpart": N - some.height}
-    column = found(capsys, *columns, "--baseline", "clim")
+    column = found(capsys, *columns, "--reference", "clim")
     assert column["whole"]["scores"]["p"]["brier_score"]["baseline_score"] == pytest.approx(
         2 * ((frame["y"] - 0.4) ** 2).mean()
     )
-    climatology = found(capsys, *columns, "--baseline", "climatology:site")
+    climatology = found(capsys, *columns, "--reference", "climatology:site")
     assert climatology["baseline"] == "the climatology by site"
 
 
@@ -201,7 +201,7 @@ def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, cap
     columns = {f"p{k}": p[:, k] for k in range(3)} | {f"y{k}": (y == k).astype(int) for k in range(3)}
     pl.DataFrame(columns).write_csv(tmp_path / "f.csv")
     pairs = [f"p{k}=y{k}" for k in range(3)]
-    by_file = found(capsys, tmp_path / "f.csv", "--pair", *pairs, "--baseline", "climatology:pair")
+    by_file = found(capsys, tmp_path / "f.csv", "--pair", *pairs, "--reference", "climatology:pair")
     events = np.concatenate([y == k for k in range(3)])
     pair = np.repeat(["p0", "p1", "p2"], N)
     by_array = skill(
@@ -281,18 +281,18 @@ def test_what_skill_cannot_read_is_refused_with_the_option(tmp_path, capsys):
         ),
         ([path, "--pair", "p=y", "p=base"], "--pair: name each probability column once."),
         (
-            [*columns, "--baseline", "base"],
-            "--baseline base: name the probability columns of the forecaster with --prob",
+            [*columns, "--reference", "base"],
+            "--reference base: name the probability columns of the forecaster with --prob",
         ),
-        ([*columns, "--prob", "p", "--baseline", "base,q"], "--baseline base,q: 2 columns, where --prob names 1"),
+        ([*columns, "--prob", "p", "--reference", "base,q"], "--reference base,q: 2 columns, where --prob names 1"),
     ):
         assert run(*words) == 2
         assert message in capsys.readouterr().err
     for words, message in (
-        ([tmp_path / "f.tally"], "a baseline is compared row by row, and the rows of"),
-        ([*columns, "--prob", "p", "--engine", "dask"], "--engine dask: --baseline is by the engine local; leave one"),
+        ([tmp_path / "f.tally"], "a reference is compared row by row, and the rows of"),
+        ([*columns, "--prob", "p", "--engine", "dask"], "--engine dask: --reference is by the engine local; leave one"),
     ):
-        assert main(["assess", *map(str, words), "--baseline", "base-rate", "--resamples", "0"]) == 2
+        assert main(["assess", *map(str, words), "--reference", "base-rate", "--resamples", "0"]) == 2
         assert message in capsys.readouterr().err
 
 

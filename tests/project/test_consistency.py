@@ -147,7 +147,7 @@ def test_the_command_line_says_what_the_library_says(case, tmp_path, capsys, mon
     if "sample_weight" in options or "groups" in options:
         name = "sample_weight" if "sample_weight" in options else "groups"
         more = {"w": np.asarray(options[name])}
-        flags = ["--weight" if name == "sample_weight" else "--groups", "w"]
+        flags = ["--weight" if name == "sample_weight" else "--clusters", "w"]
     else:
         more, flags = {}, []
     if p.ndim == 1:

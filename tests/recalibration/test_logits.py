@@ -88,7 +88,7 @@ def test_every_way_out_is_the_same(classes, tmp_path, monkeypatch):
     np.testing.assert_allclose(module, of_probabilities, rtol=0, atol=1e-12)
     columns = {f"c{at}": column for at, column in enumerate(np.atleast_2d(x.T))}
     pl.DataFrame({"y": y} | columns).write_parquet("rows.parquet")
-    given = ["rows.parquet", "--prob", *columns, "--from-logits", "-q"]
+    given = ["rows.parquet", "--prob", *columns, "--scale", "logits", "-q"]
     assert main(["recalibrate", *given, "--truth", "y", "--folds", "2", "-o", "own.json"]) == 0
     np.testing.assert_allclose(
         Recalibrator.load("own.json").transform(x, from_logits=True), expected, rtol=0, atol=1e-12

@@ -16,7 +16,7 @@ IN_GAME = DATA / "fte_worldcup/world_cup_matches_in_game_men.csv"
 MODELS = next((DATA / "llm_mcqa").glob("*.parquet"))
 THREE = ["prob1", "probtie", "prob2"]
 CONFIDENCES = ["--truth", "grade", "--prob", "Correct=confidence_level"]
-CONFIDENCES += ["--ignore-label", "Unparseable", "--drop-invalid"]
+CONFIDENCES += ["--ignore-label", "Unparseable", "--invalid", "drop"]
 
 
 def games():

@@ -85,7 +85,7 @@ def test_a_network_of_a_hundred_classes_loses_to_itself_with_a_fitted_temperatur
 
 def test_zeros_that_occurred_are_compared_at_the_floor_and_named(capsys):
     """NEU assigned 0 to outcomes that occurred, the other teams did not."""
-    result = found(capsys, *TEAMS, *FLU, "--drop-invalid", "--resamples", "0")
+    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--resamples", "0")
     with np.load(TEAMS[3]) as archive:
         p, y = archive["probs"], archive["labels"]
     zeros = int((p[np.arange(len(y)), y] == 0).sum())
@@ -133,7 +133,7 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
     """The cluster-robust test from sums over the eleven places, written out."""
     assert run("compare", *TEAMS, *FLU) == 2
     assert "NaN in 3 rows" in capsys.readouterr().err
-    result = found(capsys, *TEAMS, *FLU, "--drop-invalid", "--groups", "location", "--resamples", "0")
+    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--clusters", "location", "--resamples", "0")
     assert (result["n_rows"], result["n_groups"]) == (1273, 11)
     assert "few groups: 11" in result["warnings"][0]
     archives = {path.stem: np.load(path) for path in TEAMS}
@@ -152,7 +152,7 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
         assert seen["p_value"] == pytest.approx(2 * stats.t.sf(abs(d.mean()) / error, degrees), rel=1e-9)
     assert result["forecasters"]["NEU"]["assessment"]["notes"]["dropped"] == {"NaN": 3}
     assert result["forecasters"]["KOT"]["assessment"]["notes"]["dropped"] == {"no valid counterpart": 3}
-    rows = found(capsys, *TEAMS, *FLU, "--drop-invalid")
+    rows = found(capsys, *TEAMS, *FLU, "--invalid", "drop")
     narrower = [
         each["differences"]["log_loss"]["standard_error"] < other["differences"]["log_loss"]["standard_error"]
         for each, other in zip(rows["pairs"], result["pairs"], strict=True)
@@ -198,7 +198,7 @@ def test_versions_of_an_election_model_in_one_table(capsys):
 def test_answers_of_language_models_are_events_of_their_own(capsys):
     """Each model's confidence is in its own answer, right or wrong: the same question, another event."""
     path = next((DATA / "llm_mcqa").glob("*.parquet"))
-    options = ["--truth", "grade", "--prob", "confidence_level", "--pos-label", "Correct", "--drop-invalid"]
+    options = ["--truth", "grade", "--prob", "confidence_level", "--pos-label", "Correct", "--invalid", "drop"]
     options += ["--ignore-label", "Unparseable", "--forecaster", "model", "--on", "prompt", "row", "--common"]
     assert run("compare", path, *options) == 2
     err = capsys.readouterr().err

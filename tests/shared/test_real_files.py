@@ -105,7 +105,16 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
     y, p = (x[:3000] for x in SETS[name]())
     rng = np.random.default_rng(7)
     pieces = np.split(rng.permutation(len(y)), np.sort(rng.integers(0, len(y), 3)))
-    counting = ["--parts", "classes", "predictions", "shards", "--groups", "id", "--metric", "ranked_probability_score"]
+    counting = [
+        "--parts",
+        "classes",
+        "predictions",
+        "shards",
+        "--clusters",
+        "id",
+        "--metric",
+        "ranked_probability_score",
+    ]
     paths = []
     for at, piece in enumerate(pieces):
         np.savez(tmp_path / f"{at}.npz", y=y[piece].astype(int), p=p[piece], id=piece)

@@ -138,7 +138,7 @@ def test_neu_is_refused_by_row_and_runs_without_them(capsys):
     columns = ["--truth", "labels", "--prob", "probs"]
     assert run("assess", path, *columns) == 2
     assert "NaN in 3 rows (273, 274, 318; counted from 0)" in capsys.readouterr().err
-    assert run("assess", path, *columns, "--drop-invalid") == 0
+    assert run("assess", path, *columns, "--invalid", "drop") == 0
     assert "3 rows dropped: no probability (empty or NaN)" in capsys.readouterr().out
 
 
@@ -174,7 +174,7 @@ def test_language_models_by_label(capsys):
     columns = ["--truth", "grade", "--prob", "Correct=confidence_level"]
     assert run("assess", path, *columns) == 2
     assert "ignore" in capsys.readouterr().err
-    assert run("assess", path, *columns, "--ignore-label", "Unparseable", "--drop-invalid") == 0
+    assert run("assess", path, *columns, "--ignore-label", "Unparseable", "--invalid", "drop") == 0
 
 
 def test_kot_sums_within_tolerance():

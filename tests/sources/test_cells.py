@@ -76,11 +76,11 @@ def test_the_kinds_of_several_columns_are_of_rows(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"add --na .*6 rows \(0, 1, .*'90%'.*All of it takes .*\(--percent --na --drop-invalid\)"),
-        ({"percent": True}, r"2 rows \(3, 4; .*'-'.*All of it takes .*\(--na --drop-invalid\)"),
+        ({}, r"add --na .*6 rows \(0, 1, .*'90%'.*All of it takes .*\(--scale percent --na --invalid drop\)"),
+        ({"percent": True}, r"2 rows \(3, 4; .*'-'.*All of it takes .*\(--na --invalid drop\)"),
         (
             {"percent": True, "na": []},
-            r"no label in 1 row \(2;.* 1 row \(4; .*'soon'.*NaN in 1 row \(3;.*--drop-invalid",
+            r"no label in 1 row \(2;.* 1 row \(4; .*'soon'.*NaN in 1 row \(3;.*--invalid drop",
         ),
     ],
 )
@@ -90,7 +90,7 @@ def test_each_error_names_all_remedies(written, options, message):
 
 
 def test_a_mark_among_outcomes_is_named(written):
-    with pytest.raises(InputError, match=r"'#N/A' marks a missing outcome, add --na .*--drop-invalid"):
+    with pytest.raises(InputError, match=r"'#N/A' marks a missing outcome, add --na .*--invalid drop"):
         counted(written([("1", 0.5), ("0", 0.5), ("#N/A", 0.5)]))
 
 
@@ -115,7 +115,7 @@ def test_a_weight_that_is_no_number_is_an_error(tmp_path):
 
 
 def test_percent_signs_do_not_set_the_scale(written):
-    with pytest.raises(InputError, match="--percent"):
+    with pytest.raises(InputError, match="--scale percent"):
         counted(written([("1", "90%"), ("0", "10%")]), drop_invalid=False)
 
 
@@ -151,13 +151,13 @@ def test_three_problems_are_one_message_with_one_remedy(tmp_path, capsys, form):
     rows = [(0, "0.5", "0.5"), (1, "soon", "0.3"), (None, "0.5", "0.5"), (1, "0.3", "0.6"), (1, "0.9", "0.1")]
     path, table = tmp_path / f"f.{form}", pl.DataFrame(rows, schema=["y", "p_0", "p_1"], orient="row")
     {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[form](path)
-    assert main(["scores", str(path), "--prob=p_*"]) == 2
+    assert main(["assess", str(path), "--prob=p_*"]) == 2
     said = capsys.readouterr().err
     assert "y: no label in 1 row (2; counted from 0). " in said
     assert "probabilities: not a number in 1 row (1; counted from 0), column 'p_0', for example 'soon'. " in said
     assert "sum not 1 in 1 row (3; counted from 0), for example a sum of 0.9." in said
     (options,) = re.findall(r"All of it takes .* \((--.*)\)\.", said)
-    assert options == "--renormalize --drop-invalid"
+    assert options == "--invalid rescale --invalid drop"
     assert main(["tally", str(path), "--prob=p_*", *options.split(), "--output", str(tmp_path / "t.tally")]) == 0
     tally = Tally.load(tmp_path / "t.tally")
     assert (tally.n_rows, tally.notes.rescaled) == (3, 1)
@@ -169,7 +169,7 @@ def test_lists_with_text_are_left_out_as_rows(tmp_path):
     rows = [(0, [0.5, 0.5]), (1, ["10%", "90 %"]), (1, [0.2, "soon"]), (0, None), (0, ["-", 1])]
     jsonl(path, rows)
     with pytest.raises(
-        InputError, match=r"p: not a number in 3 rows \(1, 2, 4; .*'10%'.*--percent --na --drop-invalid"
+        InputError, match=r"p: not a number in 3 rows \(1, 2, 4; .*'10%'.*--scale percent --na --invalid drop"
     ):
         counted(path)
     path.write_text(path.read_text().replace("0.5", "50").replace("0.2", "20"))

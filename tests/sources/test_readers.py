@@ -444,13 +444,13 @@ def test_numbers_spelled_otherwise_name_their_remedy(tmp_path, either):
     said = {text: first_error([broken(tmp_path / "f.csv", "p", 47, text)], selection) for text in ("37,8", "70%", "?")}
     assert "--decimal-comma" in said["37,8"]
     assert "percent" not in said["37,8"]
-    assert "Percentages are read with percent=True (--percent)" in said["70%"]
+    assert "Percentages are read with percent=True (--scale percent)" in said["70%"]
     assert "decimal" not in said["70%"]
-    assert "(--na --drop-invalid)" in said["?"]
+    assert "(--na --invalid drop)" in said["?"]
     assert "decimal" not in said["?"]
     both = first_error([broken(tmp_path / "f.csv", "p", 47, "37,8 %")], selection)
     assert "--decimal-comma" in both
-    assert "--percent" in both
+    assert "--scale percent" in both
 
 
 def test_text_among_numbers_is_named_by_row(tmp_path, either):

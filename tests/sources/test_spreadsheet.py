@@ -104,7 +104,7 @@ def test_text_and_gaps_among_the_numbers(write, either):
     rows[1400][2], rows[1401][2], rows[1402][2], rows[1403][0] = "soon", None, "-", None
     path = write({"Daten": rows})
     with pytest.raises(
-        InputError, match=r"no label in 1 row \(1402.*not a number in 2 rows \(1399, 1401.*'soon'.*--na --drop-invalid"
+        InputError, match=r"no label in 1 row \(1402.*not a number in 2 rows \(1399, 1401.*'soon'.*--na --invalid drop"
     ):
         tally_files(path, truth="event", prob="chance")
     tally = tally_files(path, truth="event", prob="chance", na=[], drop_invalid=True)

@@ -196,12 +196,12 @@ def test_commands_read_tags(tmp_path, capsys):
     assert not (tmp_path / "x.tally").exists()
     assert run(capsys, "tally", files[0], "--period", "2026-02-30", "-o", tmp_path / "x.tally")[0] == 2
 
-    code, text = run(capsys, "check", files[1], "--baseline", files[0])
+    code, text = run(capsys, "check", files[1], "--earlier", files[0])
     assert code == 0
     assert "data rain, model a, period 2026-03-01" in text
-    assert "is in both, and their tags name no different models" in run(capsys, "check", files[0], "--baseline", out)[1]
+    assert "is in both, and their tags name no different models" in run(capsys, "check", files[0], "--earlier", out)[1]
     run(capsys, "tally", files[2], "--name", "snow", "-o", tmp_path / "snow.tally")
-    assert "its data are 'snow', not 'rain'" in run(capsys, "check", files[0], "--baseline", tmp_path / "snow.tally")[1]
+    assert "its data are 'snow', not 'rain'" in run(capsys, "check", files[0], "--earlier", tmp_path / "snow.tally")[1]
 
     code, text = run(capsys, "monitor", *files)
     assert code == 2

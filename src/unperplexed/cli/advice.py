@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from ..assessment.remedy import Commands
     from ..comparison.next_step import MapCommands
 
-_LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "groups")
+_LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "clusters", "invalid")
 _SINGLE = ("weight", "pos_label", "format", "sheet", "where")
-_FLAGS = ("decimal_comma", "renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
-_NOT_APPLIED = ("truth", "pair", "weight", "groups", "ignore_label")
+_NOT_APPLIED = ("truth", "pair", "weight", "clusters", "ignore_label")
 
 
 def remedy_command(arguments: argparse.Namespace) -> Commands:
@@ -55,7 +54,7 @@ def decision_commands(arguments: argparse.Namespace) -> str:
         costs = ["--cost-fp", f"{a.cost_fp:.12g}", "--cost-fn", f"{a.cost_fn:.12g}"]
         for flag, value in (("--benefit-tp", a.benefit_tp), ("--benefit-tn", a.benefit_tn)):
             costs += [flag, f"{value:.12g}"] if value else []
-        reading = _options(a, ("percent", "from_logits", "from_log_probs"))
+        reading = _options(a, ("scale",))
         lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *reading, *costs]))
     return "\n".join(lines)
 
@@ -88,13 +87,13 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
 def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> list[str]:
     """Give the options that say how rows are read, as far as they are in use."""
     words: list[str] = []
-    for name in (*_LISTS, *_SINGLE, *_FLAGS):
+    for name in (*_LISTS, *_SINGLE):
         value, flag = getattr(arguments, name, None), f"--{name.replace('_', '-')}"
-        if name in without or not value:
-            continue
-        words += [flag] if name in _FLAGS else [flag, value] if name in _SINGLE else [flag, *value]
-    spelled = {"separator": None, "encoding": "utf-8"}  # and their defaults
+        if name not in without and value:
+            words += [flag, value] if name in _SINGLE else [flag, *value]
+    words += ["--decimal-comma"] if arguments.decimal_comma else []
+    spelled = {"scale": "probability", "separator": None, "encoding": "utf-8"}  # and their defaults
     for name, default in spelled.items():
         value = getattr(arguments, name)
-        words += [] if value == default else [f"--{name}", value]
+        words += [] if value == default or name in without else [f"--{name}", value]
     return words if arguments.na is None else [*words, "--na", *arguments.na]

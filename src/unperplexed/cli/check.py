@@ -45,10 +45,10 @@ def add_check(command: argparse.ArgumentParser) -> None:
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add("--anytime", action="store_true", help=text)
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
-    text = "columns that identify a row in FILE and in the baseline: paired rows detect much smaller changes"
+    add("--earlier", metavar="FILE", help=f"{text} have not become worse)")
+    text = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes"
     options.about("rows", command)("--on", metavar="COLUMN", help=text, **many)
-    options.add_groups(command)
+    options.add_clusters(command)
     options.add_floor(command)
     text = (
         "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
@@ -81,21 +81,21 @@ def check(arguments: argparse.Namespace) -> int:
     a = arguments
     check_outputs(a)
     point, a.confidence = a.confidence is None, a.confidence or _CONFIDENCE
-    wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
+    wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
         raise InputError("--require: no requirement; name at least one, such as --require 'log_loss < 0.4'.")
-    if a.on and not a.baseline:
-        raise InputError("--on: pairs rows with those of a baseline; name its file with --baseline.")
-    if not a.baseline and any(each.name.startswith("change.") for each in parsed):
-        raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --baseline.")
-    if a.baseline and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.baseline]))}:
-        raise InputError(f"--baseline {a.baseline}: these are the forecasts of FILE itself; name earlier forecasts.")
+    if a.on and not a.earlier:
+        raise InputError("--on: pairs rows with earlier forecasts; name their file with --earlier.")
+    if not a.earlier and any(each.name.startswith("change.") for each in parsed):
+        raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --earlier.")
+    if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
+        raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
     a.metric = [] if tally_names(matching(a.files), a) else scoring_rules(parsed)
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
-        assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
-    changes, against = _changes(a, assessed) if a.baseline else ({}, "")
+        assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "reference": "base-rate"})))
+    changes, against = _changes(a, assessed) if a.earlier else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
     found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
@@ -115,19 +115,19 @@ def _level(text: str) -> float | None:
 
 
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
-    """Give the change of every score from the baseline, and how it was found."""
+    """Give the change of every score from earlier forecasts, and how it was found."""
     from ..comparison.changes import changes_of_pairs, changes_of_samples
 
     if not a.on:
-        before = _assessed(a, a.baseline)
+        before = _assessed(a, a.earlier)
         tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
         shared = ", although clusters may be in both" if a.groups else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
         return changes_of_samples(
             now, before
-        ), f"change from {a.baseline} ({tags}{before.n_rows:,} forecasts), {samples}"
+        ), f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
     compared = _compared(a)
-    how = f"change from {a.baseline}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
+    how = f"change from {a.earlier}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
     return changes_of_pairs(compared, _name(a)), how
 
 
@@ -142,6 +142,7 @@ def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .outputs import TALLY
 
     counted = {**READING, "format": None} if path.lower().endswith(TALLY) else {}  # how FILE is read is not about it
+    counted |= {"groups": []} if counted else {}
     return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
 
 
@@ -157,5 +158,5 @@ def _compared(a: argparse.Namespace) -> Comparison:
     options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
     settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
     how = partial(compared, settings=settings)
-    files = {_name(a): list(a.files), a.baseline: [a.baseline]}
+    files = {_name(a): list(a.files), a.earlier: [a.earlier]}
     return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

@@ -31,7 +31,7 @@ from .outputs import (
     write_outputs,
 )
 from .sections import Sections
-from .skill import baseline_of, skill_beside
+from .skill import reference_of, skill_beside
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ if TYPE_CHECKING:
 
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "by": ([], "it has no groups"),
-    "baseline": (None, "skill scores are of all rows together"),
-    "cluster": ([], "its limits hold however rows depend on one another"),
-    "unit": ([], "its limits hold however rows depend on one another"),
+    "reference": (None, "skill scores are of all rows together"),
     "lag": (None, "its limits hold however rows depend on one another"),
-    "groups": ([], "its limits hold however rows depend on one another"),
+    "clusters": ([], "its limits hold however rows depend on one another"),
     "weight": (None, "its rows have equal weight"),
     "resamples": (400, "it has no bootstrap replicates"),
     "seed": (0, "it has no bootstrap replicates"),
@@ -98,7 +96,7 @@ def compare(arguments: argparse.Namespace) -> None:
         a.groups,
         where=a.where or "",
         by=a.by,
-        climatology=() if a.baseline is None else baseline_of(a.baseline)[1],
+        climatology=() if a.reference is None else reference_of(a.reference)[1],
         clusters=a.cluster,
         units=a.unit,
     )
@@ -120,9 +118,9 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
 
     a = arguments
     against = None
-    if a.baseline is not None:
-        baseline, climatology = baseline_of(a.baseline)
-        against = SkillSettings(baseline, skill_rules(a.metric), a.floor, a.confidence, climatology=bool(climatology))
+    if a.reference is not None:
+        reference, climatology = reference_of(a.reference)
+        against = SkillSettings(reference, skill_rules(a.metric), a.floor, a.confidence, climatology=bool(climatology))
     grouped = bool(a.groups or a.cluster)
     settings = ComparisonSettings(
         a.metric, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
@@ -180,7 +178,7 @@ def pool(arguments: argparse.Namespace) -> None:
 
 
 def skill(arguments: argparse.Namespace) -> None:
-    """Give skill scores against a baseline."""
+    """Give skill scores against a reference."""
     from .skill import skill
 
     skill(arguments)

@@ -24,13 +24,13 @@ from ..tally.tally import Tally
 from .options import first_given
 from .outputs import TALLY, sayer
 
-_READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 READING: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "groups")},
+    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "clusters", "invalid")},
     **dict.fromkeys(
         ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
     ),
-    **dict.fromkeys((*_READING, "decimal_comma"), False),
+    "scale": "probability",
+    "decimal_comma": False,
     "separator": None,
     "encoding": "utf-8",
     "engine": "local",
@@ -136,7 +136,7 @@ def counted_by(
     asked |= {"scores": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
     given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
-        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups names clusters")
+        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --clusters names clusters")
     progress = not arguments.quiet
     engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
     return counted_files(
@@ -167,7 +167,7 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         arguments.pos_label,
         arguments.ignore_label,
         {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator),
-        {name: getattr(arguments, name) for name in _READING},
+        _checks(arguments),
         arguments.decimal_comma,
         arguments.format,
         arguments.encoding,
@@ -175,6 +175,13 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         arguments.sheet,
         whole=arguments.command != "tally",
     )
+
+
+def _checks(arguments: argparse.Namespace) -> dict[str, bool]:
+    """Give the scale of probabilities, and what is done with invalid ones, as `Forecasts` takes them."""
+    scale, invalid = arguments.scale, arguments.invalid
+    found = {"percent": scale == "percent", "from_logits": scale == "logits", "from_log_probs": scale == "log-probs"}
+    return found | {"renormalize": "rescale" in invalid, "drop_invalid": "drop" in invalid}
 
 
 def labels_of(arguments: argparse.Namespace) -> list[str] | None:

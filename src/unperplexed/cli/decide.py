@@ -21,7 +21,7 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     add("--cost-fn", type=float, required=True, metavar="COST", help="cost of a false negative, in the same unit")
     add("--benefit-tp", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true positive (default: 0)")
     add("--benefit-tn", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true negative (default: 0)")
-    options.add_groups(command)
+    options.add_clusters(command)
     options.add_confidence(command)
     options.about("numbers", command)(
         "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"

@@ -23,6 +23,20 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--baseline": "--reference",
+    "check --baseline": "--earlier",
+    "--groups": "--clusters, with a comma between columns of one cluster (--by makes groups)",
+    "--group": "--by for groups of rows, --clusters for dependent ones",
+    "--cluster": "--clusters",
+    "--unit": "--lag L:COLUMN",
+    "monitor --units": "--clusters none or period",
+    "--percent": "--scale percent",
+    "--from-logits": "--scale logits",
+    "--from-log-probs": "--scale log-probs",
+    "--logits": "--scale logits",
+    "--renormalize": "--invalid rescale",
+    "--drop-invalid": "--invalid drop",
+    "lm --missing": "--invalid",
     "--scores": "--metric",
     "check --scores": "--require, which names its metrics",
     "--score": "--metric",

@@ -45,8 +45,8 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " none-of-these leaves it to none of them"
     )
     add("--outside", choices=("renormalize", "none-of-these"), default="renormalize", help=text)
-    text = "an option without a log-probability: refuse (default), a probability of zero, or leave-out the question"
-    add("--missing", choices=("refuse", "zero", "leave-out"), default="refuse", help=text)
+    text = "an option without a log-probability: refuse (default), take it for zero, or drop the question"
+    add("--invalid", choices=("refuse", "zero", "drop"), default="refuse", help=text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add("--events", choices=("each-option", "top-option"), default="each-option", help=text)
     text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
@@ -163,8 +163,12 @@ def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
     settings: dict[str, Any] = {"names": names, "common": a.common, "confidence": a.confidence, "remarks": remarks}
     if isinstance(first, Question):
         one, two = ([each for each in log if isinstance(each, Question)] for log in (whole, logs[1]))
-        return compare_questions(one, two, outside=a.outside, missing=a.missing, **settings)
+        return compare_questions(one, two, outside=a.outside, missing=_missing(a), **settings)
     return compare_texts(whole, logs[1], **settings)
+
+
+def _missing(a: argparse.Namespace) -> Any:
+    return "leave-out" if a.invalid == "drop" else a.invalid
 
 
 _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
@@ -217,7 +221,7 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
     if tally.n_documents or not kept:
         found["texts"] = assess_texts(tally, confidence=a.confidence, remarks=remarks)
     if questions:
-        own = {"events": a.events, "outside": a.outside, "missing": a.missing}
+        own = {"events": a.events, "outside": a.outside, "missing": _missing(a)}
         found["questions"] = assess_questions(questions, remarks=_once(found, remarks), **own, **settings)
     if answers:
         found["answers"] = assess_answers(answers, remarks=_once(found, remarks), **settings)

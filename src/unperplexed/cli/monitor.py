@@ -34,12 +34,10 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add("--every", choices=tuple(EVERY), help="length of a period of dates (default: each value of the column is one)")
     add("--since", metavar="PERIOD", help="begin a new watch with this period, such as the first after a repair")
     options.add_by(command)
-    options.add_groups(command)
+    options.add_clusters(command, "; none: independent; period: all rows of a period")
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
     text = "test whether the predictions changed, without outcomes; this does not assess calibration"
     add("--drift", action="store_true", help=text)
-    text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
-    add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
     text = "confidence level: 1 minus the probability of ever a false alarm (default: 0.95)"
     options.about("numbers", command)("--confidence", type=float, default=0.95, metavar="P", help=text)
     text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
@@ -52,10 +50,9 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
 
 
 _OBSERVED: dict[str, Any] = {
-    **{name: [] for name in ("pair", "groups", "require")},
+    **{name: [] for name in ("pair", "clusters", "require")},
     "ignore_label": None,
     "weight": None,
-    "units": "auto",
 }
 """Options that predictions alone have no use for, and their defaults."""
 

@@ -16,9 +16,6 @@ from ..sources.readers import Batch
 from ..sources.readers.numbers import refuse_text
 from .classes import order_of_classes
 
-FORMS = ("percent", "from_logits", "from_log_probs")
-"""Options that name the form of probabilities."""
-
 
 class NewRows:
     """Checks successive rows of a forecaster as `Forecasts` does, and gives their columns in the order of the classes.
@@ -40,7 +37,7 @@ class NewRows:
         self._order: list[int] | None = None
 
     def checked(self, p: AnyFloats, first_row: int, places: Ints | None = None) -> Floats:
-        """Give log-probabilities of every class; NaN for rows elsewhere, and where --drop-invalid leaves rows out."""
+        """Give log-probabilities of every class; NaN for rows elsewhere, and where --invalid drop leaves rows out."""
         if self._order is None:
             self._order, said = order_of_classes(self._labels, p.shape[1], self._plan, self._reading, self._what)
             if said:
@@ -61,7 +58,7 @@ class NewRows:
         return found
 
     def refuse_text(self, batch: Batch) -> None:
-        """Refuse text among the probabilities of a batch, which could not be written again, without --drop-invalid."""
+        """Refuse text among the probabilities of a batch, which could not be written again, without --invalid drop."""
         if not self._reading.options.get("drop_invalid"):
             for columns in batch.probabilities:
                 refuse_text(columns.unreadable, batch.first_row)

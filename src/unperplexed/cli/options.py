@@ -10,15 +10,6 @@ from typing import Any
 from .._lib.errors import InputError
 from ..sources.engines import ENGINES
 
-FLAGS = {
-    "renormalize": "divide each row by its sum, and report it",
-    "drop-invalid": "leave out rows without an outcome, with invalid probabilities or text among them, and report them",
-    "percent": "probabilities are percentages",
-    "from-logits": "the columns hold logits",
-    "from-log-probs": "the columns hold logarithms of probabilities",
-}
-
-
 TOPICS = ("rows", "forecast", "question", "numbers", "work")
 """What options are about: which rows are read and how, what is made of forecasts, what is asked, how figures are
 computed, and where and into what."""
@@ -133,8 +124,10 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         metavar="NAME",
         help="read the files as csv, tsv, jsonl, parquet, arrow, npz, npy or spreadsheet, whatever their names",
     )
-    for flag, text in FLAGS.items():
-        add(f"--{flag}", action="store_true", help=text)
+    text = "what the columns hold: probability (default), percent, logits or log-probs"
+    add("--scale", choices=("probability", "percent", "logits", "log-probs"), default="probability", help=text)
+    text = "invalid rows are refused, or: drop leaves them out, rescale divides each row by its sum; both report them"
+    add("--invalid", nargs="+", action="extend", choices=("refuse", "drop", "rescale"), default=[], help=text)
     if pairs and engine:
         add_engine(command)
 
@@ -177,16 +170,9 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
         )
     add_where(command, "compare only rows for which this SQL expression is true")
     if compares:
-        about("question", command)(
-            "--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another"
-        )
-        text = "with --lag: places are counted within the rows of each unit, such as a station; units are independent"
-        about("question", command)("--unit", metavar="COLUMN", help=text, **many)
-        text = "rows that share the value of one of these columns, one or two, such as station date, may depend"
-        add("--cluster", metavar="COLUMN", help=f"{text} on one another", **many)
-    else:
-        command.set_defaults(unit=[], cluster=[])
-    add_groups(command)
+        text = "rows up to L places apart may depend on one another; L:COLUMN: within the rows of each of its values"
+        about("question", command)("--lag", metavar="L[:COLUMN]", help=text)
+    add_clusters(command, "; 'A B': either" if compares else "")
 
 
 def add_where(
@@ -287,11 +273,11 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
-def add_groups(command: argparse.ArgumentParser) -> None:
+def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add clusters of dependent rows."""
-    text = "rows that share these values (a match, a day) may depend on one another"
+    text = f"rows that share a value (a match, a day) depend on one another; 'A,B': that share both{more}"
     many: Any = {"nargs": "+", "action": "extend", "default": []}
-    about("rows", command)("--groups", metavar="COLUMN", help=text, **many)
+    about("rows", command)("--clusters", metavar="COLUMN", help=text, **many)
 
 
 def add_recalibration(command: argparse.ArgumentParser) -> None:
@@ -358,10 +344,10 @@ def add_by(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_baseline(command: argparse.ArgumentParser, default: str | None = None) -> None:
-    """Add the baseline of skill scores."""
+def add_reference(command: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add the reference of skill scores."""
     about("question", command)(
-        "--baseline",
+        "--reference",
         default=default,
         metavar="WHAT",
         help=f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
@@ -426,7 +412,7 @@ def add_counting(command: argparse.ArgumentParser) -> None:
         help="further counts to keep: counts of each class, of each predicted class, of a thousand shards of the rows;"
         " the most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
     )
-    add_groups(command)
+    add_clusters(command)
     add_exact_limit(command)
     add(
         "--fraction-bits",

@@ -9,7 +9,7 @@ from .options import first_given
 
 _OTHERS: dict[str, Any] = {
     **{name: [] for name in ("metric", "show", "by")},
-    **dict.fromkeys(("baseline", "recalibration", "jobs", "scheduler", "master")),
+    **dict.fromkeys(("reference", "recalibration", "jobs", "scheduler", "master")),
     **{"floor": "auto", "limit": "floor", "measured": "shrunk-isotonic", "view": "auto", "resamples": 400, "seed": 0},
     **{"sort": "geometric_accuracy", "shrink": False, "most_groups": 1000, "axes": "reported", "engine": "local"},
 }

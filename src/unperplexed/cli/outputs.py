@@ -88,8 +88,8 @@ def _streams() -> Iterator[tuple[str, os.stat_result]]:
             yield name, os.fstat(number)
 
 
-_FILE_OPTIONS = ("apply", "baseline", "labels", "phrases", "recalibration")
-_COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "groups", "by", "on")
+_FILE_OPTIONS = ("apply", "earlier", "labels", "phrases", "recalibration")
+_COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "clusters", "by", "on")
 """Options whose values may name a file that is read, perhaps behind a name or an @, and an array file as a column."""
 
 

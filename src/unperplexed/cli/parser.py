@@ -21,6 +21,7 @@ from .explain import add_explain
 from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
 from .lm import add_lm
+from .meaning import settle
 from .monitor import add_monitor
 from .pool import add_pool
 from .signals import listen
@@ -66,6 +67,7 @@ def _run(words: Sequence[str]) -> int:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
     parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     parsed.words = list(words)
+    settle(parsed)
     from . import commands
 
     code: int | None = getattr(commands, parsed.command)(parsed)
@@ -123,12 +125,12 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_where,
             options.add_settings,
             options.add_sampling,
-            options.add_groups,
+            options.add_clusters,
             options.add_metric,
             options.add_sections,
             options.add_ordered,
             options.add_sorted_groups,
-            options.add_baseline,
+            options.add_reference,
             options.add_recalibration,
             options.add_picture_axes,
             options.add_json,
@@ -142,7 +144,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             partial(options.add_input, pairs=False),
             options.add_pairing,
             options.add_by,
-            options.add_baseline,
+            options.add_reference,
             options.add_floor,
             options.add_sampling,
             options.add_metric,
@@ -156,7 +158,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     "recalibrate": (
         "fit a map to better probabilities, or apply one",
         _having(
-            partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
+            partial(options.add_input, engine=False), options.add_clusters, options.add_recalibrate, options.add_json
         ),
     ),
     "pool": ("combine several forecasters into one, or apply such a pool", add_pool),

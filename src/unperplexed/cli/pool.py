@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..recalibration.pool_result import Pool
 
 _FITTING: dict[str, Any] = {
-    **{"truth": [], "weight": None, "groups": [], "on": [], "common": False, "forecaster": None, "where": None},
+    **{"truth": [], "weight": None, "clusters": [], "on": [], "common": False, "forecaster": None, "where": None},
     **{"method": "linear", "order": None, "pool_weights": [], "power": None, "recalibrate": "auto"},
     **{"folds": 5, "seed": 0, "ignore_label": None, "json": None, "report": None},
 }

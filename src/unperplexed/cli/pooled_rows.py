@@ -34,7 +34,7 @@ class PooledRows:
         self._others = {name: _InOrder(name, each) for name, each in others.items()}
         self._rows = {name: _new_rows(name, plan, made, file.reading, say) for name, plan in plans.items()}
         self.invalid = 0
-        """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
+        """Rows without valid probabilities so far, which --invalid drop leaves empty."""
         self.n_columns = 1
         """New columns of probabilities; those of a column of lists are counted once rows are read."""
 

@@ -48,7 +48,7 @@ MAPS = (".json",)
 _FITTING: dict[str, Any] = {
     "truth": [],
     "weight": None,
-    "groups": [],
+    "clusters": [],
     "by": [],
     "method": "auto",
     "single": False,

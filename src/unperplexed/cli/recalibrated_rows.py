@@ -33,7 +33,7 @@ class RecalibratedRows:
         self.n_rows = 0
         """Rows so far that were to be recalibrated."""
         self.invalid = 0
-        """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
+        """Rows without valid probabilities so far, which --invalid drop leaves empty."""
         self.n_columns = len(file.plan.prob)
         """Columns of probabilities; those of a column of lists are counted once rows are read."""
 

@@ -1,4 +1,4 @@
-"""Skill at the command line: forecasters in files against a baseline, also by group."""
+"""Skill at the command line: forecasters in files against a reference, also by group."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CLIMATOLOGY = "climatology:"
 
 
 def add_skill(command: argparse.ArgumentParser) -> None:
-    """Add input, baseline, groups and outputs of the command."""
+    """Add input, reference, groups and outputs of the command."""
     options.add_input(command, pairs=False)
     add = options.about("rows", command)
     text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
     add("--pair", nargs="+", action="extend", default=[], metavar="PROB=OUTCOME", help=text)
-    options.add_baseline(command, "base-rate")
+    options.add_reference(command, "base-rate")
     options.add_by(command)
     options.add_pairing(command)
     options.add_floor(command)
@@ -35,7 +35,7 @@ def add_skill(command: argparse.ArgumentParser) -> None:
 
 
 def skill(arguments: argparse.Namespace) -> None:
-    """Score the forecasters of files against a baseline."""
+    """Score the forecasters of files against a reference."""
     from ..comparison.files import named_files
     from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
 
@@ -57,9 +57,9 @@ def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict
 
 
 def skill_beside(arguments: argparse.Namespace) -> Skill | None:
-    """Give the skill of the forecasts that are assessed, if a baseline is named: their files are read again."""
+    """Give the skill of the forecasts that are assessed, if a reference is named: their files are read again."""
     a = arguments
-    if a.baseline is None:
+    if a.reference is None:
         return None
     from .._lib.errors import InputError
     from ..pairing.skill import skill_rules
@@ -70,10 +70,10 @@ def skill_beside(arguments: argparse.Namespace) -> Skill | None:
     once = [*tally_names(names, a), *(name for name in names if name == "-")]
     if once or a.engine != "local":
         raise InputError(
-            f"--baseline {a.baseline}: a baseline is compared row by row, and the rows of {once[0]} cannot be read for"
-            " that; give the file that they came from."
+            f"--reference {a.reference}: a reference is compared row by row, and the rows of {once[0]} cannot be read"
+            " for that; give the file that they came from."
             if once
-            else f"--engine {a.engine}: --baseline is by the engine local; leave one of them out."
+            else f"--engine {a.engine}: --reference is by the engine local; leave one of them out."
         )
     pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
     maps = [f"{_FORECASTS}={a.recalibration}"] if a.recalibration is not None else []
@@ -94,15 +94,15 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
     from .outputs import sayer
 
     options, selection = _pairing_options(a, files), selection_of(a)
-    baseline, climatology = baseline_of(a.baseline)
+    reference, climatology = reference_of(a.reference)
     if climatology:
         options = replace(options, climatology=climatology)
-    elif baseline != BASE_RATE and not options.within and len(files) == 1:
+    elif reference != BASE_RATE and not options.within and len(files) == 1:
         forecaster = next(iter(files))
-        options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, baseline))
+        options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
     settings = SkillSettings(
-        baseline,
+        reference,
         a.metric,
         a.floor,
         a.confidence,
@@ -115,8 +115,8 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
     return compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
 
 
-def baseline_of(text: str) -> tuple[str, list[str]]:
-    """Read the name of a baseline, and the columns of a climatology."""
+def reference_of(text: str) -> tuple[str, list[str]]:
+    """Read the name of a reference, and the columns of a climatology."""
     from ..pairing.skill import BASE_RATE
 
     if not text.startswith(_CLIMATOLOGY):
@@ -158,16 +158,16 @@ def _pair_names(pairs: Sequence[str], alone: bool) -> list[str]:
     return names
 
 
-def _beside(forecaster: str, prob: Sequence[str], baseline: str) -> dict[str, list[str]]:
-    """Take a baseline's columns in the same file as a second forecaster."""
+def _beside(forecaster: str, prob: Sequence[str], reference: str) -> dict[str, list[str]]:
+    """Take a reference's columns in the same file as a second forecaster."""
     from .._lib.errors import InputError
 
     if not prob:
-        raise InputError(f"--baseline {baseline}: name the probability columns of the forecaster with --prob.")
-    columns = baseline.split(",")
+        raise InputError(f"--reference {reference}: name the probability columns of the forecaster with --prob.")
+    columns = reference.split(",")
     if len(columns) != len(prob):
         raise InputError(
-            f"--baseline {baseline}: {len(columns)} columns, where --prob names {len(prob)}; name as many, separated by"
-            " commas."
+            f"--reference {reference}: {len(columns)} columns, where --prob names {len(prob)}; name as many, separated"
+            " by commas."
         )
-    return {forecaster: [*prob], baseline: columns}
+    return {forecaster: [*prob], reference: columns}

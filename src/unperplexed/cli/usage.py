@@ -27,9 +27,9 @@ USAGE = {
         [
             "assess rain.csv --truth rain --prob p --report rain.html",
             "assess nba.csv --truth won --prob p --by season",
-            "assess net.npz --truth labels --prob logits --from-logits",
+            "assess net.npz --truth labels --prob logits --scale logits",
         ],
-        "--truth --prob --where --groups --by --show --plot --report --json",
+        "--truth --prob --where --clusters --by --show --plot --report --json",
         "compare, recalibrate, 'unperplexed explain calibration slope'",
     ),
     "compare": Usage(
@@ -45,17 +45,17 @@ USAGE = {
             "compare long.csv --truth won --prob p --forecaster model --on id",
             "compare a=a.csv b=b.csv --truth y --prob 'p_*' --on id",
         ],
-        "--truth --forecast --forecaster --prob --on --where --groups --by --plot --report --json",
+        "--truth --forecast --forecaster --prob --on --where --clusters --by --plot --report --json",
         "skill, pool, 'unperplexed explain log loss'",
     ),
     "skill": Usage(
-        [f"{_READ} --baseline WHAT"],
+        [f"{_READ} --reference WHAT"],
         "Skill scores of forecasts against the base rate, a climatology or another forecaster, with paired intervals.",
         [
-            "skill rain.csv --truth rain --prob p --baseline climatology:month",
-            "skill rain.csv --truth rain --forecast a=p1 b=p2 --baseline b",
+            "skill rain.csv --truth rain --prob p --reference climatology:month",
+            "skill rain.csv --truth rain --forecast a=p1 b=p2 --reference b",
         ],
-        "--truth --prob --baseline --forecast --on --where --groups --by --plot --report --json",
+        "--truth --prob --reference --forecast --on --where --clusters --by --plot --report --json",
         "compare, assess, 'unperplexed explain skill'",
     ),
     "recalibrate": Usage(
@@ -66,7 +66,7 @@ USAGE = {
             "recalibrate 2025.csv --truth rain --prob p -o map.json",
             "recalibrate live.csv --apply map.json --prob p -o better.csv",
         ],
-        "--truth --prob --apply --method --by --suffix --where --groups --report --output",
+        "--truth --prob --apply --method --by --suffix --where --clusters --report --output",
         "assess, decide, 'unperplexed explain recalibration map'",
     ),
     "pool": Usage(
@@ -79,27 +79,27 @@ USAGE = {
             "pool rain.csv --truth rain --forecast a=p1 b=p2 -o pool.json",
             "pool new.csv --apply pool.json --forecast a=p1 b=p2 -o pooled.csv",
         ],
-        "--truth --forecast --prob --on --in-order --apply --method --column --groups --report --output",
+        "--truth --forecast --prob --on --in-order --apply --method --column --clusters --report --output",
         "compare, recalibrate",
     ),
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
         ["decide fraud.csv --truth y --prob p --cost-fp 1 --cost-fn 9"],
-        "--truth --prob --cost-fp --cost-fn --where --groups --plot --report --json",
+        "--truth --prob --cost-fp --cost-fn --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
     "check": Usage(
         [
             f"{_READ} --require TEXT",
-            "candidate.tally --baseline released.tally",
+            "candidate.tally --earlier released.tally",
         ],
         "A gate: exit code 1 if forecasts do not meet a requirement, or have become worse than earlier ones.",
         [
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
-            "check new.csv --truth y --prob p --baseline old.csv --on id",
+            "check new.csv --truth y --prob p --earlier old.csv --on id",
         ],
-        "--truth --prob --require --baseline --on --where --groups --summary --junit --json",
+        "--truth --prob --require --earlier --on --where --clusters --summary --junit --json",
         "monitor, assess",
     ),
     "monitor": Usage(
@@ -113,7 +113,7 @@ USAGE = {
             "monitor loans.csv --truth default --prob p --time date --every 1w",
             "monitor 'days/*.tally' --history history.json --report watch.html",
         ],
-        "--truth --prob --time --every --by --groups --require --history --drift --report",
+        "--truth --prob --time --every --by --clusters --require --history --drift --report",
         "check, tally",
     ),
     "lm": Usage(
@@ -136,7 +136,7 @@ USAGE = {
             "tally day1.parquet --truth y --prob p -o day1.tally",
             "tally 'days/*.tally' -o year.tally",
         ],
-        "--truth --prob --where --groups --parts --period --mixed --json --output",
+        "--truth --prob --where --clusters --parts --period --mixed --json --output",
         "assess, monitor",
     ),
     "explain": Usage(

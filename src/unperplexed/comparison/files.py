@@ -82,9 +82,8 @@ class PairingOptions:
             )
         if self.forecaster and not self.on:
             raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
-        if self.clusters and (self.groups or self.pairs):
-            other = "--groups" if self.groups else "--pair"
-            raise InputError(f"--cluster and {other}: each says which rows may depend on one another; leave one out.")
+        if self.clusters and self.pairs:
+            raise InputError("--clusters and --pair: each says which rows may depend on one another; leave one out.")
         if self.common and not self.on:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
         if not (self.on or self.in_order or self.rivals):
@@ -142,7 +141,7 @@ def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
     if tallies:
         raise InputError(
             f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from. As samples of"
-            " different rows, two tallies are compared by: unperplexed check NEW --baseline OLD."
+            " different rows, two tallies are compared by: unperplexed check NEW --earlier OLD."
         )
     short = [name or Path(paths[0].removesuffix(".gz")).stem for name, paths in given]
     named: dict[str, list[str]] = {}

@@ -308,7 +308,7 @@ def _marks(present: Sequence[Label]) -> str:
     marks = [label for label in present if isinstance(label, str) and label.strip() in USUAL_MARKS]
     if not marks:
         return ""
-    return f"If {marks[0]!r} marks a missing outcome, add --na --drop-invalid in the shell. "
+    return f"If {marks[0]!r} marks a missing outcome, add --na --invalid drop in the shell. "
 
 
 def _class_labels(

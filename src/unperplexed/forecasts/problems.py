@@ -20,9 +20,9 @@ UNREADABLE = "not a number"
 """Why rows with text among their probabilities are invalid."""
 
 _MISSING = "no label"
-_DROP = "drop_invalid=True (--drop-invalid)"
+_DROP = "drop_invalid=True (--invalid drop)"
 _MARKS = "na=[] (--na)"
-_RENORMALIZE = "renormalize=True (--renormalize)"
+_RENORMALIZE = "renormalize=True (--invalid rescale)"
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*%?\s*")
 
 
@@ -134,7 +134,7 @@ class Problems:
         rounding = outside and is_rounding(self._lowest, self._highest)
         if outside:
             sentence = scale_hint(self._lowest, self._highest, self._binary)
-            options = tuple(re.findall(r"\w+=True \(--[a-z-]+\)", sentence)) or (_DROP,)
+            options = tuple(re.findall(r"\w+=True \(--[a-z -]+\)", sentence)) or (_DROP,)
             yield Hint(sentence, () if "%" in kinds else options)
         if "sum not 1" in reasons and self._renormalize:
             yield Hint("A sum of 0 is nothing to divide by.", (_DROP,))
@@ -176,12 +176,12 @@ def text_hints(texts: Sequence[str], decimal_comma: bool) -> list[Hint]:
         option = "decimal_comma=True (--decimal-comma)"
         hints.append(Hint(f"Numbers like 0,5 in a text file are read with {option}.", (option,)))
     if "%" in kinds:
-        option = "percent=True (--percent)"
+        option = "percent=True (--scale percent)"
         hints.append(Hint(f"Percentages are read with {option}.", (option,)))
     if "-" in kinds:
         marks = list(dict.fromkeys(text.strip() for text in texts if text.strip() in USUAL_MARKS))
         begin = f"{listed(marks)} mark missing values" if marks[1:] else f"{marks[0]!r} marks a missing value"
-        hints.append(Hint(f"If {begin}: na=[], drop_invalid=True (--na --drop-invalid).", (_MARKS, _DROP)))
+        hints.append(Hint(f"If {begin}: na=[], drop_invalid=True (--na --invalid drop).", (_MARKS, _DROP)))
     if "" in kinds:
         mark = "comma, no mark between thousands" if decimal_comma else "point"
         hints.append(Hint(f"Numbers have a decimal {mark}." if not hints else "", (_DROP,)))

@@ -86,13 +86,13 @@ def scale_hint(lowest: float, highest: float, binary: bool) -> str:
     if is_rounding(lowest, highest):
         if binary or lowest < 0:
             return "That looks like rounding: clip to 0 and 1."
-        return "That looks like rounding: renormalize=True (--renormalize) divides each row by its sum."
+        return "That looks like rounding: renormalize=True (--invalid rescale) divides each row by its sum."
     if lowest >= 0 and 2 < highest <= 100 + 1e-5:
-        return "These look like percentages: percent=True (--percent) reads them so."
+        return "These look like percentages: percent=True (--scale percent) reads them so."
     if highest <= 0:
-        return "These look like log-probabilities: from_log_probs=True (--from-log-probs) reads them so."
+        return "These look like log-probabilities: from_log_probs=True (--scale log-probs) reads them so."
     if lowest < -1 or highest > 2:
-        return "These look like logits: from_logits=True (--from-logits) reads them so."
+        return "These look like logits: from_logits=True (--scale logits) reads them so."
     return ""
 
 

@@ -79,8 +79,8 @@ def option_probabilities(
         if missing == "refuse":
             raise InputError(
                 f"question {name!r}: option {int(np.isnan(x).argmax())} (counted from 0) has no log-probability. Take"
-                " it for a probability of 0 with missing='zero' (--missing zero), or leave such questions out with"
-                " missing='leave-out' (--missing leave-out)."
+                " it for a probability of 0 with missing='zero' (--invalid zero), or leave such questions out with"
+                " missing='leave-out' (--invalid drop)."
             )
         x = np.where(np.isnan(x), -np.inf, x)
     if x.max() == -np.inf:

@@ -305,7 +305,7 @@ def next_text(m: Monitored, told: Sequence[Alarm]) -> str:
     a = told[0]
     if dispersed(m):
         return (
-            "Repeat this with periods as the units (--units periods): rows of a period may share a shock, such as the"
+            "Repeat this with periods as the units (--clusters period): rows of a period may share a shock, such as the"
             " weather of a day."
         )
     if a.over is not None:

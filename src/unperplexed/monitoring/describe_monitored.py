@@ -203,7 +203,7 @@ def _warnings(m: Monitored) -> Iterator[str]:
         yield (
             f"successive periods differ more than independent rows do (the variance of their bias is {ratio:.1f} times"
             f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
-            " weather of a day, take periods as the units: --units periods."
+            " weather of a day, take periods as the units: --clusters period."
         )
     usual = usual_rows(m)
     if usual:

@@ -113,8 +113,8 @@ def monitor(
     shared = units == "periods" or (units == "auto" and watched.clustered)
     if shared and require:
         raise InputError(
-            "require (--require): limits over time are for independent rows; test them with units='rows' (--units rows)"
-            " if rows are, or leave them out."
+            "require (--require): limits over time are for independent rows; test them with units='rows' (--clusters"
+            " none) if rows are, or leave them out."
         )
     names, limit, by_period = watched.names, -math.log(level), [period.events() for period in watched.periods]
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]

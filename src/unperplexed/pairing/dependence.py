@@ -40,8 +40,8 @@ def dependent_rows(n_rows: int, groups: Any, clusters: Any, units: Any) -> Depen
         return found | {"groups": hashes_of_groups(clusters if groups is None else groups).view(np.int64)}
     if len(ways) > 2:
         raise InputError(
-            f"clusters (--cluster): one column or two, such as station and date, not {len(ways)}. Columns whose values"
-            " together make a cluster are groups (--groups)."
+            f"clusters (--clusters): one column or two, such as station and date, not {len(ways)}. Columns whose values"
+            " together make a cluster are groups (--clusters A,B)."
         )
     one, other = (distinct_groups(way)[1] for way in ways)
     return found | {"groups": one, "crossed": other}
@@ -51,14 +51,14 @@ def check_lag(lag: Any, grouped: bool, units: bool) -> None:
     """Refuse what leaves it open which rows depend on one another."""
     if lag is None:
         if units:
-            raise InputError("units (--unit): rows of a unit are places apart; name how many with a lag (--lag).")
+            raise InputError("units: rows of a unit are places apart; name how many with a lag (--lag 14:station).")
         return
     if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0:
         raise InputError(f"lag: expected a whole number of at least 0, got {lag!r}.")
     if grouped:
         raise InputError(
-            "lag and groups (--lag, --groups, --cluster): rows depend on those before and after them, or on those of"
-            " their group; leave one out. For a lag within each station or region name these as units (--unit)."
+            "lag and groups (--lag, --clusters): rows depend on those before and after them, or on those of"
+            " their group; leave one out. For a lag within each station or region name these as units (--lag L:COLUMN)."
         )
 
 

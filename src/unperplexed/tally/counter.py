@@ -80,7 +80,7 @@ class BlockCounter:
             self.shards.grouped |= forecasts.grouped
         elif forecasts.grouped:
             raise InputError(
-                "groups (--groups): a tally keeps groups only in its shards. Add these with parts=['shards'] (--parts"
+                "groups (--clusters): a tally keeps groups only in its shards. Add these with parts=['shards'] (--parts"
                 " shards), or leave the groups out."
             )
         rows_before = self.n_rows

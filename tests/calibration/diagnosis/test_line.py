@@ -155,7 +155,7 @@ def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, caps
         assert compare(y, {"a": p, "b": p}, groups=groups).forecasters["a"].assessment.verdict == found.verdict
         file = tmp_path / "rows.csv"
         pl.DataFrame({"y": y, "p": p, "g": cluster}).write_csv(file)
-        clusters = [] if groups is None else ["--groups", "g"]
+        clusters = [] if groups is None else ["--clusters", "g"]
         main(["assess", str(file), "--truth", "y", "--prob", "p", *clusters])
         assert said in " ".join(capsys.readouterr().out.split())
 
