@@ -170,7 +170,7 @@ def read_file(path: Path, rng: np.random.Generator) -> None:
     """Count a file by one of the columns that it may have."""
     lists = not path.name.endswith(("csv", "tsv", "csv.gz", "npy")) and rng.random() < 0.5
     truth, prob = ("y", "p") if lists else ("z", "q")
-    options = {"drop_invalid": bool(rng.random() < 0.5), "renormalize": prob == "p"}
+    options = {"scale": "probability", "invalid": ["drop"] * bool(rng.random() < 0.5) + ["rescale"] * (prob == "p")}
     labels = ['no "rain"', "rain", "fög"] if prob == "p" else None
     files = ForecastFiles([str(path)], Selection([truth], [prob]), FileReading(labels=labels, options=options))
     Tally.count(forecasts for batch in files for forecasts in batch.forecasts).to_bytes()

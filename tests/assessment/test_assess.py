@@ -136,7 +136,7 @@ def test_a_tally_takes_no_arguments_for_rows():
         {"y_prob": [0.5, 0.5]},
         {"sample_weight": [1, 1]},
         {"labels": [0, 1]},
-        {"renormalize": True},
+        {"invalid": "rescale"},
         {"exact_limit": 0},
     ):
         name = next(iter(arguments))
@@ -351,7 +351,7 @@ def test_text_fits_a_terminal(rng):
 
 
 def test_notes_are_printed():
-    result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, drop_invalid=True)
+    result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, invalid="drop")
     assert "1 row left out: outcome to be ignored" in str(result)
     assert "1 row dropped: no probability (empty or NaN)" in str(result)
     assert "1 row dropped: no probability (empty or NaN)" in result._repr_html_()
@@ -413,7 +413,7 @@ def test_nothing_to_assess():
     with pytest.raises(InputError, match="no rows to assess"):
         assess(Tally())
     with pytest.raises(InputError, match="all 2 were left out"):
-        assess([1, 0], [np.nan, np.nan], drop_invalid=True)
+        assess([1, 0], [np.nan, np.nan], invalid="drop")
     with pytest.raises(InputError, match="y_prob: missing"):
         assess([1, 0])
 

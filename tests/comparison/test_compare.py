@@ -347,9 +347,9 @@ def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
     holes["f1"][[3, 50]] = np.nan
     holes["f2"][[50, 60], 0] = 2
     outcomes = [None if at == 7 else int(label) for at, label in enumerate(y)]
-    with pytest.raises(InputError, match="drop_invalid"):
+    with pytest.raises(InputError, match='invalid="drop"'):
         compare(y, holes)
-    comparison = compare(outcomes, holes, drop_invalid=True, groups=np.arange(300) % 50, ids=np.arange(300))
+    comparison = compare(outcomes, holes, invalid="drop", groups=np.arange(300) % 50, ids=np.arange(300))
     kept = np.setdiff1d(np.arange(300), [3, 7, 50, 60])
     expected = compare(y[kept], {name: q[kept] for name, q in p.items()}, groups=kept % 50, ids=kept)
     assert comparison.n_rows == 296
@@ -821,7 +821,7 @@ REFUSED = {
     "short ids": (lambda: compare(Y, {"a": P, "b": P}, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
     "no rows": (lambda: compare(Y[:0], {"a": P[:0], "b": P[:0]}), "a: no rows to compare"),
     "no row left": (
-        lambda: compare([0, 1], {"a": [np.nan, 0.5], "b": [0.5, np.nan]}, drop_invalid=True),
+        lambda: compare([0, 1], {"a": [np.nan, 0.5], "b": [0.5, np.nan]}, invalid="drop"),
         "of each at least one forecast is missing or invalid",
     ),
     "other indexes": (

@@ -365,7 +365,7 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     result = found(capsys, *files, *COLUMNS, *pairing, "--invalid", "drop")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
     forecasts = {"ours": data["ours"], "theirs": holes}
-    reference = compare(data["y"], forecasts, drop_invalid=True, resamples=0, **settings)
+    reference = compare(data["y"], forecasts, invalid="drop", resamples=0, **settings)
     assert_same(result, plain(reference))
 
 

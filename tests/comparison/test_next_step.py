@@ -176,7 +176,7 @@ def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
 
 def test_percentages_have_no_lines_that_mix_them_with_probabilities():
     percentages = {name: 100 * each for name, each in FORECASTS.items()}
-    step = compare(Y, percentages, percent=True, resamples=0).next_step
+    step = compare(Y, percentages, scale="percent", resamples=0).next_step
     assert step.mended
     assert step.code == ""
 

@@ -341,7 +341,7 @@ class TestInput:
             compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, 0.4, 0.3]})
 
     def test_rows_that_are_no_forecasts(self):
-        with pytest.raises(InputError, match=r"b: NaN in 1 row \(1; .*drop_invalid=True"):
+        with pytest.raises(InputError, match=r"b: NaN in 1 row \(1; .*invalid=.drop."):
             compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, np.nan]})
 
     def test_other_classes(self):
@@ -366,7 +366,7 @@ class TestInput:
         outcomes = np.where(np.arange(300) % 9 == 4, 9, y)
         with pytest.raises(InputError, match="calibrated: NaN in 2 rows"):
             compare_sequentially(outcomes, holes, ignore_label=9)
-        result = compare_sequentially(outcomes, holes, ignore_label=9, drop_invalid=True)
+        result = compare_sequentially(outcomes, holes, ignore_label=9, invalid="drop")
         kept = np.setdiff1d(np.flatnonzero(outcomes != 9), [0, 7, 250])
         expected = compare_sequentially(y[kept], {name: p[kept] for name, p in forecasts.items()})
         for column in COLUMNS:
@@ -378,7 +378,7 @@ class TestInput:
         }
         assert "sure: 1 row dropped: no valid counterpart" in str(result)
         with pytest.raises(InputError, match="of each at least one forecast is missing or invalid"):
-            compare_sequentially([0, 1], {"a": [math.nan, 0.5], "b": [0.5, math.nan]}, drop_invalid=True)
+            compare_sequentially([0, 1], {"a": [math.nan, 0.5], "b": [0.5, math.nan]}, invalid="drop")
 
     def test_no_rows(self):
         with pytest.raises(InputError, match="no rows"):
@@ -416,10 +416,10 @@ class TestInput:
         expected = compare_sequentially(y, forecasts)
         logs = {name: np.log(p) for name, p in forecasts.items()}
         for form, given_ in (
-            ({"percent": True}, {name: 100 * p for name, p in forecasts.items()}),
-            ({"from_logits": True}, logs),
-            ({"from_log_probs": True}, logs),
-            ({"renormalize": True}, {name: 0.7 * p for name, p in forecasts.items()}),
+            ({"scale": "percent"}, {name: 100 * p for name, p in forecasts.items()}),
+            ({"scale": "logits"}, logs),
+            ({"scale": "log-probs"}, logs),
+            ({"invalid": "rescale"}, {name: 0.7 * p for name, p in forecasts.items()}),
         ):
             result = compare_sequentially(y, given_, **form)
             np.testing.assert_allclose(result.low, expected.low, rtol=1e-9)

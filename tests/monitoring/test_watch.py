@@ -464,7 +464,7 @@ def test_periods_and_rows_are_not_mixed():
         monitor([1, 0], [0.8, 0.3])
     with pytest.raises(InputError, match="time: it is for rows; periods that were counted are given alone"):
         monitor(tallies, time=[1, 2])
-    with pytest.raises(InputError, match="drop_invalid: it is for rows"):
-        monitor(tallies, drop_invalid=True)
+    with pytest.raises(InputError, match="invalid: it is for rows"):
+        monitor(tallies, invalid="drop")
     with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
         monitor([1, 0], [0.8, 0.3], time=[1, 2], sampel_weight=None)

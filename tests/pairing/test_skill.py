@@ -266,7 +266,7 @@ def test_where_the_baseline_scores_0_there_is_nothing_to_draw():
 
 def test_where_the_rows_with_weight_are_left_out_there_is_nothing_to_score():
     with pytest.raises(InputError, match="no row has a weight above 0"):
-        skill([0, 1], [0.2, np.nan], sample_weight=[0, 1], drop_invalid=True)
+        skill([0, 1], [0.2, np.nan], sample_weight=[0, 1], invalid="drop")
 
 
 def test_what_skill_cannot_read_is_refused_with_the_option(tmp_path, capsys):

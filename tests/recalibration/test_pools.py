@@ -224,7 +224,7 @@ def test_new_forecasts_are_checked(rng):
     ]:
         with pytest.raises(InputError, match=message):
             found.transform(given)
-    assert found.transform({"a": [90, 20], "b": [70, 40]}, percent=True) == pytest.approx([0.8, 0.3])
+    assert found.transform({"a": [90, 20], "b": [70, 40]}, scale="percent") == pytest.approx([0.8, 0.3])
 
 
 def test_columns_of_frames_go_by_name(rng):

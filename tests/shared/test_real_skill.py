@@ -32,7 +32,7 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
 def test_influenza_forecasts_are_too_wide():
     with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
         y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
-    found = assess_ordered(y, p, labels=range(27), groups=week, renormalize=True)
+    found = assess_ordered(y, p, labels=range(27), groups=week, invalid="rescale")
     p = p / p.sum(axis=1, keepdims=True)
     below = np.hstack([np.zeros((y.size, 1)), p.cumsum(axis=1)])
     low, high = below[np.arange(y.size), y], below[np.arange(y.size), y + 1]

@@ -109,7 +109,7 @@ class CountedRows:
         if self.units < FEWEST_UNITS:
             return None
         if self.groups is not None:
-            s = log_odds(self.p[:, None], "probabilities")
+            s = log_odds(self.p[:, None], "probability")
             contents = contents_of_rows(s[:, None], self.positive, self.weight)
             return self, folds_of_clusters(self.groups, contents, FOLDS, seed)
         values, place = np.unique(self.p, return_inverse=True)

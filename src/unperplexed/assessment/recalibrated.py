@@ -20,9 +20,6 @@ from .counted_rows import FEWEST_UNITS, FOLDS, CountedRows, folds_in_turn
 
 RECALIBRATED = "recalibrated"
 
-_FORMS = ("percent", "from_logits", "from_log_probs", "renormalize")
-"""How the forecasters' probabilities are read; the recalibrated ones are probabilities."""
-
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
@@ -86,7 +83,12 @@ def same_rows(y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Re
     """Return what reads probabilities for the same rows, which were read with the options ``reading``."""
 
     def read(given: Any) -> Floats:
-        plain = {key: value for key, value in reading.items() if key not in _FORMS}
+        # The forecasters' probabilities may be on another scale, and rescaled; these are probabilities.
+        plain = {
+            **reading,
+            "scale": "probability",
+            "invalid": "drop" if "drop" in reading.get("invalid", "") else "refuse",
+        }
         found = gathered("recalibrated", {RECALIBRATED: given}, y_true, plain, RECALIBRATED)
         at = np.searchsorted(found.index, rows.index)
         same = np.append(found.index, -1)[at] == rows.index

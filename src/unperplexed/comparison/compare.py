@@ -132,7 +132,7 @@ def compare(
         Names of the rows in ``contributions``.
     **reading
         How rows are read, the same for all forecasters, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
-        ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
+        ``scale``, ``invalid``, of which "drop" leaves out, for
         all forecasters, rows without an outcome and rows that are invalid for one, as ``assessment.notes`` report.
 
     Returns

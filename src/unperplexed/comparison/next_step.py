@@ -10,7 +10,7 @@ from typing import Any
 
 from .._lib.by_value import ByValue
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
-from ..assessment.remedy import FORMS, PythonLine, Remedy, gain_text
+from ..assessment.remedy import PythonLine, Remedy, gain_text
 from ..report.commands import Python
 from ..report.numbers import estimate, number
 from ..statistics.intervals import Interval
@@ -57,7 +57,7 @@ class PythonLines:
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLines:
         """Carry the options by which rows are read."""
-        return cls(PythonLine.reading(options), not any(options.get(form) for form in FORMS))
+        return cls(PythonLine.reading(options), options.get("scale", "probability") == "probability")
 
     def text(self, mended: Mapping[str, Remedy]) -> Python:
         """Give the lines for these forecasters; "" for none, and for percentages or logits.

@@ -157,7 +157,7 @@ def compare_sequentially(
         "auto" as in `assess`. 0 is allowed if no class is ever assigned 0.
     **reading
         How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
-        ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
+        ``scale``, ``invalid``, of which "drop" leaves out, for
         both, rows without an outcome and rows that are invalid for one, as ``notes`` report.
 
     Returns

@@ -46,7 +46,7 @@ class Predictions(ByValue):
             Class labels in the order of the columns; (negative, positive) for one column. By default the names of a
             frame's columns.
         **reading
-            As in `Forecasts`: ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``.
+            As in `Forecasts`: ``scale``, ``invalid``.
 
         Returns
         -------

@@ -63,7 +63,7 @@ def monitor(
         1 minus the largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of
         1 / (1 - confidence).
     **reading
-        How rows are read, as in `assess`: ``groups``, ``labels``, ``pos_label``, ``drop_invalid``, ...
+        How rows are read, as in `assess`: ``groups``, ``labels``, ``pos_label``, ``scale``, ``invalid``, ...
 
     Returns
     -------

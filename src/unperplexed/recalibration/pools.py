@@ -68,8 +68,7 @@ def pool(
     seed : int, default 0
         Random seed of the folds.
     **reading
-        How rows are read, as in `Forecasts`; without outcomes ``labels``, ``percent``, ``from_logits`` and
-        ``from_log_probs``.
+        How rows are read, as in `Forecasts`; without outcomes ``labels`` and ``scale``.
 
     Returns
     -------
@@ -211,10 +210,9 @@ def _unfitted(
         raise InputError("recalibrate: nothing can be fitted without outcomes; pass y_true, or a power.")
     if method == "mean" and order is None:
         raise InputError("order: without outcomes it cannot be fitted; pass one.")
-    known = {"labels", "percent", "from_logits", "from_log_probs"}
+    known = {"labels", "scale"}
     if unknown := [name for name in reading if name not in known]:
         raise InputError(f"{unknown[0]}: has no use without outcomes; pass y_true.")
-    forms = {name: value for name, value in reading.items() if name != "labels"}
     first = np.shape(next(iter(forecasters.values())))
     classes = first[1] if len(first) == 2 else 2
     labels = reading.get("labels")
@@ -222,7 +220,7 @@ def _unfitted(
         raise InputError(f"labels: {len(labels)} for forecasts of {classes} classes.")
     weights = dict(zip(forecasters, start.weights.tolist(), strict=True))
     made = Pool(method, weights, start.order, start.power, None, tuple(labels) if labels else (None,) * classes, 0.0, 0)
-    return replace(made, probabilities=made.transform(forecasters, **forms))
+    return replace(made, probabilities=made.transform(forecasters, scale=reading.get("scale", "probability")))
 
 
 class _Fitting:
