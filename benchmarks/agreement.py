@@ -23,9 +23,8 @@ from scipy import stats
 from sklearn import metrics
 from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
 
-from unperplexed import Tally, scores
+from unperplexed import Tally, expected_calibration_error, scores, smooth_calibration_error
 from unperplexed.assessment.familiar import familiar_metrics
-from unperplexed.calibration import expected_calibration_error, smooth_calibration_error
 from unperplexed.calibration.decomposition import decompose
 from unperplexed.statistics import generalized_mean
 from unperplexed.theory import cross_entropy, divergence, entropy

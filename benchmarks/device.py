@@ -58,10 +58,10 @@ def measured(n: int, classes: int, dtype: torch.dtype, rounds: int) -> dict[str,
         "rows and cells": partial(_triton.launch, x, y, None, counts, grid),
     }
     found = {name: gigabytes / (milliseconds(run, rounds) / 1e3) for name, run in runs.items()}
-    Tally.of(y[:1000], x[:1000], from_logits=True)
+    Tally.of(y[:1000], x[:1000], scale="logits")
     torch.cuda.synchronize()
     start = time.perf_counter()
-    Tally.of(y, x, from_logits=True)
+    Tally.of(y, x, scale="logits")
     seconds = time.perf_counter() - start
     return {
         "rows": n,

@@ -69,7 +69,7 @@ def column(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]
     limit, bits = int(rng.choice([0, 30, 1 << 16])), int(rng.choice([3, 4, 5, 9, 12], p=[0.3, 0.3, 0.2, 0.15, 0.05]))
 
     def tally() -> list[np.ndarray]:
-        reading = {"labels": (0, 1), "ignore_label": 9, "drop_invalid": True}
+        reading = {"labels": (0, 1), "ignore_label": 9, "invalid": "drop"}
         found = Tally.of(y, p, exact_limit=limit, fraction_bits=bits, parts=["surprises"], **reading)
         return [np.frombuffer(found.to_bytes(), dtype=np.uint8)]
 

@@ -26,9 +26,9 @@ import numpy as np
 from scipy.special import expit, ndtri, stdtr
 
 from unperplexed import assess, compare
-from unperplexed.assessment import Assessment
-from unperplexed.comparison import changes_of_pairs, changes_of_samples
-from unperplexed.monitoring import check
+from unperplexed.comparison.changes import changes_of_pairs, changes_of_samples
+from unperplexed.monitoring.gate import checked
+from unperplexed.results import Assessment
 from unperplexed.statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, log_evidence
 
 SPREAD = 1.5
@@ -68,7 +68,7 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]
     loss, brier = expected()
 
     def one(rule: str, limit: float, n: int, copies: int = 1) -> Callable[[np.random.Generator, bool], bool]:
-        return lambda rng, worse: bool(check(assessed(rng, n, worse, copies), f"{rule} <= {limit!r}"))
+        return lambda rng, worse: bool(checked(assessed(rng, n, worse, copies), [f"{rule} <= {limit!r}"]))
 
     for n in (100, 1000):
         yield f"log loss, {n:,} rows", one("log_loss", loss, n)
@@ -77,16 +77,16 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]
 
     def two_samples(rng: np.random.Generator, worse: bool) -> bool:
         now, before = assessed(rng, 1000, worse), assessed(rng, 1000, False)
-        return bool(check(now, "change.log_loss <= 0", changes=changes_of_samples(now, before)))
+        return bool(checked(now, ["change.log_loss <= 0"], changes=changes_of_samples(now, before)))
 
     def pairs(rng: np.random.Generator, worse: bool) -> bool:
         """At the limit both add noise of their own to the log-odds, so that neither is better."""
         y, p, best = sample(rng, 1000, worse)
         noise = rng.normal(0, 0.3, (2, y.size))
         now, before = (expit(np.log(each / (1 - each)) + e) for each, e in zip((p, best), noise, strict=True))
-        compared = compare({"now": now, "before": before}, y, confidence=0.9, resamples=0)
+        compared = compare(y, {"now": now, "before": before}, confidence=0.9, resamples=0)
         found = changes_of_pairs(compared, "now")
-        return bool(check(assess(y, now, confidence=0.9, resamples=0), "change.log_loss <= 0", changes=found))
+        return bool(checked(assess(y, now, confidence=0.9, resamples=0), ["change.log_loss <= 0"], changes=found))
 
     yield "change of the log loss, two samples of 1,000 rows", two_samples
     yield "change of the log loss, 1,000 pairs", pairs

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logsumexp, roots_hermite
 
-from unperplexed import Tally
-from unperplexed.monitoring import Alarm, monitor
+from unperplexed import Tally, monitor
 from unperplexed.monitoring.breaks import Series, alarms_of
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.history import WHOLE, History, Period
@@ -29,6 +28,7 @@ from unperplexed.monitoring.hypotheses import (
 )
 from unperplexed.monitoring.limits import kept
 from unperplexed.monitoring.measures import MEASURE_WEIGHTS, MEASURES, measured
+from unperplexed.results import Alarm
 from unperplexed.statistics.evidence_of_change import log_evidence
 from unperplexed.statistics.rank_evidence import rank_evidence
 

@@ -46,7 +46,7 @@ WORKS: dict[str, Work] = {
     "cross_entropy of float32": lambda x, y: -functional.cross_entropy(x.float(), y, reduction="none"),
     "torchmetrics' Perplexity": perplexity,
     "log-probability, entropy and top label (next_tokens)": lambda x, y: next_tokens(x, y).log_prob,
-    "all metrics and cells (Tally.of)": lambda x, y: Tally.of(y, x, from_logits=True).score("log_loss"),
+    "all metrics and cells (Tally.of)": lambda x, y: Tally.of(y, x, scale="logits").score("log_loss"),
 }
 
 

@@ -114,11 +114,11 @@ def of_many_classes(n: int, name: str) -> Iterator[Figure]:
         other = p.astype(dtype)
 
         def counting(other: np.ndarray = other) -> object:
-            return Tally.of(y, other, labels=labels, renormalize=other.dtype == np.float16)
+            return Tally.of(y, other, labels=labels, invalid="rescale" if other.dtype == np.float16 else "refuse")
 
         yield Figure(name, f"counted, {other.dtype}", in_passes(counting, passing), "passes of float32")
     z = logits(y, 1000, np.random.default_rng(SEED))
-    counting_logits = in_passes(lambda: Tally.of(y, z, labels=labels, from_logits=True), passing)
+    counting_logits = in_passes(lambda: Tally.of(y, z, labels=labels, scale="logits"), passing)
     yield Figure(name, "counted, from logits", counting_logits, "passes")
     yield Figure(name, "NumPy's softmax alone", in_passes(lambda: softmax(z), passing), "passes")
     for parts in (["classes"], ["shards"]):

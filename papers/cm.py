@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from unperplexed import assess
-from unperplexed.assessment import Assessment, floor_sensitivity
+from unperplexed import assess, floor_sensitivity
+from unperplexed.results import Assessment
 
 from .drawing import GREEN, panels
 from .exhibits import Exhibit, Line, Made, Report

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from unperplexed import assess
-from unperplexed.assessment import Assessment
+from unperplexed.results import Assessment
 from unperplexed.statistics import Averages, generalized_mean, log_std_factor
 from unperplexed.theory import ClassParameters, TwoClassAverages, TwoClassModel, total_probability
 

@@ -20,7 +20,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from spoiled_tallies import tallies
-from unperplexed import InputError, Recalibrator, Tally, assess, pool
+from unperplexed import InputError, Recalibrator, Tally, assess, monitor, pool
 from unperplexed.language_models import (
     Answer,
     Question,
@@ -30,8 +30,7 @@ from unperplexed.language_models import (
     assess_texts,
     read_items,
 )
-from unperplexed.monitoring import History, monitor
-from unperplexed.recalibration import Pool
+from unperplexed.results import History, Pool
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
@@ -171,7 +170,7 @@ def read_file(path: Path, rng: np.random.Generator) -> None:
     """Count a file by one of the columns that it may have."""
     lists = not path.name.endswith(("csv", "tsv", "csv.gz", "npy")) and rng.random() < 0.5
     truth, prob = ("y", "p") if lists else ("z", "q")
-    options = {"drop_invalid": bool(rng.random() < 0.5), "renormalize": prob == "p"}
+    options = {"scale": "probability", "invalid": ["drop"] * bool(rng.random() < 0.5) + ["rescale"] * (prob == "p")}
     labels = ['no "rain"', "rain", "fög"] if prob == "p" else None
     files = ForecastFiles([str(path)], Selection([truth], [prob]), FileReading(labels=labels, options=options))
     Tally.count(forecasts for batch in files for forecasts in batch.forecasts).to_bytes()
@@ -328,7 +327,7 @@ def good_pools(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
         members = {name: rng.dirichlet(np.ones(classes), 120) for name in "ab"}
         members = {name: p if classes > 2 else p[:, 1] for name, p in members.items()}
         for method in ("linear", "logarithmic"):
-            made[f"{method}{classes}.json"] = json.dumps(pool(members, y, method=method).to_dict()).encode()
+            made[f"{method}{classes}.json"] = json.dumps(pool(y, members, method=method).to_dict()).encode()
     return made
 
 

@@ -27,13 +27,13 @@ def tallies(rng):
         "weighted": Tally.of(y, p, sample_weight=w, parts=PARTS),
         "parts": Tally.of(y, p, exact_limit=9, parts=PARTS, source="a.csv"),
         "exact parts": Tally.of(z, tenths, parts=PARTS),
-        "exact predictions, coarse classes": Tally.of(y, p.round(2), exact_limit=300, renormalize=True, parts=PARTS),
+        "exact predictions, coarse classes": Tally.of(y, p.round(2), exact_limit=300, invalid="rescale", parts=PARTS),
         "infinite": Tally.of([1, 0], [0.0, 0.3], parts=PARTS),
         "labels": Tally.of(["é\n\u202e", "b"], [0.4, 0.3], labels=["b", "é\n\u202e"]),
         "surrogates": Tally.of(["\ud800", "b"], [0.4, 0.3], labels=["b", "\ud800"]),
         "label kinds": Tally.of([True, False], [0.4, 0.3]),
         "unknown label": Tally.of(["yes"], [0.4], pos_label="yes"),
-        "notes": Tally.of([1, 2, 0, 1], [0.2, 0.3, np.nan, 0.5], ignore_label=2, drop_invalid=True),
+        "notes": Tally.of([1, 2, 0, 1], [0.2, 0.3, np.nan, 0.5], ignore_label=2, invalid="drop"),
         "ties": Tally.of([0, 1, 2], [[0.4, 0.4, 0.2], [1 / 3] * 3, [0.5, 0.25, 0.25]]),
     }
 

@@ -11,7 +11,7 @@ import pytest
 
 from unperplexed import InputError
 from unperplexed._lib import json_files
-from unperplexed._lib.arrays import as_array, by_column
+from unperplexed._lib.arrays import as_array, by_forecaster
 from unperplexed._lib.formatting import three_digits
 from unperplexed._lib.output import check_output
 from unperplexed._lib.output_files import write_whole
@@ -83,6 +83,9 @@ def test_missing_numbers_and_columns_of_frames():
     assert as_array(pd.Series([0.5, pd.NA], dtype="Float64")) == pytest.approx([0.5, np.nan], nan_ok=True)
     assert as_array(pd.Series([1, 2], dtype="Int8")).dtype == np.int8
     frame = pd.DataFrame({"town": ["a", "b"], "day": [1, 2]})
-    assert {name: column.tolist() for name, column in by_column(frame).items()} == {"town": ["a", "b"], "day": [1, 2]}
+    assert {name: column.tolist() for name, column in by_forecaster([0, 1], frame).items()} == {
+        "town": ["a", "b"],
+        "day": [1, 2],
+    }
     rows = [1, 2]
-    assert by_column(rows) is rows
+    assert by_forecaster([0, 1], rows) is rows

@@ -31,7 +31,7 @@ def test_an_assessment_has_the_skill_against_its_baseline(data):
     ):
         named = {"forecasts": p} | ({"other": other} if "baseline" in theirs else {})
         found = assess(y, p, resamples=0, **mine, **settings)
-        own = skill(named, y, **theirs, **settings)
+        own = skill(y, named, **theirs, **settings)
         assert found.skill.whole == own.whole
         assert f"Skill against {found.skill.baseline}" in str(found)
         assert found.to_dict()["skill"]["whole"]["n_rows"] == N
@@ -41,7 +41,7 @@ def test_an_assessment_has_the_skill_against_its_baseline(data):
 def test_groups_have_a_skill_each(data):
     y, p, month = data
     found = assess_by(y, p, by=month, baseline="base-rate", resamples=0)
-    assert found.skill == skill({"forecasts": p}, y, by=month)
+    assert found.skill == skill(y, {"forecasts": p}, by=month)
     assert "Skill against the base rate by log loss." in str(found)
     assert "Skill against the base rate, by group" in found.to_html()
 

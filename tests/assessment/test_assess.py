@@ -13,9 +13,9 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, Forecasts, InputError, Tally, assess, assess_by, compare, compare_sequentially
-from unperplexed.assessment import Assessment
 from unperplexed.calibration.estimators import isotonic
 from unperplexed.forecasts.reading import Reading, RowReading
+from unperplexed.results import Assessment
 
 HOSTILE = "</pre><b>"
 
@@ -136,7 +136,7 @@ def test_a_tally_takes_no_arguments_for_rows():
         {"y_prob": [0.5, 0.5]},
         {"sample_weight": [1, 1]},
         {"labels": [0, 1]},
-        {"renormalize": True},
+        {"invalid": "rescale"},
         {"exact_limit": 0},
     ):
         name = next(iter(arguments))
@@ -351,7 +351,7 @@ def test_text_fits_a_terminal(rng):
 
 
 def test_notes_are_printed():
-    result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, drop_invalid=True)
+    result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, invalid="drop")
     assert "1 row left out: outcome to be ignored" in str(result)
     assert "1 row dropped: no probability (empty or NaN)" in str(result)
     assert "1 row dropped: no probability (empty or NaN)" in result._repr_html_()
@@ -368,8 +368,8 @@ def test_results_name_themselves_in_a_line(rng):
     assert repr(by) == "<Breakdown of 1,234 forecasts into 2 groups by team>"
     tally = Tally.of(y, p)
     assert repr(tally) == "<Tally of 1,234 forecasts of 3 classes>"
-    comparison = compare({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y, resamples=0)
-    sequential = compare_sequentially({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y)
+    comparison = compare(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, resamples=0)
+    sequential = compare_sequentially(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)})
     for each in (
         result, by, tally, comparison, sequential, result.profile, result.bins, result.curve, result.uncertainty,
         by.groups[0],
@@ -413,7 +413,7 @@ def test_nothing_to_assess():
     with pytest.raises(InputError, match="no rows to assess"):
         assess(Tally())
     with pytest.raises(InputError, match="all 2 were left out"):
-        assess([1, 0], [np.nan, np.nan], drop_invalid=True)
+        assess([1, 0], [np.nan, np.nan], invalid="drop")
     with pytest.raises(InputError, match="y_prob: missing"):
         assess([1, 0])
 

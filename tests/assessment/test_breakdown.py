@@ -318,7 +318,7 @@ def test_groups_of_one_row_and_of_one_class_are_assessed_and_marked():
 
 
 def test_groups_without_rows_are_named():
-    result = assess_by([1, None, 0, 2], [0.9, 0.8, 0.3, 0.5], by=list("abac"), drop_invalid=True, ignore_label=2)
+    result = assess_by([1, None, 0, 2], [0.9, 0.8, 0.3, 0.5], by=list("abac"), invalid="drop", ignore_label=2)
     assert keys(result) == ["a"]
     assert result.empty == (("b",), ("c",))
     assert "2 groups without rows to assess, left out: b, c." in str(result)

@@ -264,7 +264,7 @@ def test_isotonic_divergence_of_all_classes_together_is_at_most_1(classes, n, se
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.ones(classes) / 2, n) ** temperature
     p = (p / p.sum(axis=1, keepdims=True)).round(digits)
-    result = assess(rng.integers(0, classes, n), p, measured="isotonic", floor=0, renormalize=True, **EACH)
+    result = assess(rng.integers(0, classes, n), p, measured="isotonic", floor=0, invalid="rescale", **EACH)
     if result.reported.geometric_accuracy:
         assert np.log(result.divergence_probability) <= 1e-9
 

@@ -8,12 +8,12 @@ from scipy.special import expit, logit
 from scipy.stats import binomtest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally, decide, decision_curve
-from unperplexed.assessment import Costs
 from unperplexed.assessment.counted_rows import rows_one_by_one
 from unperplexed.assessment.decisions import best_threshold
 from unperplexed.forecasts.gathered import gathered
 from unperplexed.recalibration.averaging import average
 from unperplexed.recalibration.fitting import BINARY_METHODS
+from unperplexed.results import Costs
 
 
 def calibrated(rng, n):
@@ -250,12 +250,12 @@ def test_rows_left_out_of_the_forecasts_need_no_recalibrated_probability(rng):
     outcome, gaps, options = y.astype(float), p.copy(), {"cost_false_positive": 1, "cost_false_negative": 3}
     outcome[4], gaps[7] = np.nan, np.nan
     kept = np.setdiff1d(np.arange(50), [4, 7])
-    found = decide(outcome, gaps, recalibrated=np.sqrt(gaps), drop_invalid=True, **options)
+    found = decide(outcome, gaps, recalibrated=np.sqrt(gaps), invalid="drop", **options)
     assert found.recalibrated == decide(y[kept], p[kept], recalibrated=np.sqrt(p[kept]), **options).recalibrated
     assert "left out" in found.to_html()
     gaps[9] = np.nan
     with pytest.raises(InputError, match=r"no valid probability in 1 row \(9; counted from 0\), where y_prob has one"):
-        decide(outcome, np.where(np.arange(50) == 7, np.nan, p), recalibrated=gaps, drop_invalid=True, **options)
+        decide(outcome, np.where(np.arange(50) == 7, np.nan, p), recalibrated=gaps, invalid="drop", **options)
 
 
 def test_weighted_decisions_are_sums_of_weights(rng):

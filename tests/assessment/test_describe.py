@@ -57,7 +57,7 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
     flat = figures(found)
     assert flat["log_loss"] == found.scores["log_loss"]
     assert not {"overconfident", "bias", "miscalibrated"} & set(flat)
-    both = compare({"a": p, "b": p / 2}, y, groups=np.arange(N) % 2, resamples=0)
+    both = compare(y, {"a": p, "b": p / 2}, groups=np.arange(N) % 2, resamples=0)
     assert both.next_step is None
     assert comparison_document(both, Naming(), brief=False).figure.title == "Calibration curve of each forecaster"
 

@@ -22,7 +22,7 @@ def results():
     return {
         decision_document: decide(y, p, **costs, **options),
         decision_curve_document: decision_curve(y, {"<a>": p, "b": np.sqrt(p)}, **options),
-        pool_document: pool({"<a>": p, "b": np.sqrt(p)}, y, **options),
+        pool_document: pool(y, {"<a>": p, "b": np.sqrt(p)}, **options),
     }
 
 

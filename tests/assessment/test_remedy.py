@@ -112,11 +112,13 @@ def test_the_line_of_python_reads_the_rows_as_they_were_assessed():
     y, p = forecasts(1500, slope=2, bias=1)
     sample_weight = np.random.default_rng(1).integers(1, 3, 1500)
     y_true, y_prob = np.where(y, 0, 1), 100 * p
-    found = assess(y_true, y_prob, pos_label=np.int64(0), sample_weight=sample_weight, percent=True, resamples=0).remedy
+    found = assess(
+        y_true, y_prob, pos_label=np.int64(0), sample_weight=sample_weight, scale="percent", resamples=0
+    ).remedy
     names = {"y_true": y_true, "y_prob": y_prob, "new_y_prob": y_prob[:9], "sample_weight": sample_weight}
     exec(found.code, {"Recalibrator": Recalibrator}, names)
     np.testing.assert_allclose(names["recalibrated"], found.recalibrator.transform(p[:9]), rtol=1e-9)
-    assert found.code.endswith("pos_label=0, percent=True).transform(new_y_prob, percent=True)")
+    assert found.code.endswith("pos_label=0, scale='percent').transform(new_y_prob, scale='percent')")
 
 
 @pytest.mark.slow
@@ -278,5 +280,5 @@ def test_clusters_of_a_tally_have_no_remedy_without_their_rows():
 def test_large_logits_have_the_gain_of_their_rows(rng, sd):
     s = rng.normal(0, sd, 1000)
     y = rng.random(1000) < 1 / (1 + np.exp(-s / sd))
-    remedy = assess(y, s, from_logits=True, resamples=0).remedy
-    assert remedy.gain.gain == pytest.approx(Recalibrator().fit(y, s, from_logits=True).gain_.gain, rel=1e-9)
+    remedy = assess(y, s, scale="logits", resamples=0).remedy
+    assert remedy.gain.gain == pytest.approx(Recalibrator().fit(y, s, scale="logits").gain_.gain, rel=1e-9)

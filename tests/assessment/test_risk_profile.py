@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from unperplexed import InputError, assess, decisiveness, geometric_accuracy, risk_profile, robustness
-from unperplexed.assessment import floor_sensitivity
+from unperplexed import (
+    InputError,
+    assess,
+    decisiveness,
+    floor_sensitivity,
+    geometric_accuracy,
+    risk_profile,
+    robustness,
+)
 from unperplexed.assessment.risk_profile import profile_of_points
 from unperplexed.scores import log_loss
 from unperplexed.statistics import generalized_mean

@@ -9,7 +9,6 @@ from scipy.special import expit, logit
 from scipy.stats import binom, gamma, kstest, skew, ttest_1samp
 
 from unperplexed import Tally, calibration_test
-from unperplexed.calibration import CalibrationTest
 from unperplexed.calibration.clustered_test import (
     CalibratedShardSums,
     _calibrated,
@@ -21,6 +20,7 @@ from unperplexed.calibration.clustered_test import (
     score_test,
 )
 from unperplexed.calibration.resampling import CellCounts, Sample, coarse_counts
+from unperplexed.results import CalibrationTest
 
 LEVEL = np.array([0.2, 0.5, 0.3])
 SUMS = np.array([[-1.0, 0.5, 2.0], [0.3, -2.0, 1.0]])

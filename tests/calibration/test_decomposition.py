@@ -8,8 +8,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from helpers import pairs_by_rows, sixteenths, softmax_forecasts
 from unperplexed import InputError, Tally, assess, decompose
-from unperplexed.calibration import Decomposition
 from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
+from unperplexed.results import Decomposition
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import PairTable, pooled
 from unperplexed.tally.views import PAIR_VIEWS

@@ -8,8 +8,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm as normal
 
 from helpers import pairs_by_rows, sixteenths, softmax_forecasts
-from unperplexed import InputError, Tally, calibration_errors
-from unperplexed.calibration import expected_calibration_error, smooth_calibration_error
+from unperplexed import InputError, Tally, calibration_errors, expected_calibration_error, smooth_calibration_error
 from unperplexed.calibration.errors import binned_error, smooth_error
 from unperplexed.tally.binary import mirror
 from unperplexed.tally.tables import Pairs

@@ -101,13 +101,11 @@ def test_json_is_that_of_python(forecasts, capsys, options, settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("column", "scale", "argument"), [("percentage", "percent", "percent"), ("logit", "logits", "from_logits")]
-)
-def test_other_scales(forecasts, capsys, column, scale, argument):
+@pytest.mark.parametrize(("column", "scale"), [("percentage", "percent"), ("logit", "logits")])
+def test_other_scales(forecasts, capsys, column, scale):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", column, "--scale", scale, "--json", "-") == 0
-    expected = assess(frame["happened"], frame[column], **{argument: True})
+    expected = assess(frame["happened"], frame[column], scale=scale)
     assert json.loads(capsys.readouterr().out)["reported"]["robustness"] == expected.reported.robustness
 
 
@@ -211,7 +209,7 @@ def test_demo(tmp_path, capsys):
 BAD = {
     "missing column": (["--truth", "happend", "--prob", "probability"], "did you mean 'happened'"),
     "not a probability": (["--prob", "percentage"], "look like percentages"),
-    "logits": (["--prob", "logit"], "look like logits: from_logits=True (--scale logits)"),
+    "logits": (["--prob", "logit"], 'look like logits: scale="logits" (--scale logits)'),
     "bad floor": (["--floor", "2"], "floor"),
     "bins of isotonic": (["--measured", "isotonic:bins=4"], "isotonic has no setting 'bins'; it has none"),
     "bad picture": (["--plot", "x.gif"], "known: .png, .svg, .pdf"),

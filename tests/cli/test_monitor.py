@@ -9,8 +9,8 @@ from scipy.special import expit
 from unperplexed import InputError, Tally
 from unperplexed._lib.output_files import sole_run
 from unperplexed.cli import main
-from unperplexed.monitoring import History
 from unperplexed.monitoring.history import in_time
+from unperplexed.results import History
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from unperplexed import compare, pool
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.pool import settings_of
-from unperplexed.recalibration import Pool
+from unperplexed.results import Pool
 
 N = 600
 
@@ -65,7 +65,7 @@ def fitted_before():
 def test_the_command_is_the_function(files, options):
     settings = {} if not options else {"method": "logarithmic", "folds": 3, "seed": 4}
     rain = (files["rain"] == "yes").to_numpy()
-    expected = pool({"a": files["p_a"], "b": files["p_b"]}, rain, **settings).to_dict()
+    expected = pool(rain, {"a": files["p_a"], "b": files["p_b"]}, **settings).to_dict()
     found = fitted("both.csv", *WITHIN, *options).to_dict()
     assert found.pop("labels") == ["no", "yes"]
     held_out, own = found.pop("held_out"), expected.pop("held_out")
@@ -93,7 +93,7 @@ def test_clusters_and_weights_count(files):
     rain = (files["rain"] == "yes").to_numpy()
     forecasters = {"a": files["p_a"], "b": files["p_b"]}
     found = fitted("both.csv", *QUICK, "--clusters", "station")
-    expected = pool(forecasters, rain, groups=files["station"].to_numpy(), method="logarithmic")
+    expected = pool(rain, forecasters, groups=files["station"].to_numpy(), method="logarithmic")
     assert found.weights == pytest.approx(expected.weights, rel=1e-9)
     copies = pl.concat([files] * 4)  # of the same day: four rows that are no more than one
     copies.write_csv("copies.csv")
@@ -103,7 +103,7 @@ def test_clusters_and_weights_count(files):
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
     files.with_columns(w=pl.Series(np.arange(N) % 3)).write_csv("weighted.csv")
     found = fitted("weighted.csv", *QUICK, "--weight", "w")
-    expected = pool(forecasters, rain, sample_weight=np.arange(N) % 3, method="logarithmic")
+    expected = pool(rain, forecasters, sample_weight=np.arange(N) % 3, method="logarithmic")
     assert found.weights == pytest.approx(expected.weights, rel=1e-9)
     assert found.n_rows == expected.n_rows == 400
 
@@ -118,7 +118,7 @@ def test_the_held_out_figures_are_those_of_compare(files, capsys):
     found = fitted("both.csv", *QUICK, "--json", "-")
     read = json.loads(capsys.readouterr().out)
     rain = (files["rain"] == "yes").to_numpy()
-    losses = compare({"a": files["p_a"], "b": files["p_b"]}, rain, resamples=0)
+    losses = compare(rain, {"a": files["p_a"], "b": files["p_b"]}, resamples=0)
     scores = {name: each.scores["log_loss"].mean for name, each in losses.forecasters.items()}
     assert read["held_out"]["members"] == pytest.approx(scores, rel=1e-9)
     assert found.held_out.log_loss == read["held_out"]["log_loss"]
@@ -221,7 +221,7 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
     rivals = ["--forecaster", "a=a_x,a_y,a_z", "b=b_x,b_y,b_z"]
     assert main(["pool", "three.csv", "--truth", "seen", *rivals, "--labels", "x", "y", "z", "-o", "p.json", "-q"]) == 0
     made = Pool.load("p.json")
-    expected = pool({"a": a, "b": b}, y)
+    expected = pool(y, {"a": a, "b": b})
     assert made.weights == pytest.approx(expected.weights, rel=1e-9)
     rivals = ["--forecaster", "a=x=a_x,y=a_y,z=a_z", "b=z=b_z,x=b_x,y=b_y"]
     assert main(["pool", "--apply", "p.json", "three.csv", *rivals, "-o", "out.csv", "-q"]) == 0

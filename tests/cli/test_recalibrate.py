@@ -12,7 +12,7 @@ from unperplexed import InputError, Recalibrator, Tally, assess
 from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.forecasts import Forecasts
-from unperplexed.recalibration import GroupRecalibrator
+from unperplexed.results import GroupRecalibrator
 
 ROWS = 1500
 

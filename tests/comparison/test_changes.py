@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import skew, ttest_ind
 
 from unperplexed import InputError, assess, compare
-from unperplexed.comparison import changes_of_pairs, changes_of_samples
+from unperplexed.comparison.changes import changes_of_pairs, changes_of_samples
 
 Y = np.tile([1, 0, 1, 1], 20)
 P = np.linspace(0.2, 0.9, 80)
@@ -31,9 +31,9 @@ def test_two_samples_are_as_precise_as_so_many_rows_and_pairs_as_their_clusters(
     assert (spread.units, spread.prior_units) == (pytest.approx(1 / (1 / 240 + 1 / 400), rel=0.01), 1000)
     forecasts = {"now": P, "before": P[::-1]}
     for groups, expected in ((None, (79, 80, 1000)), (np.arange(80) // 4, (19, 20, 20))):
-        change = changes_of_pairs(compare(forecasts, Y, groups=groups), "now")["change.log_loss"]
+        change = changes_of_pairs(compare(Y, forecasts, groups=groups), "now")["change.log_loss"]
         assert change.spread[1:4] == expected
-    same = changes_of_pairs(compare({"now": P, "before": P}, Y), "now")["change.log_loss"]
+    same = changes_of_pairs(compare(Y, {"now": P, "before": P}), "now")["change.log_loss"]
     assert same.spread is None
 
 
@@ -44,7 +44,7 @@ def test_changes_are_of_the_same_classes():
 
 
 def test_the_change_between_two_forecasters_is_now_minus_before():
-    compared = compare({"now": P, "before": P[::-1]}, Y)
+    compared = compare(Y, {"now": P, "before": P[::-1]})
     expected = loss(Y, P).mean() - loss(Y, P[::-1]).mean()
     for name, sign in (("now", 1), ("before", -1)):
         change = changes_of_pairs(compared, name)["change.log_loss"]

@@ -60,7 +60,7 @@ def figures(difference):
 @pytest.mark.parametrize("score", ["brier_score", "spherical_score", "penalized_brier_score", *FURTHER[:2]])
 def test_differences_are_those_of_the_paired_t_test(data, score):
     y, p = data
-    comparison = compare(p, y, scores=FURTHER, confidence=0.9)
+    comparison = compare(y, p, scores=FURTHER, confidence=0.9)
     for a, b in itertools.combinations(p, 2):
         found = comparison.between(a, b).differences[score]
         expected = stats.ttest_rel(row_scores(y, p[a], score), row_scores(y, p[b], score))
@@ -74,7 +74,7 @@ def test_differences_are_those_of_the_paired_t_test(data, score):
 def test_surprisals_have_a_floor_only_where_a_forecaster_assigned_0(data, floor, zeros):
     y, p = data
     p = with_a_zero(p, y) if zeros else p
-    comparison = compare(p, y, scores=FURTHER, floor=floor)
+    comparison = compare(y, p, scores=FURTHER, floor=floor)
     assert comparison.floor == (0.01 / 3 if floor == "auto" else floor)
     floor = comparison.floor if zeros else 0.0
     assert comparison.scored_floor == floor
@@ -97,7 +97,7 @@ def test_surprisals_have_a_floor_only_where_a_forecaster_assigned_0(data, floor,
 
 def test_the_ratio_is_that_of_the_geometric_accuracies(data):
     y, p = data
-    comparison = compare(p, y)
+    comparison = compare(y, p)
     for pair in comparison.pairs:
         a, b = (comparison.forecasters[name] for name in (pair.first, pair.second))
         assert pair.accuracy_ratio == pytest.approx(a.geometric_accuracy / b.geometric_accuracy, rel=1e-12)
@@ -115,11 +115,11 @@ def test_the_ratio_is_that_of_the_geometric_accuracies(data):
 
 def test_p_values_are_adjusted_over_the_pairs_of_a_score(data):
     y, p = data
-    comparison = compare(p, y)
+    comparison = compare(y, p)
     for score in SCORES:
         for each in (pair.differences[score] for pair in comparison.pairs):
             assert each.adjusted_p_value == pytest.approx(min(1, 3 * each.p_value), rel=1e-12)
-    two = compare({name: p[name] for name in ("f0", "f1")}, y).between("f0", "f1").differences["log_loss"]
+    two = compare(y, {name: p[name] for name in ("f0", "f1")}).between("f0", "f1").differences["log_loss"]
     assert two.adjusted_p_value == two.p_value
     expected = stats.ttest_rel(*(row_scores(y, p[name], "log_loss") for name in ("f0", "f1"))).confidence_interval(0.95)
     assert two.interval == pytest.approx(tuple(expected), rel=1e-9)
@@ -142,7 +142,7 @@ def test_an_interval_excludes_0_just_where_the_adjusted_p_value_is_below_the_lev
         forecasts = {
             name: expit(s + rng.normal(0, sd, n)) for name, sd in zip("abcd", (0.1, 0.45, 0.6, 0.7), strict=True)
         }
-        found = compare(forecasts, y, by={"half": np.arange(n) % 2}, resamples=0, **dependence)
+        found = compare(y, forecasts, by={"half": np.arange(n) % 2}, resamples=0, **dependence)
         pairs = [*found.pairs, *(pair for group in found.groups for pair in group.pairs)]
         for each in (d for pair in pairs for d in pair.differences.values()):
             low, high = each.interval
@@ -156,7 +156,7 @@ def test_an_interval_excludes_0_just_where_the_adjusted_p_value_is_below_the_lev
 def test_each_assessment_is_that_of_the_forecaster_alone(data):
     y, p = data
     w = np.linspace(0.5, 2, 300)
-    comparison = compare(p, y, floor=0.01, scores=FURTHER, sample_weight=w)
+    comparison = compare(y, p, floor=0.01, scores=FURTHER, sample_weight=w)
     for name, each in comparison.forecasters.items():
         alone = assess(y, p[name], floor=0.01, scores=FURTHER, sample_weight=w).to_dict()
         found = each.assessment.to_dict()
@@ -165,7 +165,7 @@ def test_each_assessment_is_that_of_the_forecaster_alone(data):
             for limit in ("low", "high"):  # with weights, more is counted when one forecaster is assessed
                 del found[profile][limit], alone[profile][limit]
         assert json.dumps(found, default=str) == json.dumps(alone, default=str)
-    for name, each in compare(p, y).forecasters.items():
+    for name, each in compare(y, p).forecasters.items():
         assert json.loads(each.assessment.to_json()) | {"remedy": None} == json.loads(assess(y, p[name]).to_json()) | {
             "remedy": None
         }
@@ -189,10 +189,10 @@ def small(draw):
 @example((np.array([0, 0]), np.array([[0.0, 0, 1], [0, 0, 1]]), np.array([[1.0, 0, 0], [1, 0, 0]])))
 def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
     y, a, b = case
-    comparison = compare({"a": a, "b": b}, y, floor=0.01, scores=FURTHER)
+    comparison = compare(y, {"a": a, "b": b}, floor=0.01, scores=FURTHER)
     event("zeros" if comparison.scored_floor else "no zeros")
     there, back = comparison.between("a", "b"), comparison.between("b", "a")
-    swapped = compare({"b": b, "a": a}, y, floor=0.01, scores=FURTHER)
+    swapped = compare(y, {"b": b, "a": a}, floor=0.01, scores=FURTHER)
     assert (there.accuracy_ratio * back.accuracy_ratio) == pytest.approx(1, rel=1e-12)
     means = {name: comparison.forecasters[name].scores for name in "ab"}
     for rule, found in there.differences.items():
@@ -220,7 +220,7 @@ def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
 @pytest.mark.parametrize("floor", [0.005, 0.0])
 def test_identical_forecasters_do_not_differ(data, dependence, floor):
     y, p = data
-    pair = compare({"a": p["f0"], "b": p["f0"].copy(), "c": p["f1"]}, y, floor=floor, **dependence).between("a", "b")
+    pair = compare(y, {"a": p["f0"], "b": p["f0"].copy(), "c": p["f1"]}, floor=floor, **dependence).between("a", "b")
     for found in pair.differences.values():
         assert (found.difference, found.standard_error, found.p_value, found.adjusted_p_value) == (0, 0, 1, 1)
         assert found.interval == (0, 0)
@@ -235,10 +235,10 @@ def test_columns_in_another_order_are_no_difference(data):
     y, p = data
     names = np.array(["cat", "dog", "emu"])
     frame = pd.DataFrame(p["f1"], columns=names)
-    pair = compare({"a": frame, "b": frame[["emu", "cat", "dog"]]}, names[y]).pairs[0]
+    pair = compare(names[y], {"a": frame, "b": frame[["emu", "cat", "dog"]]}).pairs[0]
     assert all((each.difference, each.p_value) == (0, 1) for each in pair.differences.values())
     with pytest.raises(InputError, match="b: its classes come in another order.*ranked_probability_score"):
-        compare({"a": frame, "b": frame[["emu", "cat", "dog"]]}, names[y], scores=["ranked_probability_score"])
+        compare(names[y], {"a": frame, "b": frame[["emu", "cat", "dog"]]}, scores=["ranked_probability_score"])
 
 
 def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
@@ -246,8 +246,8 @@ def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
     order = rng.permutation(300)
     groups = np.arange(300) % 40
     for dependence, permuted in (({}, {}), ({"groups": groups}, {"groups": groups[order]})):
-        first = compare(p, y, **dependence)
-        second = compare({name: q[order] for name, q in p.items()}, y[order], **permuted)
+        first = compare(y, p, **dependence)
+        second = compare(y[order], {name: q[order] for name, q in p.items()}, **permuted)
         for pair, other in zip(first.pairs, second.pairs, strict=True):
             for rule, found in pair.differences.items():
                 assert figures(other.differences[rule]) == pytest.approx(figures(found), rel=1e-9)
@@ -258,23 +258,23 @@ def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
 def test_weight_two_is_the_row_twice_in_every_point_figure(data, rng):
     y, p = data
     w = rng.integers(0, 4, 300)
-    weighted = compare(p, y, sample_weight=w)
-    repeated = compare({name: np.repeat(q, w, axis=0) for name, q in p.items()}, np.repeat(y, w))
+    weighted = compare(y, p, sample_weight=w)
+    repeated = compare(np.repeat(y, w), {name: np.repeat(q, w, axis=0) for name, q in p.items()})
     for pair, other in zip(weighted.pairs, repeated.pairs, strict=True):
         assert pair.accuracy_ratio == pytest.approx(other.accuracy_ratio, rel=1e-12)
         for rule, found in pair.differences.items():
             assert found.difference == pytest.approx(other.differences[rule].difference, abs=1e-14)
     assert weighted.weighted
     present = np.flatnonzero(w)
-    without = compare({name: q[present] for name, q in p.items()}, y[present], sample_weight=w[present])
+    without = compare(y[present], {name: q[present] for name, q in p.items()}, sample_weight=w[present])
     assert without.pairs[0].differences == weighted.pairs[0].differences
 
 
 def test_rows_of_one_unit_in_all_their_groups_say_no_more_than_once(data):
     y, p = data
-    once = compare(p, y)
+    once = compare(y, p)
     again = compare(
-        {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, np.repeat(y, 4), groups=np.arange(1200) // 4
+        np.repeat(y, 4), {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, groups=np.arange(1200) // 4
     )
     assert again.n_groups == 300
     for pair, other in zip(once.pairs, again.pairs, strict=True):
@@ -284,16 +284,16 @@ def test_rows_of_one_unit_in_all_their_groups_say_no_more_than_once(data):
 
 def test_a_lag_of_zero_is_none(data):
     y, p = data
-    assert compare(p, y, lag=0).pairs[0].differences == compare(p, y).pairs[0].differences
+    assert compare(y, p, lag=0).pairs[0].differences == compare(y, p).pairs[0].differences
 
 
 def test_groups_are_numbers_or_texts(data):
     y, p = data
     groups = np.arange(300) % 11
-    expected = compare(p, y, groups=groups).pairs[0].differences
+    expected = compare(y, p, groups=groups).pairs[0].differences
     texts = [f"match {group}" for group in groups]
     for given_groups in (texts, pl.Series(texts), pd.Series(texts), pl.Series(groups), groups.astype(float)):
-        assert compare(p, y, groups=given_groups).pairs[0].differences == expected
+        assert compare(y, p, groups=given_groups).pairs[0].differences == expected
 
 
 # Where differences come from
@@ -303,7 +303,7 @@ def test_contributions_are_the_largest_parts_of_the_difference(data):
     y, p = data
     names = [f"row {at}" for at in range(300)]
     labels = ["cat", "dog", "emu"]
-    comparison = compare(p, np.array(labels)[y], labels=labels, ids=names)
+    comparison = compare(np.array(labels)[y], p, labels=labels, ids=names)
     for pair in comparison.pairs:
         parts = np.log(correct(p[pair.second], y)) - np.log(correct(p[pair.first], y))
         c = pair.contributions
@@ -324,7 +324,7 @@ def test_the_rows_that_turn_it_are_the_fewest(case):
     y, a, b = case
     n = min(len(y), 8)
     y, a, b = y[:n], a[:n], b[:n]
-    pair = compare({"a": a, "b": b}, y, floor=0.01).pairs[0]
+    pair = compare(y, {"a": a, "b": b}, floor=0.01).pairs[0]
     zeros = not (correct(a, y).all() and correct(b, y).all())
     first, second = (a, b) if pair.first == "a" else (b, a)
     lead = np.subtract(*(np.log(np.maximum(correct(q, y), 0.01 * zeros)) for q in (first, second)))
@@ -347,11 +347,11 @@ def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
     holes["f1"][[3, 50]] = np.nan
     holes["f2"][[50, 60], 0] = 2
     outcomes = [None if at == 7 else int(label) for at, label in enumerate(y)]
-    with pytest.raises(InputError, match="drop_invalid"):
-        compare(holes, y)
-    comparison = compare(holes, outcomes, drop_invalid=True, groups=np.arange(300) % 50, ids=np.arange(300))
+    with pytest.raises(InputError, match='invalid="drop"'):
+        compare(y, holes)
+    comparison = compare(outcomes, holes, invalid="drop", groups=np.arange(300) % 50, ids=np.arange(300))
     kept = np.setdiff1d(np.arange(300), [3, 7, 50, 60])
-    expected = compare({name: q[kept] for name, q in p.items()}, y[kept], groups=kept % 50, ids=kept)
+    expected = compare(y[kept], {name: q[kept] for name, q in p.items()}, groups=kept % 50, ids=kept)
     assert comparison.n_rows == 296
     for pair, other in zip(comparison.pairs, expected.pairs, strict=True):
         assert pair.differences == other.differences
@@ -370,7 +370,7 @@ def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
 
 def test_ignored_outcomes_are_left_out_and_reported(data):
     y, p = data
-    comparison = compare(p, np.where(np.arange(300) % 3 == 0, 9, y), ignore_label=9)
+    comparison = compare(np.where(np.arange(300) % 3 == 0, 9, y), p, ignore_label=9)
     assert comparison.n_rows == 200
     assert all(each.assessment.notes.ignored == 100 for each in comparison.forecasters.values())
 
@@ -382,7 +382,7 @@ def test_with_floor_zero_infinite_differences_are_said():
     y = np.array([0, 0, 1, 1, 0])
     a = np.array([0.2, 1.0, 0.7, 0.6, 0.1])
     b = np.array([0.3, 1.0, 0.8, 0.0, 0.2])
-    comparison = compare({"a": a, "b": b, "c": np.full(5, 0.5)}, y, floor=0)
+    comparison = compare(y, {"a": a, "b": b, "c": np.full(5, 0.5)}, floor=0)
     assert next(iter(comparison.forecasters)) == "c"
     assert comparison.between("c", "a").differences["log_loss"].difference == -np.inf
     assert comparison.between("c", "a").accuracy_ratio == np.inf
@@ -393,9 +393,9 @@ def test_with_floor_zero_infinite_differences_are_said():
     zeros = "a assigned 0 to observed outcomes in 1 row, b in 2 rows"
     assert comparison.verdict == f"c is first by log loss; {zeros}"
     assert comparison.scored_floor == 0
-    both = compare({"a": a, "b": b}, y, floor=0)
+    both = compare(y, {"a": a, "b": b}, floor=0)
     assert both.verdict == f"no forecaster is first; {zeros}"
-    three = compare({"a": a, "c": np.full(5, 0.5), "d": np.full(5, 0.4)}, y, floor=0)
+    three = compare(y, {"a": a, "c": np.full(5, 0.5), "d": np.full(5, 0.4)}, floor=0)
     assert three.verdict == (
         "d is first by log loss, but not distinguishable from c (log loss p = 0.849, Brier score p = 1.000);"
         " a assigned 0 to observed outcomes in 1 row"
@@ -407,7 +407,7 @@ def test_with_floor_zero_infinite_differences_are_said():
     assert math.isfinite(comparison.between("a", "b").differences["brier_score"].p_value)
     assert json.loads(comparison.to_json())["pairs"][0]["accuracy_ratio"] == "Infinity"
     assert max(map(len, str(comparison).splitlines())) <= 80
-    at_floor = compare({"a": a, "b": b}, y)
+    at_floor = compare(y, {"a": a, "b": b})
     assert not any("infinite" in warning for warning in at_floor.warnings)
     assert math.isfinite(at_floor.pairs[0].differences["penalized_log_loss"].p_value)
 
@@ -419,31 +419,31 @@ def test_groups_by_several_columns(data):
     """Rows with the same values in all columns are one group: as by one column that holds all of them."""
     y, p = data
     season, team = np.arange(300) % 7, np.where(np.arange(300) % 2, "home", "away")
-    expected = compare(p, y, groups=[f"{s} {t}" for s, t in zip(season, team, strict=True)])
+    expected = compare(y, p, groups=[f"{s} {t}" for s, t in zip(season, team, strict=True)])
     frame = pl.DataFrame({"season": season, "team": team})
     for groups in ({"season": season, "team": team}, np.column_stack([season, team]), frame, frame.to_pandas()):
-        found = compare(p, y, groups=groups)
+        found = compare(y, p, groups=groups)
         assert found.n_groups == expected.n_groups == 14
         for name, difference in found.pairs[0].differences.items():
             error = expected.pairs[0].differences[name].standard_error
             assert difference.standard_error == pytest.approx(error, rel=1e-9)
     with pytest.raises(InputError, match="expected one group for each of the 300 rows, got 2"):
-        compare(p, y, groups=[1, 2])
+        compare(y, p, groups=[1, 2])
 
 
 def test_few_rows_and_few_groups_are_said(rng):
     y, p = rivals(rng, 400)
-    assert compare(p, y).warnings == ()
+    assert compare(y, p).warnings == ()
     y, p = y[:40], {name: q[:40] for name, q in p.items()}
     assert (
         "few rows: 20 (effective sample size 20)"
-        in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
+        in compare(y[:20], {name: q[:20] for name, q in p.items()}).warnings[0]
     )
-    assert "few groups: 8 (effective sample size 8)" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
-    assert "few rows: 40 with a lag of 3 (effective sample size 14.9)" in compare(p, y, lag=3).warnings[0]
-    assert "few rows: 40 (effective sample size 5.07)" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
-    assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
-    only = compare(p, y, groups=np.zeros(40))
+    assert "few groups: 8 (effective sample size 8)" in compare(y, p, groups=np.arange(40) % 8).warnings[0]
+    assert "few rows: 40 with a lag of 3 (effective sample size 14.9)" in compare(y, p, lag=3).warnings[0]
+    assert "few rows: 40 (effective sample size 5.07)" in compare(y, p, sample_weight=[30, *[1] * 39]).warnings[0]
+    assert compare(y, p, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
+    only = compare(y, p, groups=np.zeros(40))
     assert only.warnings == ("all rows are in one group; no confidence interval or p-value can be computed",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
     assert only.verdict == "f1 is first by log loss, but no p-value can be computed"
@@ -452,7 +452,7 @@ def test_few_rows_and_few_groups_are_said(rng):
 
 
 def test_one_row_has_differences_but_nothing_to_judge_them_by():
-    comparison = compare({"a": [0.5], "b": [0.6]}, [1], pos_label=1)
+    comparison = compare([1], {"a": [0.5], "b": [0.6]}, pos_label=1)
     pair = comparison.between("b", "a")
     assert pair.accuracy_ratio == pytest.approx(1.2)
     intervals = [
@@ -473,7 +473,7 @@ def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependen
     if "groups" in dependence:
         dependence = {"groups": np.arange(rows) // 2}
     y = np.arange(rows) % 2
-    comparison = compare({"a": np.where(y, 0.9, 0.1), "b": np.where(y, 0.8, 0.2)}, y, **dependence)
+    comparison = compare(y, {"a": np.where(y, 0.9, 0.1), "b": np.where(y, 0.8, 0.2)}, **dependence)
     found = comparison.between("a", "b").differences["log_loss"]
     assert found.difference == pytest.approx(math.log(0.8 / 0.9))
     assert found.standard_error == 0
@@ -492,7 +492,7 @@ def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
         groups = np.maximum(np.arange(310) - 299, 0)
     y = np.ones(p.size, dtype=int)
     comparison = compare(
-        {"a": p + 0.1, "b": p}, y, pos_label=1, sample_weight=dependence.get("sample_weight"), groups=groups
+        y, {"a": p + 0.1, "b": p}, pos_label=1, sample_weight=dependence.get("sample_weight"), groups=groups
     )
     found = comparison.pairs[0].differences["log_loss"]
     assert found.standard_error > 0
@@ -504,7 +504,7 @@ def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
 def test_intervals_end_where_scores_do():
     """Two or three rows say next to nothing, but a mean is not beyond what any row could be."""
     y = np.array([1, 0, 1])
-    comparison = compare({"a": [0.99, 0.01, 0.0], "b": [0.0, 0.2, 0.9]}, y, scores=FURTHER)
+    comparison = compare(y, {"a": [0.99, 0.01, 0.0], "b": [0.0, 0.2, 0.9]}, scores=FURTHER)
     found = comparison.between("a", "b").differences
     most = -math.log(0.005)
     ends = {
@@ -519,7 +519,7 @@ def test_intervals_end_where_scores_do():
     }
     for rule, end in ends.items():
         assert found[rule].interval == pytest.approx((-end, end)), rule
-    endless = compare({"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, y, scores=["power_score(-0.5)"])
+    endless = compare(y, {"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, scores=["power_score(-0.5)"])
     without_end = endless.between("a", "b").differences
     assert without_end["power_score(-0.5)"].interval.high > 4
     assert without_end["log_loss"].interval.high > most
@@ -534,7 +534,7 @@ def test_few_rows_that_decide_are_said():
     """A hundred rows, ninety-eight of which are the same for both."""
     a, b = np.full((2, 100), 0.9)
     b[:2] = 0.3
-    comparison = compare({"a": a, "b": b, "c": b}, np.ones(100, dtype=int), pos_label=1)
+    comparison = compare(np.ones(100, dtype=int), {"a": a, "b": b, "c": b}, pos_label=1)
     said = "few rows decide between a and b, and in 1 other pair; intervals and p-values are approximate"
     assert comparison.warnings == (said,)
     assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
@@ -544,22 +544,22 @@ def test_equal_log_losses_have_no_first():
     y, p = [0, 1, 2, 0], np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.4, 0.3, 0.3]])
     turned = p.copy()
     turned[0] = [0.5, 0.25, 0.25]  # as much for what happened
-    found = compare({"a": p, "b": turned}, y, resamples=0)
+    found = compare(y, {"a": p, "b": turned}, resamples=0)
     p_value = found.pairs[0].differences["brier_score"].p_value
     assert found.verdict == (
         f"a and b have the same log loss in every row; they are not distinguishable by Brier score (p = {p_value:.3f})"
     )
-    same = compare({"a": p, "b": p, "c": np.full((4, 3), 1 / 3)}, y, resamples=0)
+    same = compare(y, {"a": p, "b": p, "c": np.full((4, 3), 1 / 3)}, resamples=0)
     assert same.verdict.startswith("a and b are ")
 
 
 def test_the_verdict_follows_the_adjusted_p_values(rng):
     y, p = rivals(rng, 2000)
-    best = compare(p, y)
+    best = compare(y, p)
     assert best.verdict == f"{next(iter(best.forecasters))} is best (log loss and Brier score, p < 0.001)"
     for rule in ("log_loss", "brier_score"):
         assert all(pair.differences[rule].adjusted_p_value < 0.001 for pair in best.pairs[:2])
-    close = compare({**p, "copy": p["f0"]}, y)
+    close = compare(y, {**p, "copy": p["f0"]})
     assert close.verdict == "f0 and copy are best (log loss and Brier score, p < 0.001)"
 
 
@@ -582,7 +582,7 @@ def softmax(z):
 def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
     """A floor of 0.005, raised for free in hundreds of classes, would turn the verdict around."""
     y, p, q = calibrated_and_overconfident(rng)
-    comparison = compare({"overconfident": q, "truth": p}, y, resamples=0)
+    comparison = compare(y, {"overconfident": q, "truth": p}, resamples=0)
     assert comparison.verdict == "truth beats overconfident by log loss (p < 0.001) and Brier score (p < 0.001)"
     pair = comparison.between("truth", "overconfident")
     assert pair.differences["log_loss"].p_value < 1e-30
@@ -590,12 +590,12 @@ def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
     at_floor = [np.log(np.maximum(correct(each, y), 0.005)) for each in (p, q)]
     assert stats.ttest_rel(*at_floor).statistic < -5
     for floor in (0.005, 0.2):  # no floor decides while no forecaster assigned 0
-        assert compare({"overconfident": q, "truth": p}, y, floor=floor, resamples=0).verdict == comparison.verdict
+        assert compare(y, {"overconfident": q, "truth": p}, floor=floor, resamples=0).verdict == comparison.verdict
 
 
 def test_the_verdict_depends_on_no_seed(data):
     y, p = data
-    verdicts = {compare(p, y, seed=seed, resamples=resamples).verdict for seed in (0, 1) for resamples in (0, 80)}
+    verdicts = {compare(y, p, seed=seed, resamples=resamples).verdict for seed in (0, 1) for resamples in (0, 80)}
     assert len(verdicts) == 1
 
 
@@ -606,7 +606,7 @@ def test_the_verdict_names_the_rules_that_show_a_difference(rng):
 
     def verdict(low, rows, high):
         other = np.where(np.arange(400) < rows, low * (1 + jitter[1]), high + jitter[2])
-        found = compare({"even": even, "other": other}, y, labels=[0, 1], resamples=0)
+        found = compare(y, {"even": even, "other": other}, labels=[0, 1], resamples=0)
         log_loss, brier = (found.pairs[0].differences[rule].p_value for rule in ("log_loss", "brier_score"))
         return found.verdict, log_loss, brier
 
@@ -648,7 +648,7 @@ def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
     sharper = np.where(few < 14, 1e-30, 0.6 + next(jitter))
 
     def verdict(**forecasts):
-        return compare(forecasts, y, labels=[0, 1], resamples=0).verdict
+        return compare(y, forecasts, labels=[0, 1], resamples=0).verdict
 
     found = verdict(even=even, bad=bad, sharp=sharp)
     assert re.fullmatch(
@@ -672,7 +672,7 @@ def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
 def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     """Text, page, plot, JSON, frames and notebook have the same verdict, figures and floor."""
     y, p = data
-    comparison = compare(with_a_zero(p, y), y, resamples=0)
+    comparison = compare(y, with_a_zero(p, y), resamples=0)
     named = "at the floor 0.00333"
     assert f"log loss {named}" in comparison.verdict
     assert comparison.verdict.endswith("; f2 assigned 0 to observed outcomes in 1 row")
@@ -695,7 +695,7 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     for kind in ("differences", "ratios"):
         assert named in comparison.plot(Figure().subplots(), kind=kind).get_xlabel()
     assert "f2 in 1 row" in " ".join(comparison._repr_html_().split())
-    without = compare(p, y, resamples=0)
+    without = compare(y, p, resamples=0)
     assert "without a floor" in without.plot(Figure().subplots()).get_xlabel()
     for where in (str(without), without.to_html()):
         assert "without a floor" in " ".join(where.split())
@@ -710,7 +710,7 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
     y, p = softmax_forecasts(rng, 2000, 3)
     powers = {"right": 1.0, "bold": 2.0, "timid": 0.4}
     forecasts = {name: p**power / (p**power).sum(axis=1, keepdims=True) for name, power in powers.items()}
-    comparison = compare(forecasts, y, resamples=200, confidence=0.99, seed=5)
+    comparison = compare(y, forecasts, resamples=200, confidence=0.99, seed=5)
     verdicts = {name: each.assessment.verdict.split(" (")[0] for name, each in comparison.forecasters.items()}
     assert verdicts == {"right": "No evidence of miscalibration", "bold": "Overconfident", "timid": "Underconfident"}
     for name, power in powers.items():
@@ -738,7 +738,7 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
 @pytest.mark.parametrize("dependence", [{"groups": np.arange(300) % 40}, {"lag": 3}])
 def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence):
     y, p = data
-    comparison = compare({**p, "bold": p["f0"] ** 5 / (p["f0"] ** 5).sum(axis=1, keepdims=True)}, y, **dependence)
+    comparison = compare(y, {**p, "bold": p["f0"] ** 5 / (p["f0"] ** 5).sum(axis=1, keepdims=True)}, **dependence)
     assert not comparison.assessed_for_sure
     text = " ".join(str(comparison).split())
     assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
@@ -763,13 +763,13 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
 @pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 0, "lag": 0}])
 def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, settings):
     y, p = data
-    comparison = compare(p, y, **settings)
+    comparison = compare(y, p, **settings)
     found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
     low, high = found["intervals"]["reported_geometric_accuracy"]
     assert 0 < low < high < 1
     assert np.isnan(found["intervals"]["slope"]).all()
     assert found["resamples"] == 0
-    for name, each in compare(p, y).forecasters.items():
+    for name, each in compare(y, p).forecasters.items():
         assert comparison.forecasters[name].assessment.diagnosis == each.assessment.diagnosis
         assert each.assessment.diagnosis.made
 
@@ -782,10 +782,10 @@ def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, 
 def test_a_data_frame_has_a_column_for_each_forecaster(rng, frame):
     columns = {"yes": rng.uniform(size=50), "no": rng.uniform(size=50)}  # called like the outcomes
     y = np.where(rng.uniform(size=50) < 0.5, "yes", "no")
-    found = compare(frame(columns), y, pos_label="yes", resamples=0)
-    assert found.to_json() == compare(columns, y, pos_label="yes", resamples=0).to_json()
-    sequential = compare_sequentially(frame(columns), y, pos_label="yes")
-    assert sequential.to_json() == compare_sequentially(columns, y, pos_label="yes").to_json()
+    found = compare(y, frame(columns), pos_label="yes", resamples=0)
+    assert found.to_json() == compare(y, columns, pos_label="yes", resamples=0).to_json()
+    sequential = compare_sequentially(y, frame(columns), pos_label="yes")
+    assert sequential.to_json() == compare_sequentially(y, columns, pos_label="yes").to_json()
 
 
 # What is refused
@@ -794,51 +794,51 @@ P = np.array([0.2, 0.7, 0.9])
 Y = np.array([0, 1, 1])
 
 REFUSED = {
-    "one forecaster": (lambda: compare({"a": P}, Y), "at least two"),
-    "no names": (lambda: compare([P, P], Y), "a mapping of names to probabilities, got list"),
-    "no texts": (lambda: compare({1: P, 2: P}, Y), "name is a text"),
-    "unpaired": (lambda: compare({"a": P, "theirs": P[:2]}, Y), "y_true has 3 rows, theirs 2"),
-    "an invalid row": (lambda: compare({"a": P, "theirs": P * 2}, Y), "theirs: above 1 in 2 rows (1, 2;"),
+    "one forecaster": (lambda: compare(Y, {"a": P}), "at least two"),
+    "no names": (lambda: compare(Y, [P, P]), "a mapping of names to probabilities, got list"),
+    "no texts": (lambda: compare(Y, {1: P, 2: P}), "name is a text"),
+    "unpaired": (lambda: compare(Y, {"a": P, "theirs": P[:2]}), "y_true has 3 rows, theirs 2"),
+    "an invalid row": (lambda: compare(Y, {"a": P, "theirs": P * 2}), "theirs: above 1 in 2 rows (1, 2;"),
     "other classes": (
-        lambda: compare({"a": np.eye(3)[Y], "b": P}, Y),
+        lambda: compare(Y, {"a": np.eye(3)[Y], "b": P}),
         "b: its classes are 0, 1, those of a 0, 1, 2. If they are the same, name them with labels (--labels)",
     ),
-    "lag and groups": (lambda: compare({"a": P, "b": P}, Y, lag=1, groups=Y), "leave one out"),
+    "lag and groups": (lambda: compare(Y, {"a": P, "b": P}, lag=1, groups=Y), "leave one out"),
     "a long lag": (
-        lambda: compare({"a": P, "b": P / 2}, Y, lag=2),
+        lambda: compare(Y, {"a": P, "b": P / 2}, lag=2),
         "2 places for 3 rows leave fewer than two independent ones",
     ),
-    "a lag below 0": (lambda: compare({"a": P, "b": P}, Y, lag=-1), "lag: expected a whole number of at least 0"),
-    "half a lag": (lambda: compare({"a": P, "b": P}, Y, lag=0.5), "lag: expected a whole number"),
-    "no confidence": (lambda: compare({"a": P, "b": P}, Y, confidence=95), "between 0 and 1, such as 0.95, got 95"),
-    "few samples": (lambda: compare({"a": P, "b": P}, Y, resamples=10), "resamples: expected 0, or a whole number"),
-    "no seed": (lambda: compare({"a": P, "b": P}, Y, seed=-1), "seed: expected a whole number"),
-    "a floor": (lambda: compare({"a": P, "b": P}, Y, floor=2), "floor"),
-    "an unknown score": (lambda: compare({"a": P, "b": P}, Y, scores=["brier"]), "did you mean 'brier_score'"),
-    "short groups": (lambda: compare({"a": P, "b": P}, Y, groups=[1]), "one group for each of the 3 rows, got 1"),
-    "no group": (lambda: compare({"a": P, "b": P}, Y, groups=["x", None, "y"]), "no group in 1 row (1;"),
-    "short ids": (lambda: compare({"a": P, "b": P}, Y, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
-    "no rows": (lambda: compare({"a": P[:0], "b": P[:0]}, Y[:0]), "a: no rows to compare"),
+    "a lag below 0": (lambda: compare(Y, {"a": P, "b": P}, lag=-1), "lag: expected a whole number of at least 0"),
+    "half a lag": (lambda: compare(Y, {"a": P, "b": P}, lag=0.5), "lag: expected a whole number"),
+    "no confidence": (lambda: compare(Y, {"a": P, "b": P}, confidence=95), "between 0 and 1, such as 0.95, got 95"),
+    "few samples": (lambda: compare(Y, {"a": P, "b": P}, resamples=10), "resamples: expected 0, or a whole number"),
+    "no seed": (lambda: compare(Y, {"a": P, "b": P}, seed=-1), "seed: expected a whole number"),
+    "a floor": (lambda: compare(Y, {"a": P, "b": P}, floor=2), "floor"),
+    "an unknown score": (lambda: compare(Y, {"a": P, "b": P}, scores=["brier"]), "did you mean 'brier_score'"),
+    "short groups": (lambda: compare(Y, {"a": P, "b": P}, groups=[1]), "one group for each of the 3 rows, got 1"),
+    "no group": (lambda: compare(Y, {"a": P, "b": P}, groups=["x", None, "y"]), "no group in 1 row (1;"),
+    "short ids": (lambda: compare(Y, {"a": P, "b": P}, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
+    "no rows": (lambda: compare(Y[:0], {"a": P[:0], "b": P[:0]}), "a: no rows to compare"),
     "no row left": (
-        lambda: compare({"a": [np.nan, 0.5], "b": [0.5, np.nan]}, [0, 1], drop_invalid=True),
+        lambda: compare([0, 1], {"a": [np.nan, 0.5], "b": [0.5, np.nan]}, invalid="drop"),
         "of each at least one forecast is missing or invalid",
     ),
     "other indexes": (
-        lambda: compare({"a": pd.Series(P), "b": P}, pd.Series(Y, index=[2, 1, 0])),
+        lambda: compare(pd.Series(Y, index=[2, 1, 0]), {"a": pd.Series(P), "b": P}),
         "their pandas indexes differ",
     ),
     "groups of another index": (
-        lambda: compare({"a": P, "b": P}, pd.Series(Y), groups=pd.Series(Y, index=[2, 1, 0])),
+        lambda: compare(pd.Series(Y), {"a": P, "b": P}, groups=pd.Series(Y, index=[2, 1, 0])),
         "y_true and groups: their pandas indexes differ",
     ),
     "a frame of another index": (
-        lambda: compare(pd.DataFrame({"a": P, "b": P}), pd.Series(Y, index=[2, 1, 0])),
+        lambda: compare(pd.Series(Y, index=[2, 1, 0]), pd.DataFrame({"a": P, "b": P})),
         "y_true and forecasts: their pandas indexes differ",
     ),
-    "a frame without names": (lambda: compare(pd.DataFrame([P, P]).T, Y), "a data frame with a named column for each"),
-    "an unknown pair": (lambda: compare({"a": P, "b": P}, Y).between("a", "c"), "compared were 'a', 'b'"),
-    "a pair with itself": (lambda: compare({"a": P, "b": P}, Y).between("a", "a"), "no such pair"),
-    "an unknown frame": (lambda: compare({"a": P, "b": P}, Y).frame("pairs"), "what: expected one of"),
+    "a frame without names": (lambda: compare(Y, pd.DataFrame([P, P]).T), "a data frame with a named column for each"),
+    "an unknown pair": (lambda: compare(Y, {"a": P, "b": P}).between("a", "c"), "compared were 'a', 'b'"),
+    "a pair with itself": (lambda: compare(Y, {"a": P, "b": P}).between("a", "a"), "no such pair"),
+    "an unknown frame": (lambda: compare(Y, {"a": P, "b": P}).frame("pairs"), "what: expected one of"),
 }
 
 
@@ -855,7 +855,7 @@ def test_refused_with_reason_and_remedy(case):
 @pytest.mark.slow
 def test_frames_and_json_hold_the_same_figures(data):
     y, p = data
-    comparison = compare(p, y, scores=FURTHER)
+    comparison = compare(y, p, scores=FURTHER)
     plain = json.loads(comparison.to_json())
     assert plain["forecasters"]["f1"]["assessment"] == json.loads(comparison.forecasters["f1"].assessment.to_json())
     table = comparison.frame()
@@ -871,12 +871,12 @@ def test_frames_and_json_hold_the_same_figures(data):
     rows = comparison.frame("rows")
     assert rows.height == 30
     assert rows["share"].to_list()[:10] == plain["pairs"][0]["contributions"]["share"]
-    assert "id" in compare(p, y, ids=np.arange(300)).frame("rows").columns
+    assert "id" in compare(y, p, ids=np.arange(300)).frame("rows").columns
 
 
 def test_the_text_fits_and_says_it(data):
     y, p = data
-    comparison = compare(p, y, scores=FURTHER, groups=np.arange(300) % 40)
+    comparison = compare(y, p, scores=FURTHER, groups=np.arange(300) % 40)
     text = str(comparison)
     assert max(map(len, text.splitlines())) <= 80
     first, second = list(comparison.forecasters)[:2]
@@ -891,7 +891,7 @@ def test_the_text_fits_and_says_it(data):
     assert "ranked probability score" in text
     assert "penalized" not in text  # as in an assessment: in JSON
     assert "would not be ahead" not in text  # the lead may be chance
-    card = compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
+    card = compare(y, {"<b>": p["f0"], "c": p["f1"]})._repr_html_()
     assert card.startswith("<div><p><b>&lt;b&gt; ")
     assert "&lt;b&gt; − c, log loss" in card
     assert "<b> " not in card
@@ -902,7 +902,7 @@ def test_long_names_and_many_forecasters_stay_apart(data):
     y, p = data
     many = {f"\x1b[31m-model-of-the-year-2024-run-{at:02}": p["f0"] ** (1 + at / 30) for at in range(25)}
     many = {name: q / q.sum(axis=1, keepdims=True) for name, q in many.items()}
-    comparison = compare(many, y, resamples=40)
+    comparison = compare(y, many, resamples=40)
     text = str(comparison)
     diagnosed = ["diagnosis" in vars(each.assessment) for each in comparison.forecasters.values()]
     assert diagnosed == [True] * 20 + [False] * 5  # it takes time, and nobody sees the last five
@@ -931,7 +931,7 @@ def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
     ]
     number = r"−?(?:\d+\.\d+|∞|\d\.\d+e[+−]\d+|\de−\d+)"
     for forecasts, happened, how in cases:
-        text = str(compare(forecasts, happened, labels=[0, 1], resamples=0, **how))
+        text = str(compare(happened, forecasts, labels=[0, 1], resamples=0, **how))
         lines = text.splitlines()
         assert max(map(len, lines)) <= 80
         tables = text.partition("\n\nOrdered by")[2].partition("\n\nsettings:")[0].splitlines()
@@ -963,13 +963,13 @@ def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said
 
 def test_the_text_says_what_is_missing_and_what_is_what(data):
     y, p = data
-    text = " ".join(str(compare(p, y, lag=3)).split())
+    text = " ".join(str(compare(y, p, lag=3)).split())
     assert "No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag." in text
     assert "none detected" not in text
     assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
     assert "p-values and intervals adjusted for 3 pairs" in text
-    assert "1 cluster of dependent rows" in " ".join(str(compare(p, y, groups=np.zeros(300))).split())
-    all_rows = compare({"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, [1, 1, 1], pos_label=1)
+    assert "1 cluster of dependent rows" in " ".join(str(compare(y, p, groups=np.zeros(300))).split())
+    all_rows = compare([1, 1, 1], {"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, pos_label=1)
     assert all_rows.pairs[0].turning_rows == 3
     assert "would not be ahead" not in str(all_rows)
 
@@ -992,7 +992,7 @@ def test_intervals_of_differences_cover_the_true_difference(rng):
     for _ in range(300):
         kind = rng.integers(6, size=150)
         y = (rng.uniform(size=150) < truth[kind]).astype(int)
-        differences = compare({"a": a[kind], "b": b[kind]}, y, labels=[0, 1]).between("a", "b").differences
+        differences = compare(y, {"a": a[kind], "b": b[kind]}, labels=[0, 1]).between("a", "b").differences
         for rule, value in expected.items():
             low, high = differences[rule].interval
             covered[rule] += low <= value <= high
@@ -1002,13 +1002,13 @@ def test_intervals_of_differences_cover_the_true_difference(rng):
 
 def test_equals_are_said_to_be_equal(data):
     y, p = data
-    comparison = compare({"a": p["f0"], "b": p["f0"]}, y)
+    comparison = compare(y, {"a": p["f0"], "b": p["f0"]})
     assert comparison.verdict == "a and b score the same in every row"
     assert str(comparison).count("a and b score the same in every row") == 2
     swapped = p["f0"].copy()
     rest = np.arange(3) != y[:, None]
     swapped[rest] = p["f0"][rest].reshape(-1, 2)[:, ::-1].ravel()
-    brier = compare({"a": p["f0"], "b": 0.5 * swapped + 0.5 * p["f0"]}, y)
+    brier = compare(y, {"a": p["f0"], "b": 0.5 * swapped + 0.5 * p["f0"]})
     assert brier.verdict == "a and b have the same log loss in every row; b is better by Brier score (p < 0.001)"
     assert str(brier).count("have the same log loss in every row") == 2
     assert "1.000" in str(comparison)
@@ -1019,7 +1019,7 @@ def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
     s = rng.normal(0, 1.5, 600)
     y, p = rng.random(600) < expit(s), {"sharp": expit(1.6 * s), "dull": expit(0.6 * s)}
     column = rng.choice([1.0, 2.0], 600) if kind == "sample_weight" else rng.integers(0, 70, 600)
-    found = compare(p, y, resamples=0, **{kind: column})
+    found = compare(y, p, resamples=0, **{kind: column})
     for name, each in found.forecasters.items():
         alone = assess(y, p[name], resamples=0, **{"groups" if kind == "clusters" else kind: column})
         assert each.scores["log_loss"].interval == pytest.approx(alone.intervals["log_loss"], rel=1e-12)

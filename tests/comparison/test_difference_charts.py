@@ -23,7 +23,7 @@ def data(rng):
 @pytest.fixture
 def found(data):
     y, p = data
-    return compare(p, y, resamples=0)
+    return compare(y, p, resamples=0)
 
 
 def forest(ax):
@@ -54,13 +54,13 @@ def test_the_forest_shows_the_differences(found, score):
 def test_its_title_states_what_was_tested(data):
     y, p = data
     two = {"sharp": p["sharp"], "fair": p["fair"]}
-    assert differences_chart(compare(two, y, resamples=0)).title == "fair is better by log loss"
+    assert differences_chart(compare(y, two, resamples=0)).title == "fair is better by log loss"
     assert (
-        differences_chart(compare(two, y, resamples=0), "spherical_score").title == "fair is better by spherical score"
+        differences_chart(compare(y, two, resamples=0), "spherical_score").title == "fair is better by spherical score"
     )
     same = {"fair": p["fair"], "again": p["fair"]}
-    assert differences_chart(compare(same, y, resamples=0)).title == "No significant difference by log loss"
-    assert re.fullmatch(r"\d of 3 pairs differ significantly by log loss", differences_chart(compare(p, y)).title)
+    assert differences_chart(compare(y, same, resamples=0)).title == "No significant difference by log loss"
+    assert re.fullmatch(r"\d of 3 pairs differ significantly by log loss", differences_chart(compare(y, p)).title)
 
 
 def test_the_page_draws_the_same_forest(found):
@@ -89,7 +89,7 @@ def test_ratios_profiles_and_curves(found):
 
 def test_profiles_of_dependent_rows_have_no_bands(data):
     y, p = data
-    ax = compare(p, y, groups=np.arange(400) % 40, resamples=0).plot(Figure().subplots(), kind="profiles")
+    ax = compare(y, p, groups=np.arange(400) % 40, resamples=0).plot(Figure().subplots(), kind="profiles")
     assert not ax.collections
 
 
@@ -116,7 +116,7 @@ def test_a_new_figure_has_room_for_its_rows(found):
 
 def test_the_sequence_ends_where_the_result_does(data):
     y, p = data
-    found = compare_sequentially({"sharp": p["sharp"], "fair": p["fair"]}, y)
+    found = compare_sequentially(y, {"sharp": p["sharp"], "fair": p["fair"]})
     chart = sequential_chart(found)
     [line] = chart.lines
     assert line.y[-1] == -found.difference[-1]
@@ -129,7 +129,7 @@ def test_the_sequence_ends_where_the_result_does(data):
 
 def test_skill_is_a_forest_of_all_rows_and_groups(data):
     y, p = data
-    found = skill(p["fair"], y, by={"site": np.arange(400) % 3})
+    found = skill(y, p["fair"], by={"site": np.arange(400) % 3})
     places, limits = forest(found.plot(Figure().subplots()))
     scores = [group.scores["forecast"]["log_loss"] for group in (found.whole, *found.groups)]
     assert places[:, 0].tolist() == [each.skill for each in scores]

@@ -47,7 +47,7 @@ COLUMNS = ("--truth", "y", "--prob", "p0", "p1", "p2")
 
 def expected(data, **settings):
     settings = {"resamples": 0, **settings}
-    return compare({name: data[name] for name in ("ours", "theirs")}, data["y"], **settings)
+    return compare(data["y"], {name: data[name] for name in ("ours", "theirs")}, **settings)
 
 
 def found(capsys, *arguments):
@@ -231,8 +231,8 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
     first = [row for row in order if row < N]
     reference = plain(
         compare(
-            {name: data[name][first] for name in ("ours", "theirs")},
             data["y"][first],
+            {name: data[name][first] for name in ("ours", "theirs")},
             groups=data["place"][first],
             ids=data["id"][first].astype(str),
             resamples=0,
@@ -341,8 +341,8 @@ def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsy
     result = found(capsys, *paths, *COLUMNS, "--on", "id", "--common", "--clusters", "place")
     kept = np.arange(5, N - 20)
     reference = compare(
-        {name: data[name][kept] for name in ("ours", "theirs")},
         data["y"][kept],
+        {name: data[name][kept] for name in ("ours", "theirs")},
         groups=data["place"][kept],
         ids=data["id"][kept].astype(str),
     )
@@ -365,7 +365,7 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     result = found(capsys, *files, *COLUMNS, *pairing, "--invalid", "drop")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
     forecasts = {"ours": data["ours"], "theirs": holes}
-    reference = compare(forecasts, data["y"], drop_invalid=True, resamples=0, **settings)
+    reference = compare(data["y"], forecasts, invalid="drop", resamples=0, **settings)
     assert_same(result, plain(reference))
 
 
@@ -490,7 +490,7 @@ def without_code(text):
 
 
 def sequential(data, order=slice(None), **settings):
-    return compare_sequentially({name: data[name][order] for name in ("ours", "theirs")}, data["y"][order], **settings)
+    return compare_sequentially(data["y"][order], {name: data[name][order] for name in ("ours", "theirs")}, **settings)
 
 
 def long_table(data, order):

@@ -31,7 +31,7 @@ def forecasters(n=300, seed=0):
 
 
 Y, FORECASTS = forecasters()
-FOUND = compare(FORECASTS, Y, resamples=0)
+FOUND = compare(Y, FORECASTS, resamples=0)
 
 
 def test_the_ranking_changes_where_recalibration_mends_the_better_predictors():
@@ -84,7 +84,7 @@ def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_f
 
 def test_calibrated_forecasters_stay_as_they_are():
     y, found = forecasters(seed=3)
-    step = compare({"dull": found["dull"], "half": np.full(y.size, 0.5)}, y, resamples=0).next_step
+    step = compare(y, {"dull": found["dull"], "half": np.full(y.size, 0.5)}, resamples=0).next_step
     assert step.mended == {}
     assert not step.ranking_changes
     assert step.code == ""
@@ -96,7 +96,7 @@ def test_a_forecaster_whose_maps_promise_nothing_stays_as_it_is():
     rng = np.random.default_rng(2)
     s = rng.normal(0, 1, 110)
     y, p = rng.random(110) < expit(s), expit(1.2 * s)
-    found = compare({"weak": p, "half": np.full(110, 0.5)}, y, resamples=0)
+    found = compare(y, {"weak": p, "half": np.full(110, 0.5)}, resamples=0)
     assert found.forecasters["weak"].assessment.diagnosis.errors == ("confidence",)
     assert Recalibrator().fit(y, p).leave_as_it_is
     assert found.next_step.mended == {}
@@ -149,7 +149,7 @@ def test_more_classes_than_are_diagnosed_have_none(rng, monkeypatch):
     monkeypatch.setattr("unperplexed.calibration.diagnosis.multiclass.MOST_CLASSES", 2)
     z = rng.normal(size=(120, 3))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    found = compare({"sharp": softmax(3 * z, axis=1), "fair": softmax(z, axis=1)}, y, resamples=0)
+    found = compare(y, {"sharp": softmax(3 * z, axis=1), "fair": softmax(z, axis=1)}, resamples=0)
     assert found.forecasters["sharp"].assessment.verdict == "No verdict: it takes at most 2 classes."
     assert found.next_step is None
 
@@ -164,25 +164,25 @@ def test_gains_of_many_forecasters_are_counted_after_the_first_four():
 
 def test_few_rows_a_lag_and_infinite_losses_have_none():
     some = {name: p[:90] for name, p in FORECASTS.items()}
-    assert compare(some, Y[:90], resamples=0).next_step is None
-    assert compare(FORECASTS, Y, resamples=0, lag=3).next_step is None
+    assert compare(Y[:90], some, resamples=0).next_step is None
+    assert compare(Y, FORECASTS, resamples=0, lag=3).next_step is None
     zero = {**FORECASTS, "zero": np.where(Y, 0.0, 0.5)}
-    assert compare(zero, Y, resamples=0, floor=0).next_step is None
+    assert compare(Y, zero, resamples=0, floor=0).next_step is None
 
 
 @pytest.mark.slow
 def test_clusters_weights_and_three_classes():
     rng = np.random.default_rng(4)
-    grouped = compare(FORECASTS, Y, resamples=0, groups=np.arange(Y.size) // 4).next_step
+    grouped = compare(Y, FORECASTS, resamples=0, groups=np.arange(Y.size) // 4).next_step
     assert list(grouped.mended) == ["sharp"]
     w = rng.uniform(0.5, 2, Y.size)
-    weighted = compare(FORECASTS, Y, resamples=0, sample_weight=w).next_step
+    weighted = compare(Y, FORECASTS, resamples=0, sample_weight=w).next_step
     raw = log_loss(Y, FORECASTS["sharp"], sample_weight=w)
     assert weighted.mended["sharp"].gain.log_loss == pytest.approx(raw, rel=1e-9)
     z = rng.normal(0, 1.5, (900, 3))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     noisy = softmax(0.5 * z + rng.normal(0, 0.5, z.shape), axis=1)
-    step = compare({"sharp": softmax(2.5 * z, axis=1), "noisy": noisy}, y, resamples=0).next_step
+    step = compare(y, {"sharp": softmax(2.5 * z, axis=1), "noisy": noisy}, resamples=0).next_step
     assert step.mended["sharp"].method.startswith("temperature")
     assert step.mended["sharp"].recalibrator.parameters_["temperature"] == pytest.approx(2.5, rel=0.1)
 
@@ -194,9 +194,9 @@ def test_clusters_weights_and_three_classes():
 def test_order_of_rows_and_of_forecasters_does_not_matter(groups):
     order = np.random.default_rng(5).permutation(Y.size)
     names = ["dull", "sharp"]
-    found = compare(FORECASTS, Y, groups=groups, resamples=0).next_step
+    found = compare(Y, FORECASTS, groups=groups, resamples=0).next_step
     mixed = {name: FORECASTS[name][order] for name in names}
-    other = compare(mixed, Y[order], groups=None if groups is None else groups[order], resamples=0).next_step
+    other = compare(Y[order], mixed, groups=None if groups is None else groups[order], resamples=0).next_step
     assert other.first == found.first == "sharp"
     assert other.log_losses == pytest.approx(found.log_losses, rel=1e-9)
     assert other.lead.interval == pytest.approx(found.lead.interval, rel=1e-6)
@@ -222,10 +222,10 @@ def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
     p = {name: 1 - each for name, each in FORECASTS.items()} if "pos_label" in reading else FORECASTS
     rows = {"sample_weight": np.arange(Y.size) % 3 + 1.0, "groups": np.arange(Y.size) // 2}
     options = {name: rows[name] if value is True else value for name, value in reading.items()}
-    step = compare(p, Y.astype(int), resamples=0, **options).next_step
+    step = compare(Y.astype(int), p, resamples=0, **options).next_step
     fresh, new = forecasters(seed=7)
     new = {name: 1 - each for name, each in new.items()} if "pos_label" in reading else dict(new)
-    before = compare(new, fresh.astype(int), resamples=0, **options)
+    before = compare(fresh.astype(int), new, resamples=0, **options)
     found = {}
     names = {"Recalibrator": Recalibrator, "y_true": Y.astype(int), "forecasts": p, "new": new, **rows}
     names |= {f"new_{name}": value for name, value in rows.items()} | {"new_y_true": fresh.astype(int)}
@@ -238,7 +238,7 @@ def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
 
 def test_percentages_have_no_lines_that_mix_them_with_probabilities():
     percentages = {name: 100 * each for name, each in FORECASTS.items()}
-    step = compare(percentages, Y, percent=True, resamples=0).next_step
+    step = compare(Y, percentages, scale="percent", resamples=0).next_step
     assert step.mended
     assert step.code == ""
 
@@ -314,7 +314,7 @@ def test_a_tie_names_the_difference_that_so_many_rows_would_show():
     s = rng.normal(0, 1.4, 700)
     y = (rng.random(700) < 1 / (1 + np.exp(-s))).astype(int)
     a, b = (1 / (1 + np.exp(-s - rng.normal(0, 0.3, 700))) for _ in range(2))
-    found = compare({"a": a, "b": b}, y)
+    found = compare(y, {"a": a, "b": b})
     difference = found.between(*found.next_step.before).differences["log_loss"]
     assert difference.interval.low < 0 < difference.interval.high
     shown = float(re.search(r"a true difference in log loss of ([\d.]+) nats", found.next_step.words)[1])

@@ -73,7 +73,7 @@ def best_stop(evidence_at, chance):
 def courses(first, second, score):
     """e-values of both forecasters after each row, for every course of binary events."""
     n = len(first)
-    results = [compare_sequentially({"a": first, "b": second}, y, score=score) for y in product([0, 1], repeat=n)]
+    results = [compare_sequentially(y, {"a": first, "b": second}, score=score) for y in product([0, 1], repeat=n)]
     found = []
     for name in ("e_first", "e_second"):
         e = np.array([getattr(result, name) for result in results])
@@ -136,7 +136,7 @@ class TestPromise:
             p, q = rng.beta(0.5, 2, (2, 600))
             d = by_outcome(score, np.stack([1 - p, p], axis=1)) - by_outcome(score, np.stack([1 - q, q], axis=1))
             y = rng.uniform(size=600) < d[:, 0] / (d[:, 0] - d[:, 1])
-            alarms += compare_sequentially({"a": p, "b": q}, y, score=score, level=0.2, floor=0).better is not None
+            alarms += compare_sequentially(y, {"a": p, "b": q}, score=score, level=0.2, floor=0).better is not None
         assert 0 < alarms / 250 < 0.2
 
 
@@ -145,7 +145,7 @@ class TestReference:
     def test_limits_and_e_values_in_fifty_digits(self, rng):
         """The formula of the docstring as it stands, and its root, by mpmath."""
         y, (p, q) = [1, 0, 1, 1, 0, 1, 1], rng.uniform(size=(2, 7))
-        result = compare_sequentially({"a": p, "b": q}, y, level=0.1)
+        result = compare_sequentially(y, {"a": p, "b": q}, level=0.1)
         one, other = (2 * np.stack([x**2, (1 - x) ** 2], axis=1) for x in (p, q))
         d = [[mp.mpf(float(x)) for x in row] for row in one - other]
         weights = [1 / (1 + mp.mpf(abs(k + 2))) for k in range(-14, 9)]
@@ -173,7 +173,7 @@ class TestReference:
 
     def test_difference_is_that_of_the_scores(self, rng):
         y, forecasts = two(rng, 300)
-        result = compare_sequentially(forecasts, y, score="log_loss", floor=0)
+        result = compare_sequentially(y, forecasts, score="log_loss", floor=0)
         d = row_scores(y, forecasts["calibrated"]) - row_scores(y, forecasts["sure"])
         np.testing.assert_allclose(result.difference, np.cumsum(d) / np.arange(1, 301), rtol=1e-12)
 
@@ -196,17 +196,17 @@ class TestLaws:
     @every_score
     def test_what_is_known_after_some_rows_does_not_change_later(self, rng, score):
         y, forecasts = two(rng, 400)
-        whole = compare_sequentially(forecasts, y, score=score)
+        whole = compare_sequentially(y, forecasts, score=score)
         for n in (1, 2, 57, 399):
-            part = compare_sequentially({k: p[:n] for k, p in forecasts.items()}, y[:n], score=score, labels=range(3))
+            part = compare_sequentially(y[:n], {k: p[:n] for k, p in forecasts.items()}, score=score, labels=range(3))
             for column in COLUMNS:
                 assert (getattr(part, column) == getattr(whole, column)[:n]).all()
 
     @every_score
     def test_swapping_the_forecasters_mirrors_everything(self, rng, score):
         y, forecasts = two(rng, 1500)
-        a = compare_sequentially(forecasts, y, score=score)
-        b = compare_sequentially(dict(reversed(forecasts.items())), y, score=score)
+        a = compare_sequentially(y, forecasts, score=score)
+        b = compare_sequentially(y, dict(reversed(forecasts.items())), score=score)
         assert (a.difference == -b.difference).all()
         assert (a.low == -b.high).all()
         assert (a.high == -b.low).all()
@@ -218,7 +218,7 @@ class TestLaws:
     @pytest.mark.parametrize("level", [0.5, 0.05, 1e-6])
     def test_zero_is_outside_the_limits_where_an_e_value_passes_two_over_level(self, rng, score, level):
         y, forecasts = two(rng, 1500)
-        result = compare_sequentially(forecasts, y, score=score, level=level)
+        result = compare_sequentially(y, forecasts, score=score, level=level)
         first, second = result.e_first > 2 / level, result.e_second > 2 / level
         above, below = (first, second) if score_named(score).larger_is_better else (second, first)
         assert (above == (result.low > 0)).all()
@@ -229,7 +229,7 @@ class TestLaws:
     @every_score
     def test_mean_is_within_limits_that_a_smaller_level_widens(self, rng, score):
         y, forecasts = two(rng, 500)
-        wide, narrow = (compare_sequentially(forecasts, y, score=score, level=level) for level in (0.01, 0.2))
+        wide, narrow = (compare_sequentially(y, forecasts, score=score, level=level) for level in (0.01, 0.2))
         assert (wide.low < narrow.low).all()
         assert (narrow.low < narrow.difference).all()
         assert (narrow.difference < narrow.high).all()
@@ -241,14 +241,14 @@ class TestLaws:
             return
         y, forecasts = two(rng, 300, classes=4)
         order = [2, 0, 3, 1]
-        a = compare_sequentially(forecasts, y, score=score)
-        b = compare_sequentially({k: p[:, order] for k, p in forecasts.items()}, np.argsort(order)[y], score=score)
+        a = compare_sequentially(y, forecasts, score=score)
+        b = compare_sequentially(np.argsort(order)[y], {k: p[:, order] for k, p in forecasts.items()}, score=score)
         for column in COLUMNS:
             np.testing.assert_allclose(getattr(a, column), getattr(b, column), rtol=1e-9, atol=1e-12)
 
     def test_identical_forecasters_are_never_decided(self, rng):
         y, p = softmax_forecasts(rng, 1000, 3)
-        result = compare_sequentially({"a": p, "b": p.copy()}, y, score="log_loss")
+        result = compare_sequentially(y, {"a": p, "b": p.copy()}, score="log_loss")
         assert result.decided_after is result.better is result.better_now is None
         assert (result.difference == 0).all()
         np.testing.assert_allclose([result.e_first, result.e_second], 1, rtol=1e-12)
@@ -259,7 +259,7 @@ class TestLaws:
         y, forecasts = two(rng, 200)
         same = rng.dirichlet([1, 1, 1], 200)
         both = {name: np.concatenate([p, same]) for name, p in forecasts.items()}
-        result = compare_sequentially(both, np.concatenate([y, y]))
+        result = compare_sequentially(np.concatenate([y, y]), both)
         np.testing.assert_allclose(result.e_first[200:], result.e_first[199], rtol=1e-12)
         np.testing.assert_allclose(result.e_second[200:], result.e_second[199], rtol=1e-12)
 
@@ -268,7 +268,7 @@ class TestLaws:
         """Where it happens with .6, saying .7 is no better than .5, and saying .6 is better by .02 in Brier score."""
         y = np.random.default_rng(3).uniform(size=60_000) < 0.6
         for said, expected in ((0.7, 0.0), (0.6, -0.02)):
-            result = compare_sequentially({"a": np.full(60_000, said), "b": np.full(60_000, 0.5)}, y)
+            result = compare_sequentially(y, {"a": np.full(60_000, said), "b": np.full(60_000, 0.5)})
             low, high = result.interval
             assert low < expected < high
             spread = 4 * (said - 0.5) * math.sqrt(0.24)  # of a row's difference, 2 (2 (q - p) y + p^2 - q^2)
@@ -280,7 +280,7 @@ class TestLaws:
         p, q = np.full(1000, 0.8), np.full(1000, 0.5)
         y = rng.uniform(size=1000) < 0.8
         p[500], q[500], y[500] = 1e-300, 1 - 1e-12, True  # a difference of 690 to come back from
-        result = compare_sequentially({"a": p, "b": q}, y, score="log_loss", floor=0)
+        result = compare_sequentially(y, {"a": p, "b": q}, score="log_loss", floor=0)
         assert result.better == "a"
         assert result.decided_after < 500
         assert result.better_now is None
@@ -294,7 +294,7 @@ class TestLaws:
             rng = np.random.default_rng(run)
             y, p = softmax_forecasts(rng, 2500, 2, spread=1.5 / math.sqrt(2))
             q = 1 / (1 + (p[:, 0] / p[:, 1]) ** 2)
-            taken.append(compare_sequentially({"a": p[:, 1], "b": q}, y).decided_after or math.inf)
+            taken.append(compare_sequentially(y, {"a": p[:, 1], "b": q}).decided_after or math.inf)
         assert np.median(taken) < 1.7 * 472
         assert np.quantile(taken, 0.8, method="higher") < 2.6 * 472
 
@@ -316,13 +316,13 @@ class TestScores:
 
     def test_floor_is_kept_where_it_acts(self, rng):
         y, forecasts = two(rng, 50)
-        assert compare_sequentially(forecasts, y, score="log_loss").floor == 0.01 / 3
-        assert compare_sequentially(forecasts, y).floor is None
+        assert compare_sequentially(y, forecasts, score="log_loss").floor == 0.01 / 3
+        assert compare_sequentially(y, forecasts).floor is None
 
     def test_larger_is_better(self, rng):
         y, forecasts = two(rng, 2000)
-        spherical = compare_sequentially(forecasts, y, score="spherical_score")
-        brier = compare_sequentially(forecasts, y)
+        spherical = compare_sequentially(y, forecasts, score="spherical_score")
+        brier = compare_sequentially(y, forecasts)
         assert spherical.better == brier.better == spherical.better_now == brier.better_now == "calibrated"
         assert spherical.difference[-1] > 0 > brier.difference[-1]
 
@@ -332,32 +332,32 @@ class TestInput:
         p, q = [0.5], [0.4]
         for forecasts in ({"a": p}, {"a": p, "b": q, "c": q}, [p, q], {}, {1: p, "1": q}):
             with pytest.raises(InputError, match="expected two forecasters"):
-                compare_sequentially(forecasts, [1])
+                compare_sequentially([1], forecasts)
         with pytest.raises(InputError, match="level / number of pairs"):
-            compare_sequentially({"a": [0.5], "b": [0.4], "c": [0.3]}, [1])
+            compare_sequentially([1], {"a": [0.5], "b": [0.4], "c": [0.3]})
 
     def test_unpaired_lengths(self):
         with pytest.raises(InputError, match="y_true has 2 rows, b 3"):
-            compare_sequentially({"a": [0.5, 0.4], "b": [0.5, 0.4, 0.3]}, [1, 0])
+            compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, 0.4, 0.3]})
 
     def test_rows_that_are_no_forecasts(self):
-        with pytest.raises(InputError, match=r"b: NaN in 1 row \(1; .*drop_invalid=True"):
-            compare_sequentially({"a": [0.5, 0.4], "b": [0.5, np.nan]}, [1, 0])
+        with pytest.raises(InputError, match=r"b: NaN in 1 row \(1; .*invalid=.drop."):
+            compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, np.nan]})
 
     def test_other_classes(self):
         with pytest.raises(InputError, match="b: its classes are 0, 1, 2, those of a 0, 1"):
-            compare_sequentially({"a": [[0.5, 0.5]], "b": [[0.5, 0.3, 0.2]]}, [1])
+            compare_sequentially([1], {"a": [[0.5, 0.5]], "b": [[0.5, 0.3, 0.2]]})
 
     def test_classes_in_another_order(self, rng):
         y, forecasts = two(rng, 200)
         names = np.array(["dry", "rain", "snow"])
         a, b = (pl.DataFrame(p, schema=names.tolist()) for p in forecasts.values())
-        expected = compare_sequentially({"a": a, "b": b}, names[y])
-        result = compare_sequentially({"a": a, "b": b.select("snow", "dry", "rain")}, names[y])
+        expected = compare_sequentially(names[y], {"a": a, "b": b})
+        result = compare_sequentially(names[y], {"a": a, "b": b.select("snow", "dry", "rain")})
         for column in COLUMNS:
             np.testing.assert_allclose(getattr(result, column), getattr(expected, column), rtol=1e-12)
         with pytest.raises(InputError, match="another order .* on which ranked_probability_score depends"):
-            compare_sequentially({"a": a, "b": b[:, ::-1]}, names[y], score="ranked_probability_score")
+            compare_sequentially(names[y], {"a": a, "b": b[:, ::-1]}, score="ranked_probability_score")
 
     def test_what_is_left_out_of_one_is_left_out_of_both_and_reported(self, rng):
         y, forecasts = two(rng, 300)
@@ -365,10 +365,10 @@ class TestInput:
         holes["calibrated"][[0, 7]], holes["sure"][[7, 250]] = np.nan, 2.0
         outcomes = np.where(np.arange(300) % 9 == 4, 9, y)
         with pytest.raises(InputError, match="calibrated: NaN in 2 rows"):
-            compare_sequentially(holes, outcomes, ignore_label=9)
-        result = compare_sequentially(holes, outcomes, ignore_label=9, drop_invalid=True)
+            compare_sequentially(outcomes, holes, ignore_label=9)
+        result = compare_sequentially(outcomes, holes, ignore_label=9, invalid="drop")
         kept = np.setdiff1d(np.flatnonzero(outcomes != 9), [0, 7, 250])
-        expected = compare_sequentially({name: p[kept] for name, p in forecasts.items()}, y[kept])
+        expected = compare_sequentially(y[kept], {name: p[kept] for name, p in forecasts.items()})
         for column in COLUMNS:
             assert (getattr(result, column) == getattr(expected, column)).all()
         assert result.n_rows == kept.size
@@ -378,53 +378,53 @@ class TestInput:
         }
         assert "sure: 1 row dropped: no valid counterpart" in str(result)
         with pytest.raises(InputError, match="of each at least one forecast is missing or invalid"):
-            compare_sequentially({"a": [math.nan, 0.5], "b": [0.5, math.nan]}, [0, 1], drop_invalid=True)
+            compare_sequentially([0, 1], {"a": [math.nan, 0.5], "b": [0.5, math.nan]}, invalid="drop")
 
     def test_no_rows(self):
         with pytest.raises(InputError, match="no rows"):
-            compare_sequentially({"a": [], "b": []}, [])
+            compare_sequentially([], {"a": [], "b": []})
 
     @pytest.mark.parametrize("score", ["log_loss", "penalized_log_loss", "generalized_surprisal(-0.5)"])
     def test_infinite_scores_need_a_floor(self, score):
         forecasts = {"a": [0.5, 0.4, 0.3], "b": [0.5, 1.0, 0.0]}
         with pytest.raises(InputError, match=r"infinite .* in 2 rows \(1, 2; counted from 0\); take a floor above 0"):
-            compare_sequentially(forecasts, [1, 1, 0], score=score, floor=0)  # although neither zero happened
-        assert compare_sequentially(forecasts, [1, 1, 0], score=score, floor=0.01).n_rows == 3
+            compare_sequentially([1, 1, 0], forecasts, score=score, floor=0)  # although neither zero happened
+        assert compare_sequentially([1, 1, 0], forecasts, score=score, floor=0.01).n_rows == 3
         forecasts["b"] = [0.5, 0.9, 0.1]
-        assert compare_sequentially(forecasts, [1, 1, 0], score=score, floor=0).n_rows == 3
+        assert compare_sequentially([1, 1, 0], forecasts, score=score, floor=0).n_rows == 3
 
     def test_infinite_scores_that_no_floor_helps(self):
         with pytest.raises(InputError, match="take a score without infinity"):
-            compare_sequentially({"a": [0.5, 0.4], "b": [0.5, 0.0]}, [1, 0], score="power_score(-0.5)")
+            compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, 0.0]}, score="power_score(-0.5)")
 
     @pytest.mark.parametrize("level", [0, 1, -0.1, math.nan, "5%", True, None])
     def test_level(self, level):
         with pytest.raises(InputError, match="level"):
-            compare_sequentially({"a": [0.5], "b": [0.4]}, [1], level=level)
+            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, level=level)
 
     @pytest.mark.parametrize("floor", [-1, 2, None])
     def test_floor(self, floor):
         with pytest.raises(InputError, match="floor"):
-            compare_sequentially({"a": [0.5], "b": [0.4]}, [1], floor=floor)
+            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, floor=floor)
 
     def test_score(self):
         with pytest.raises(InputError, match="did you mean 'brier_score'"):
-            compare_sequentially({"a": [0.5], "b": [0.4]}, [1], score="brier")
+            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, score="brier")
 
     def test_forms_of_input(self, rng):
         y, forecasts = two(rng, 40)
-        expected = compare_sequentially(forecasts, y)
+        expected = compare_sequentially(y, forecasts)
         logs = {name: np.log(p) for name, p in forecasts.items()}
         for form, given_ in (
-            ({"percent": True}, {name: 100 * p for name, p in forecasts.items()}),
-            ({"from_logits": True}, logs),
-            ({"from_log_probs": True}, logs),
-            ({"renormalize": True}, {name: 0.7 * p for name, p in forecasts.items()}),
+            ({"scale": "percent"}, {name: 100 * p for name, p in forecasts.items()}),
+            ({"scale": "logits"}, logs),
+            ({"scale": "log-probs"}, logs),
+            ({"invalid": "rescale"}, {name: 0.7 * p for name, p in forecasts.items()}),
         ):
-            result = compare_sequentially(given_, y, **form)
+            result = compare_sequentially(y, given_, **form)
             np.testing.assert_allclose(result.low, expected.low, rtol=1e-9)
         names = np.array(["lost", "drawn", "won"])
-        result = compare_sequentially(forecasts, names[y], labels=names)
+        result = compare_sequentially(names[y], forecasts, labels=names)
         assert (result.low == expected.low).all()
         assert result.labels == ("lost", "drawn", "won")
 
@@ -432,7 +432,7 @@ class TestInput:
 class TestResult:
     @pytest.fixture
     def result(self, rng):
-        return compare_sequentially(*reversed(two(rng, 1200)))
+        return compare_sequentially(*two(rng, 1200))
 
     def test_json_and_frame(self, result):
         plain = json.loads(result.to_json())
@@ -460,8 +460,8 @@ class TestResult:
     def test_the_one_that_is_ahead_comes_first_in_the_text(self, rng):
         for score in ("brier_score", "spherical_score"):
             y, forecasts = two(rng, 1200)
-            swapped = compare_sequentially(dict(reversed(forecasts.items())), y, score=score)
-            given = compare_sequentially(forecasts, y, score=score)
+            swapped = compare_sequentially(y, dict(reversed(forecasts.items())), score=score)
+            given = compare_sequentially(y, forecasts, score=score)
             assert str(given) == str(swapped)
             sign = "" if given.larger_is_better else "−"
             assert f", calibrated − sure: {sign}{abs(given.difference[-1]):.3f} (" in " ".join(str(given).split())
@@ -476,13 +476,13 @@ class TestResult:
             (3000, "over all rows b has the smaller Brier score"),
         )
         for n, words in ((300, "a has the smaller Brier score (decided after"), *later):
-            result = compare_sequentially({"a": a[:n], "b": b[:n]}, y[:n], pos_label=1)
+            result = compare_sequentially(y[:n], {"a": a[:n], "b": b[:n]}, pos_label=1)
             assert result.better == "a"
             assert words in " ".join(str(result).split())
         assert result.better_now == "b"
 
     def test_text_of_the_undecided(self):
-        result = compare_sequentially({"a" * 60: [0.5], "b\n\x1b": [0.4]}, [1], score="log_loss")
+        result = compare_sequentially([1], {"a" * 60: [0.5], "b\n\x1b": [0.4]}, score="log_loss")
         text = str(result)
         assert text.startswith("Not decided: the confidence sequence contained 0 after every row.\n")
         assert "log loss at the floor 0.005" in text
@@ -491,7 +491,7 @@ class TestResult:
 
     def test_overwhelming_evidence_is_infinite_not_an_error(self):
         n = 4000
-        result = compare_sequentially({"a": np.full(n, 0.99), "b": np.full(n, 0.01)}, np.ones(n), pos_label=1)
+        result = compare_sequentially(np.ones(n), {"a": np.full(n, 0.99), "b": np.full(n, 0.01)}, pos_label=1)
         assert result.e_first[-1] == math.inf
         assert re.search(r"\na +∞\nb +0\.\d+\n", str(result))
         assert json.loads(result.to_json())["e_first"][-1] == "Infinity"
@@ -513,7 +513,7 @@ class TestResult:
     def test_picture_and_text_take_the_same_side(self, rng):
         y, p = two(rng, 1200)
         for forecasts in (p, dict(reversed(p.items()))):
-            result = compare_sequentially(forecasts, y)
+            result = compare_sequentially(y, forecasts)
             ax = result.plot(Figure().subplots())
             assert ax.get_ylabel() == "Difference in Brier score, calibrated − sure"
             assert ax.lines[1].get_ydata()[-1] < 0
@@ -523,17 +523,17 @@ class TestResult:
     @pytest.mark.slow
     def test_picture_of_many_rows_and_of_one(self, rng):
         p = rng.uniform(size=50_000)
-        result = compare_sequentially({"a": p, "b": rng.permutation(p)}, rng.integers(0, 2, 50_000))
+        result = compare_sequentially(rng.integers(0, 2, 50_000), {"a": p, "b": rng.permutation(p)})
         x = result.plot(Figure().subplots()).lines[1].get_xdata()
         assert (x[0], x[-1]) == (1, 50_000)
         assert x.size <= 2000
-        single = compare_sequentially({"a": [0.5], "b": [0.4]}, [1]).plot(Figure().subplots())
+        single = compare_sequentially([1], {"a": [0.5], "b": [0.4]}).plot(Figure().subplots())
         assert len(single.lines) == 2
 
 
 def test_the_page_and_the_card_have_the_text_of_the_decision(tmp_path, rng):
     y, forecasts = two(rng, 1200)
-    result = compare_sequentially({"<b>": forecasts["calibrated"], "sure": forecasts["sure"]}, y)
+    result = compare_sequentially(y, {"<b>": forecasts["calibrated"], "sure": forecasts["sure"]})
     result.report(tmp_path / "s.html", name="rain.csv", command="unperplexed compare rain.csv --anytime")
     page = (tmp_path / "s.html").read_text("utf-8")
     decided = f"&lt;b&gt; has the smaller Brier score (decided after {result.decided_after:,} rows)"

@@ -181,23 +181,23 @@ def test_float_types(dtype):
 def test_logits_and_log_probabilities():
     logits = np.array([2.0, -1.0, -800.0, 800.0])
     p = 1 / (1 + np.exp(-logits[:2]))
-    got = correct([1, 1, 1, 1], logits, from_logits=True)
+    got = correct([1, 1, 1, 1], logits, scale="logits")
     assert got[:2] == pytest.approx(p, rel=1e-15)
     assert got[2:].tolist() == [0.0, 1.0]
     # The small side keeps its digits: 1 - sigmoid(40) would be 0.
-    assert correct([0], [40.0], from_logits=True)[0] == pytest.approx(np.exp(-40), rel=1e-12)
-    assert correct([0], [np.log1p(-1e-18)], from_log_probs=True)[0] == pytest.approx(1e-18, rel=1e-12)
+    assert correct([0], [40.0], scale="logits")[0] == pytest.approx(np.exp(-40), rel=1e-12)
+    assert correct([0], [np.log1p(-1e-18)], scale="log-probs")[0] == pytest.approx(1e-18, rel=1e-12)
     matrix = np.log(MATRIX)
-    assert correct([2, 0], matrix, from_log_probs=True) == pytest.approx([0.2, 0.1])
-    assert correct([2, 0], matrix + 700.0, from_logits=True) == pytest.approx([0.2, 0.1])
-    assert correct([0, 1], [[0.0, -np.inf], [0.0, -np.inf]], from_logits=True).tolist() == [1.0, 0.0]
-    assert correct([1, 0], [90, 20], percent=True) == pytest.approx([0.9, 0.8])
+    assert correct([2, 0], matrix, scale="log-probs") == pytest.approx([0.2, 0.1])
+    assert correct([2, 0], matrix + 700.0, scale="logits") == pytest.approx([0.2, 0.1])
+    assert correct([0, 1], [[0.0, -np.inf], [0.0, -np.inf]], scale="logits").tolist() == [1.0, 0.0]
+    assert correct([1, 0], [90, 20], scale="percent") == pytest.approx([0.9, 0.8])
 
 
 def test_ignored_dropped_and_rescaled_rows_are_counted():
     y = [0, 1, 2, 0, 1, None]
     p = [[0.5, 0.5], [np.nan, 0.5], [np.nan, np.nan], [0.2, 0.6], [0.1, 0.9], [0.5, 0.5]]
-    forecasts = Forecasts(y, p, ignore_label=2, drop_invalid=True, renormalize=True)
+    forecasts = Forecasts(y, p, ignore_label=2, invalid=["drop", "rescale"])
     (block,) = forecasts.blocks()
     assert block.notes == Notes(1, {"NaN": 1, "no label": 1}, 1, pytest.approx(0.2))
     assert block.rows.correct == pytest.approx([0.5, 0.25, 0.9])
@@ -211,17 +211,17 @@ def test_notes_add_up():
 
 
 BAD = {
-    "NaN": ([1, 0], [0.5, np.nan], {}, r"NaN in 1 row \(1;.*drop_invalid"),
+    "NaN": ([1, 0], [0.5, np.nan], {}, r"NaN in 1 row \(1;.*invalid=.drop."),
     "infinite": ([1, 0], [0.5, np.inf], {}, r"infinite in 1 row \(1;"),
     "negative": ([1, 0, 1], [0.5, -0.1, 0.2], {}, r"negative in 1 row \(1;"),
-    "percent": ([1, 0], [0.5, 50.0], {}, r"above 1 in 1 row \(1;.*look like percentages: percent=True"),
-    "logits": ([1, 0], [4.5, -3.0], {}, "look like logits: from_logits=True"),
-    "log-probabilities": ([1, 0], [-0.5, -3.0], {}, "look like log-probabilities: from_log_probs=True"),
+    "percent": ([1, 0], [0.5, 50.0], {}, r"above 1 in 1 row \(1;.*look like percentages: scale=.percent."),
+    "logits": ([1, 0], [4.5, -3.0], {}, "look like logits: scale=.logits."),
+    "log-probabilities": ([1, 0], [-0.5, -3.0], {}, "look like log-probabilities: scale=.log-probs."),
     "rounding": ([1, 0], [np.nextafter(1, 2), 0.5], {}, "above 1.*rounding"),
-    "sum": ([0, 1], [[0.5, 0.5], [0.5, 0.4]], {}, r"sum not 1 in 1 row \(1;.*sum of 0.9.*renormalize=True"),
+    "sum": ([0, 1], [[0.5, 0.5], [0.5, 0.4]], {}, r"sum not 1 in 1 row \(1;.*sum of 0.9.*invalid=.rescale."),
     "column": (["a"], pl.DataFrame({"a": [1.5], "b": [-0.5]}), {}, "column 'b'"),
     "two faults": ([0, 0], [[np.nan, 1], [2.0, 0]], {}, r"NaN in 1 row \(0;.*above 1 in 1 row \(1;"),
-    "missing labels": ([1, None, 0], P[:3], {}, r"no label in 1 row \(1;.*drop_invalid"),
+    "missing labels": ([1, None, 0], P[:3], {}, r"no label in 1 row \(1;.*invalid=.drop."),
     "NaN labels": ([1, np.nan, 0], P[:3], {}, "no label"),
     "no column": (["a", "b", "q"], [[0.5, 0.5]] * 3, {"labels": ["a", "b"]}, r"no class: 1 × 'q', in 1 row \(2;"),
     "half": ([1, 0, 0.5], P[:3], {}, "1 × 0.5, in 1 row .2;.*ignore_label=0.5"),
@@ -243,7 +243,7 @@ BAD = {
     "ragged": ([1, 0], [[0.5, 0.5], [1.0]], {}, "lengths"),
     "cube": ([1], np.zeros((1, 1, 1)), {}, "shape"),
     "scalar": ([1], 0.5, {}, "shape"),
-    "two forms": ([1], [0.5], {"percent": True, "from_logits": True}, "one form"),
+    "scale": ([1], [0.5], {"scale": "odds"}, "scale: expected one of"),
     "labels that are no column": (
         ["win", "tie"],
         pl.DataFrame({"win": [0.5, 0.5], "loss": [0.5, 0.5]}),
@@ -293,12 +293,12 @@ BAD = {
     "floor a text": (Y, P, {"floor": "0.1"}, "floor"),
     "weights of text": (Y, P, {"sample_weight": ["a", 1, 1, 1]}, "not a number at row 0"),
     "complex": ([1], np.array([0.5 + 0j]), {}, "complex"),
-    "infinite logit": ([0], [[np.inf, 0.0]], {"from_logits": True}, r"infinite in 1 row \(0;"),
-    "too large a log-probability": ([1], [1000.0], {"from_log_probs": True}, "1 row"),
+    "infinite logit": ([0], [[np.inf, 0.0]], {"scale": "logits"}, r"infinite in 1 row \(0;"),
+    "too large a log-probability": ([1], [1000.0], {"scale": "log-probs"}, "1 row"),
     "weight out of scale": (Y, P, {"sample_weight": [1, 1, 1, 1e-200]}, r"out of scale in 1 row \(3;"),
     "no orders": (Y, P, {"orders": []}, "orders"),
     "orders of two dimensions": (Y, P, {"orders": [[0, 1]]}, "orders"),
-    "all zero row": ([0], [[0.0, 0.0]], {"renormalize": True}, "sum not 1"),
+    "all zero row": ([0], [[0.0, 0.0]], {"invalid": "rescale"}, "sum not 1"),
 }
 
 
@@ -346,7 +346,7 @@ def test_input_is_not_copied_or_changed():
     p = np.random.default_rng(0).dirichlet(np.ones(5), 1000)
     before = p.copy()
     p.setflags(write=False)
-    Forecasts(np.zeros(1000, dtype=int), p, renormalize=True).correct_class_probabilities()
+    Forecasts(np.zeros(1000, dtype=int), p, invalid="rescale").correct_class_probabilities()
     assert (p == before).all()
 
 
@@ -381,7 +381,7 @@ def test_texts_that_read_as_numbers_are_not_sorted_as_words(rng):
         Forecasts(y.astype(str), p)
     labels = [str(j) for j in range(11)]
     assert Forecasts(y.astype(str), p, labels=labels).correct_class_probabilities()[0] == pytest.approx(p[range(50), y])
-    assert Forecasts(y.astype(str)[y < 3], p[y < 3][:, :3], renormalize=True).labels == ("0", "1", "2")
+    assert Forecasts(y.astype(str)[y < 3], p[y < 3][:, :3], invalid="rescale").labels == ("0", "1", "2")
 
 
 @pytest.mark.parametrize("labels", [[np.nan, 1], [None, 1]])
@@ -397,7 +397,7 @@ def test_only_some_rows_are_as_if_there_were_no_others(rng, binary):
     p[[5, 6, 30]] = np.nan
     labels = [9 if at in (7, 8) else int(label) for at, label in enumerate(y)]
     probabilities = p if binary else np.stack([1 - p, p], axis=1)
-    settings = {"ignore_label": 9, "drop_invalid": True, "labels": [0, 1]}
+    settings = {"ignore_label": 9, "invalid": "drop", "labels": [0, 1]}
     chosen = np.arange(60) % 5 != 0
     some = Forecasts(labels, probabilities, first_row=100, **settings)[np.flatnonzero(chosen)]
     alone = Forecasts(
@@ -422,10 +422,10 @@ def test_rows_that_are_not_chosen_may_be_invalid():
     "rows", [[[1.00002, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0009]], [[0.5, 0.499], [0.4, 0.59]]]
 )
 def test_sums_off_by_rounding_are_remedied_by_renormalizing(rows):
-    with pytest.raises(InputError, match="renormalize=True") as caught:
+    with pytest.raises(InputError, match="invalid=.rescale.") as caught:
         assess([0, 1], rows)
     assert "Repair" not in str(caught.value)
-    assert assess([0, 1], rows, renormalize=True).notes.rescaled > 0
+    assert assess([0, 1], rows, invalid="rescale").notes.rescaled > 0
 
 
 def test_all_columns_at_fault_are_named():
@@ -438,10 +438,10 @@ def test_all_columns_at_fault_are_named():
 
 
 def test_other_probabilities_leave_invalid_rows_invalid():
-    forecasts = Forecasts([0, 1, 1], [np.nan, 0.25, 0.5], drop_invalid=True)
+    forecasts = Forecasts([0, 1, 1], [np.nan, 0.25, 0.5], invalid="drop")
     halved = forecasts.with_probabilities(lambda block: block.probabilities @ [[1, 0], [0.5, 0.5]])
     assert halved.correct_class_probabilities()[0] == pytest.approx([0.125, 0.25])
-    nothing = Forecasts([0, 1], [np.nan, np.nan], drop_invalid=True)
+    nothing = Forecasts([0, 1], [np.nan, np.nan], invalid="drop")
     assert nothing.with_probabilities(lambda block: 1 / 0).correct_class_probabilities()[0].size == 0
 
 
@@ -469,7 +469,7 @@ def test_outcomes_that_do_not_fit_are_refused():
 
 def test_a_part_without_outcomes_says_nothing_of_the_classes():
     """Whole data of no outcomes are taken for those of 0 and 1; parts leave that to the others."""
-    assert Forecasts([None, None], [0.5, 0.25], ignore_label=None, drop_invalid=True, whole=False).labels == (
+    assert Forecasts([None, None], [0.5, 0.25], ignore_label=None, invalid="drop", whole=False).labels == (
         None,
         None,
     )

@@ -9,7 +9,7 @@ from unperplexed.forecasts.gathered import gathered, gathered_chunks
 def test_rows_left_out_for_one_forecaster_are_left_out_for_all():
     y = [0, 1, 1, 0, 1]
     a, b = [0.1, np.nan, 0.3, 0.4, 0.5], [0.2, 0.4, 0.6, np.nan, 1.0]
-    rows = gathered("pool", {"a": a, "b": b}, y, {"drop_invalid": True, "sample_weight": [1, 1, 2, 1, 0]})
+    rows = gathered("pool", {"a": a, "b": b}, y, {"invalid": "drop", "sample_weight": [1, 1, 2, 1, 0]})
     assert rows.index.tolist() == [0, 2]
     assert rows.values["b"][:, 1].tolist() == [0.2, 0.6]
     assert rows.weights.tolist() == [1, 2]
@@ -28,7 +28,7 @@ def test_what_cannot_be_gathered_is_refused_by_name():
     with pytest.raises(InputError, match="no forecaster"):
         gathered("pool", {}, [0, 1], {})
     with pytest.raises(InputError, match="no rows of positive weight"):
-        gathered("pool", {"a": [0.1, np.nan]}, [0, 1], {"drop_invalid": True, "sample_weight": [0.0, 1.0]})
+        gathered("pool", {"a": [0.1, np.nan]}, [0, 1], {"invalid": "drop", "sample_weight": [0.0, 1.0]})
     with pytest.raises(TypeError, match=r"pool\(\) got an unexpected keyword argument 'lables'"):
         gathered("pool", {"a": [0.1]}, [0], {"lables": [0, 1]})
 

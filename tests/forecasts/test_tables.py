@@ -45,7 +45,7 @@ def test_lists_keep_their_precision():
 @pytest.mark.parametrize("make", [pl.Series, pd.Series, pa.array])
 def test_missing_lists_and_values_are_nan(make):
     lists = [None, [0.5, 0.5], [None, 1.0], [0.25, 0.75]]
-    assert assess([0, 0, 1, 1], make(lists), drop_invalid=True).notes.dropped == {"NaN": 2}
+    assert assess([0, 0, 1, 1], make(lists), invalid="drop").notes.dropped == {"NaN": 2}
 
 
 @pytest.mark.parametrize("make", [pl.Series, pd.Series, pa.array])
@@ -141,7 +141,7 @@ def test_tokens_of_torch():
     torch = pytest.importorskip("torch")
     p, y = map(torch.as_tensor, SEQUENCES)
     assert Tally.of(y, p).to_bytes() == WHOLE
-    assert Tally.of(y, p.log(), from_logits=True).n_rows == 40
+    assert Tally.of(y, p.log(), scale="logits").n_rows == 40
 
 
 def test_grids_of_xarray_are_stacked_first():

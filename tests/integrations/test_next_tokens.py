@@ -60,7 +60,7 @@ def test_a_calibrated_model_expects_its_log_loss(generator):
 def test_the_tally_and_the_bounds_of_the_most_probable_tokens_agree(generator):
     logits, labels = torch.randn(40, 200, generator=generator), torch.randint(200, (40,), generator=generator)
     found = next_tokens(logits, labels)
-    assert -found.log_prob.mean().item() == pytest.approx(Tally.of(labels, logits, from_logits=True).score("log_loss"))
+    assert -found.log_prob.mean().item() == pytest.approx(Tally.of(labels, logits, scale="logits").score("log_loss"))
     tops, at = torch.log_softmax(logits.double(), -1).topk(20)
     equal = at == labels[:, None]
     column = torch.where(equal.any(1), equal.int().argmax(1), -1)

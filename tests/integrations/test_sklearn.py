@@ -68,7 +68,7 @@ class TestScorers:
         x, y = request.getfixturevalue(data)
         weights = {"sample_weight": rng.uniform(size=len(y[1::2]))} if weighted else {}
         model = GaussianNB().fit(x[::2], y[::2])
-        packages = (unperplexed, unperplexed.scores, unperplexed.calibration)
+        packages = (unperplexed, unperplexed.scores)
         plain = name.removeprefix("neg_")
         functions = [getattr(package, plain) for package in packages if hasattr(package, plain)]
         function = functions[0] if functions else partial(mean_score, plain)

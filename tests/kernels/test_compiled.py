@@ -278,7 +278,7 @@ def test_tallies(monkeypatch, rng, classes, exact_limit):
     if classes == 2:
         p = p[:, 1]
     counting = {"parts": ["classes", "predictions", "shards"], "exact_limit": exact_limit}
-    counting |= {"labels": range(classes), "renormalize": True, "drop_invalid": True}
+    counting |= {"labels": range(classes), "invalid": ["rescale", "drop"]}
     compiled, plain = both(monkeypatch, lambda: Tally.of(y, p, **counting).to_bytes())
     assert compiled == plain
 

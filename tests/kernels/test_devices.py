@@ -107,28 +107,35 @@ def test_counts_are_those_of_numpy(make, rng, classes, dtype, weighted, exact_li
     same(Tally.of(y, p, **settings), Tally.of(y, make(p), **settings))
 
 
-@pytest.mark.parametrize("form", ["percent", "from_log_probs", "renormalize"])
+FORMS = {
+    "probability": {},
+    **{scale: {"scale": scale} for scale in ("percent", "logits", "log-probs")},
+    "rescale": {"invalid": "rescale"},
+}
+
+
+@pytest.mark.parametrize("form", ["percent", "log-probs", "rescale"])
 def test_forms(make, rng, form):
     y, p = softmax_forecasts(rng, 300, 4)
-    given = {"percent": 100 * p, "from_log_probs": np.log(p), "renormalize": 0.7 * p}[form]
+    given = {"percent": 100 * p, "log-probs": np.log(p), "rescale": 0.7 * p}[form]
     # Whether they are the same to the last digit is up to the libraries' exponentials.
-    a, b = (Forecasts(y, x, **{form: True}).correct_class_probabilities()[0] for x in (given, make(given)))
+    a, b = (Forecasts(y, x, **FORMS[form]).correct_class_probabilities()[0] for x in (given, make(given)))
     np.testing.assert_allclose(a, b, rtol=1e-14)
-    host, there = (next(Forecasts(y, x, **{form: True}).blocks())[y > 0] for x in (given, make(given)))
+    host, there = (next(Forecasts(y, x, **FORMS[form]).blocks())[y > 0] for x in (given, make(given)))
     np.testing.assert_allclose(host.log_probabilities, there.log_probabilities, rtol=1e-14, atol=1e-15)
-    figures = (assess(y, x, resamples=0, **{form: True}).reported.geometric_accuracy for x in (given, make(given)))
+    figures = (assess(y, x, resamples=0, **FORMS[form]).reported.geometric_accuracy for x in (given, make(given)))
     assert next(figures) == pytest.approx(next(figures), rel=1e-13)
 
 
-@pytest.mark.parametrize("form", ["probabilities", "percent", "from_log_probs", "from_logits", "renormalize"])
+@pytest.mark.parametrize("form", [*FORMS])
 @pytest.mark.parametrize("exact_limit", [1 << 16, 50])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_one_column_is_counted_as_on_the_host(make, rng, monkeypatch, dtype, exact_limit, form):
     """To the last digit, by the same code: of each row its one number comes to the host."""
     y, p = softmax_forecasts(rng, 500, 2)
-    given = {"percent": 100 * p[:, 1], "from_log_probs": np.log(p[:, 1]), "from_logits": np.log(p[:, 1] / p[:, 0])}
+    given = {"percent": 100 * p[:, 1], "log-probs": np.log(p[:, 1]), "logits": np.log(p[:, 1] / p[:, 0])}
     x = given.get(form, p[:, 1]).astype(dtype)
-    settings = {"exact_limit": exact_limit} | ({} if form == "probabilities" else {form: True})
+    settings = {"exact_limit": exact_limit, **FORMS[form]}
     for column in (x, x[:, None]):
         there, moved = make(column), []
         assert not there.there
@@ -164,7 +171,7 @@ def test_logits(make, rng, dtype, classes):
     z = 4 * rng.normal(size=(200, classes)).astype(dtype)
     z[:6] = 1e4 * np.eye(6, classes, dtype=dtype)
     y = rng.integers(classes, size=200)
-    both = [Forecasts(y, x, from_logits=True) for x in (z, make(z))]
+    both = [Forecasts(y, x, scale="logits") for x in (z, make(z))]
     a, b = (rows.correct_class_probabilities()[0] for rows in both)
     np.testing.assert_allclose(a, b, rtol={"f4": 1e-6, "f8": 1e-14}[dtype], atol=1e-37)
     # What it lacks to 1 is not lost.
@@ -209,7 +216,7 @@ def test_what_is_refused_and_how(make, rng, kind, exact_limit, one_column):
             Tally.of(y, given, exact_limit=exact_limit)
         messages.append(str(error and error.value))
     assert messages[0] == messages[1]
-    same(*(Tally.of(y, x, exact_limit=exact_limit, drop_invalid=True) for x in (p, make(p))))
+    same(*(Tally.of(y, x, exact_limit=exact_limit, invalid="drop") for x in (p, make(p))))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -221,10 +228,10 @@ def test_logits_that_are_none(make, rng, bad, dtype):
     messages = []
     for given in (z, make(z)):
         with pytest.raises(InputError) as error:
-            Tally.of(np.zeros(50), given, from_logits=True)
+            Tally.of(np.zeros(50), given, scale="logits")
         messages.append(str(error.value))
     assert messages[0] == messages[1]
-    kept, wanted = (Tally.of(np.zeros(50), x, from_logits=True, drop_invalid=True) for x in (make(z), z))
+    kept, wanted = (Tally.of(np.zeros(50), x, scale="logits", invalid="drop") for x in (make(z), z))
     assert kept.n_rows == 49
     assert kept.notes == wanted.notes
     a, b = (assess(tally, resamples=0).scores["brier_score"] for tally in (kept, wanted))
@@ -295,7 +302,7 @@ def test_bfloat16_on_the_host(rng, make_half, classes):
     assert not device_columns(half, "y_prob").there
     single = library_of(half).to_host(half)
     assert single.dtype == np.float32
-    settings = {"renormalize": True}
+    settings = {"invalid": "rescale"}
     assert Tally.of(y, half, **settings).to_bytes() == Tally.of(y, single, **settings).to_bytes()
     outcomes = make_half(y)
     assert Tally.of(outcomes, half, **settings).to_bytes() == Tally.of(y, half, **settings).to_bytes()
@@ -330,8 +337,8 @@ def test_shapes_that_are_none(shape):
 
 def test_jax_counts_as_numpy_does(make_jax, rng):
     y, p = softmax_forecasts(rng, 200, 5, dtype="f4")
-    for settings in ({}, {"sample_weight": rng.choice([0, 0.5, 2], 200)}, {"exact_limit": 50, "drop_invalid": True}):
-        if "drop_invalid" in settings:
+    for settings in ({}, {"sample_weight": rng.choice([0, 0.5, 2], 200)}, {"exact_limit": 50, "invalid": "drop"}):
+        if "invalid" in settings:
             p[[3, 4]] = [[np.nan, 0, 0, 1, 0], [0.5, 0.6, 0.1, 0, 0]]
         same(Tally.of(y, p, **settings), Tally.of(y, make_jax(p), **settings))
 
@@ -339,9 +346,9 @@ def test_jax_counts_as_numpy_does(make_jax, rng):
 def test_jax_makes_probabilities_as_numpy_does(make_jax, rng):
     z, y = 4 * rng.normal(size=(100, 6)), rng.integers(6, size=100)
     for given, forms in (
-        (z, {"from_logits": True}),
-        (z[:, 0], {"from_logits": True}),
-        (100 * np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), {"percent": True}),
+        (z, {"scale": "logits"}),
+        (z[:, 0], {"scale": "logits"}),
+        (100 * np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), {"scale": "percent"}),
     ):
         of = y == 0 if given.ndim == 1 else y
         a, b = (Forecasts(of, x, **forms).correct_class_probabilities()[0] for x in (given, make_jax(given)))

@@ -20,7 +20,7 @@ def both(x, scale):
     x = mp.mpf(x)
     if scale == "logits":
         return -mp.log1p(mp.exp(x)), -mp.log1p(mp.exp(-x))
-    if scale == "log-probabilities":
+    if scale == "log-probs":
         return mp.log(-mp.expm1(x)), x
     p = x / 100 if scale == "percent" else x
     return mp.log1p(-p), mp.log(p)
@@ -30,9 +30,9 @@ def both(x, scale):
     ("scale", "values"),
     [
         ("logits", LOGITS),
-        ("probabilities", PROBABILITIES),
+        ("probability", PROBABILITIES),
         ("percent", PERCENT),
-        ("log-probabilities", LOG_PROBABILITIES),
+        ("log-probs", LOG_PROBABILITIES),
     ],
 )
 def test_one_column(scale, values):
@@ -61,9 +61,9 @@ def test_logits_of_several_columns(rng):
     ("form", "zero", "one"),
     [
         ({}, 0.0, 1.0),
-        ({"percent": True}, 0, 100),
-        ({"from_logits": True}, -np.inf, np.inf),
-        ({"from_log_probs": True}, -np.inf, 0),
+        ({"scale": "percent"}, 0, 100),
+        ({"scale": "logits"}, -np.inf, np.inf),
+        ({"scale": "log-probs"}, -np.inf, 0),
     ],
 )
 def test_exact_zeros_alone_are_infinite(form, zero, one):
@@ -77,12 +77,12 @@ def test_every_way_in_gives_them(rng):
     log_p = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
     p, y, w = np.exp(log_p), rng.integers(0, 4, 40), rng.exponential(size=40)
     forms = [
-        (x, {"from_logits": True}),
-        (log_p, {"from_log_probs": True}),
+        (x, {"scale": "logits"}),
+        (log_p, {"scale": "log-probs"}),
         (p, {}),
-        (100 * p, {"percent": True}),
-        (p * (1 + 4e-4 * rng.random((40, 1))), {"renormalize": True}),
-        (log_p + 4e-4 * rng.random((40, 1)), {"from_log_probs": True, "renormalize": True}),
+        (100 * p, {"scale": "percent"}),
+        (p * (1 + 4e-4 * rng.random((40, 1))), {"invalid": "rescale"}),
+        (log_p + 4e-4 * rng.random((40, 1)), {"scale": "log-probs", "invalid": "rescale"}),
     ]
     for given, form in forms:
         forecasts = Forecasts(y, given, sample_weight=w, **form)
@@ -96,7 +96,8 @@ def test_every_way_in_gives_them(rng):
         np.testing.assert_array_equal(chosen.log_probabilities, block.log_probabilities[[7, 3]])
         spoiled = given.copy()
         spoiled[5, 1] = np.nan
-        (rest,) = Forecasts(y, spoiled, drop_invalid=True, **form).blocks()
+        ways = [*([form["invalid"]] if "invalid" in form else []), "drop"]
+        (rest,) = Forecasts(y, spoiled, **{**form, "invalid": ways}).blocks()
         np.testing.assert_array_equal(rest.log_probabilities, np.delete(block.log_probabilities, 5, axis=0))
 
 
@@ -104,5 +105,5 @@ def test_single_precision_is_taken_as_it_is():
     x = np.array([[0.1, 0.9], [0.25, 0.75]], dtype=np.float32)
     (block,) = Forecasts([0, 1], x).blocks()
     np.testing.assert_array_equal(block.log_probabilities, np.log(x.astype(np.float64)))
-    (block,) = Forecasts([0, 1], 50 * x - 25, from_logits=True).blocks()
+    (block,) = Forecasts([0, 1], 50 * x - 25, scale="logits").blocks()
     np.testing.assert_array_equal(block.log_odds, np.diff((50 * x - 25).astype(np.float64))[:, 0])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unperplexed import Tally
-from unperplexed.monitoring import History, monitor
+from unperplexed import Tally, monitor
+from unperplexed.results import History
 
 
 def day(rng, rows=200, bias=0.0, slope=1.0):

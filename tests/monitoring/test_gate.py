@@ -8,9 +8,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm, skew
 
-from unperplexed import InputError, Tally, assess, compare
-from unperplexed.comparison import changes_of_pairs, changes_of_samples
-from unperplexed.monitoring import check, figures
+from unperplexed import InputError, Tally, assess, check, compare
+from unperplexed.comparison.changes import changes_of_pairs, changes_of_samples
+from unperplexed.monitoring.gate import checked
 
 
 def forecasts(n, slope=1.0, bias=0.0, seed=0):
@@ -41,7 +41,7 @@ def test_a_figure_at_its_limit_fails_in_one_sample_of_twenty():
     failed = 0
     for seed in range(200):
         found = assess(*forecasts(200, seed=seed), confidence=0.9, resamples=0)
-        failed += not check(found, f"log_loss < {TRUE_LOSS}")
+        failed += not check(found, require=f"log_loss < {TRUE_LOSS}")
     assert 2 <= failed <= 20
 
 
@@ -53,12 +53,14 @@ def test_a_change_of_nothing_fails_in_one_pair_of_samples_of_twenty():
             assess(*forecasts(n, seed=10_000 + 2 * seed + at), confidence=0.9, resamples=0)
             for at, n in enumerate((150, 400))
         )
-        failed += not check(now, "change.log_loss <= 0", changes=changes_of_samples(now, before))
+        failed += not checked(now, ["change.log_loss <= 0"], changes=changes_of_samples(now, before))
     assert 1 <= failed <= 16
 
 
 def test_what_is_clearly_missed_fails_and_what_holds_passes(overconfident):
-    found = check(overconfident, ["log_loss < 0.5", "accuracy > 0.6", "calibration_slope > 0.9", "rows >= 3000"])
+    found = check(
+        overconfident, require=["log_loss < 0.5", "accuracy > 0.6", "calibration_slope > 0.9", "rows >= 3000"]
+    )
     assert [each.passed for each in found.outcomes] == [False, True, False, True]
     assert not found
     assert [each.requirement for each in found.failed] == ["log_loss < 0.5", "calibration_slope > 0.9"]
@@ -68,14 +70,14 @@ def test_ends_of_intervals_are_compared_as_they_are(overconfident):
     interval = overconfident.intervals["log_loss"]
     limit = (interval.low + interval.high) / 2
     tests = ["log_loss < {}", "log_loss > {}", "log_loss.upper < {}", "log_loss.lower < {}"]
-    found = check(overconfident, [each.format(limit) for each in tests])
+    found = check(overconfident, require=[each.format(limit) for each in tests])
     assert [each.passed for each in found.outcomes] == [True, True, False, True]
 
 
 def test_with_point_chance_is_left_out(overconfident):
     above = overconfident.scores["log_loss"] - 1e-6
-    assert check(overconfident, f"log_loss < {above}")
-    assert not check(overconfident, f"log_loss < {above}", point=True)
+    assert check(overconfident, require=f"log_loss < {above}")
+    assert not checked(overconfident, [f"log_loss < {above}"], point=True)
 
 
 @pytest.mark.parametrize(
@@ -91,31 +93,31 @@ def test_with_point_chance_is_left_out(overconfident):
     ],
 )
 def test_verdicts(overconfident, text, passed):
-    found = check(overconfident, text)
+    found = check(overconfident, require=text)
     assert bool(found) is passed
     assert found.outcomes[0].words == "overconfident"
 
 
 def test_calibrated_forecasts_have_no_verdict():
-    found = check(assess(*forecasts(2000), resamples=0), "verdict in (none)")
+    found = check(assess(*forecasts(2000), resamples=0), require="verdict in (none)")
     assert found
     assert found.outcomes[0].words == "none"
-    assert not check(assess(*forecasts(2000), resamples=0), "verdict not in (none)")
-    assert not check(assess(*forecasts(2000), resamples=0), "verdict in (miscalibrated)")
+    assert not check(assess(*forecasts(2000), resamples=0), require="verdict not in (none)")
+    assert not check(assess(*forecasts(2000), resamples=0), require="verdict in (miscalibrated)")
 
 
 def test_skill_is_against_the_baseline(overconfident):
     skill = overconfident.skill.whole.scores["forecasts"]["log_loss"]
-    found = check(overconfident, "skill > 0.5")
+    found = check(overconfident, require="skill > 0.5")
     assert not found
     assert found.outcomes[0].value == skill.skill
     assert found.outcomes[0].interval == skill.interval
 
 
 def test_infinite_log_loss_fails():
-    found = check(assess([1, 0, 1], [0.0, 0.2, 0.9], floor=0, resamples=0), "log_loss < 5")
+    found = check(assess([1, 0, 1], [0.0, 0.2, 0.9], floor=0, resamples=0), require="log_loss < 5")
     assert not found
-    assert figures(assess([1, 0, 1], [0.0, 0.2, 0.9], floor=0, resamples=0))["log_loss"] is None
+    assert assess([1, 0, 1], [0.0, 0.2, 0.9], floor=0, resamples=0).to_flat()["log_loss"] is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_infinite_log_loss_fails():
 def test_figures_that_there_are_not(text, says):
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     with pytest.raises(InputError) as caught:
-        check(assess(np.arange(200) % 3, p, resamples=0), text)
+        check(assess(np.arange(200) % 3, p, resamples=0), require=text)
     assert says in str(caught.value)
 
 
@@ -138,19 +140,20 @@ def test_without_an_interval_nothing_is_judged():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     found = assess(np.arange(200) % 3, p, groups=np.arange(200) // 4, resamples=0)
     with pytest.raises(
-        InputError, match=r"calibration_error has no confidence interval .* point=True \(--confidence none\) compares"
+        InputError,
+        match=r"calibration_error has no confidence interval .* confidence=None \(--confidence none\) compares",
     ):
-        check(found, "calibration_error < 0.1")
-    assert not check(found, "calibration_error < 0.1", point=True)
+        check(found, require="calibration_error < 0.1")
+    assert not checked(found, ["calibration_error < 0.1"], point=True)
 
 
 def test_nothing_required_is_refused(overconfident):
     with pytest.raises(InputError, match="name at least one"):
-        check(overconfident, [])
+        check(overconfident, require=[])
 
 
 def test_figures_are_flat_numbers_and_those_of_the_assessment(overconfident):
-    flat = figures(overconfident)
+    flat = overconfident.to_flat()
     assert all(value is None or (type(value) is float and math.isfinite(value)) for value in flat.values())
     assert flat["log_loss"] == overconfident.scores["log_loss"]
     assert (flat["auc.lower"], flat["auc.upper"]) == overconfident.metrics.auc.interval
@@ -160,21 +163,21 @@ def test_figures_are_flat_numbers_and_those_of_the_assessment(overconfident):
 
 def test_a_tally_has_the_figures_of_its_rows():
     y, p = forecasts(500)
-    rows, tally = figures(assess(y, p, resamples=0)), figures(assess(Tally.of(y, p), resamples=0))
+    rows, tally = assess(y, p, resamples=0).to_flat(), assess(Tally.of(y, p), resamples=0).to_flat()
     assert rows == pytest.approx(tally)
 
 
 def test_json_has_the_requirements_and_all_figures(overconfident):
-    found = check(overconfident, ["log_loss < 0.5"])
+    found = check(overconfident, require=["log_loss < 0.5"])
     plain = json.loads(found.to_json())
     assert plain["passed"] is False
     assert plain["outcomes"][0]["requirement"] == "log_loss < 0.5"
-    assert plain["figures"] == figures(overconfident)
-    assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **figures(overconfident)}
+    assert plain["figures"] == overconfident.to_flat()
+    assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **overconfident.to_flat()}
 
 
 def test_text_markdown_and_junit_say_the_same(overconfident):
-    found = check(overconfident, ["log_loss < 0.5", "accuracy > 0.6", "verdict in (none)"])
+    found = check(overconfident, require=["log_loss < 0.5", "accuracy > 0.6", "verdict in (none)"])
     text, markdown, junit = str(found), found.to_markdown(), ElementTree.fromstring(found.to_junit())
     assert text.startswith("Failed: 2 of 3 requirements.")
     assert "**Failed: 2 of 3 requirements**" in markdown
@@ -196,7 +199,7 @@ def worse():
     """An assessment at 90% and its paired changes from calibrated forecasts, with the differences in log loss."""
     y, p = forecasts(3000, slope=1.2, bias=0.3, seed=3)
     best = forecasts(3000, seed=3)[1]
-    changes = changes_of_pairs(compare({"now": p, "before": best}, y), "now")
+    changes = changes_of_pairs(compare(y, {"now": p, "before": best}), "now")
     d = np.log(np.where(y, best, 1 - best)) - np.log(np.where(y, p, 1 - p))
     return assess(y, p, confidence=0.9, resamples=0), changes, d
 
@@ -205,7 +208,7 @@ def worse():
 def test_many_looks_bet_on_the_sum_beyond_the_limit(worse, operator, sign):
     """The formula of the notes, with Hall's correction; for 3,000 rows Student's t is as good as normal."""
     now, changes, d = worse
-    found = check(now, f"change.log_loss {operator} 0.001", looks="many", changes=changes).outcomes[0]
+    found = checked(now, [f"change.log_loss {operator} 0.001"], anytime=True, changes=changes).outcomes[0]
     n, prior, g = d.size, 1000, sign * skew(d) / math.sqrt(d.size)
     z = sign * (d - 0.001).sum() / d.std(ddof=1) / math.sqrt(n)
     u = (z + g / 6 + g * z**2 / 3 + g**2 * z**3 / 27) * math.sqrt(n / (n + prior))
@@ -216,8 +219,8 @@ def test_many_looks_bet_on_the_sum_beyond_the_limit(worse, operator, sign):
 
 def test_at_many_looks_a_change_fails_where_its_evidence_reaches_20(worse):
     now, changes, _ = worse
-    one = check(now, "change.log_loss <= 0", changes=changes)
-    low, high = check(now, "change.log_loss <= 0", looks="many", changes=changes).outcomes[0].interval
+    one = checked(now, ["change.log_loss <= 0"], changes=changes)
+    low, high = checked(now, ["change.log_loss <= 0"], anytime=True, changes=changes).outcomes[0].interval
     assert low < one.outcomes[0].interval.low < one.outcomes[0].interval.high < high
     for limit, passed in (
         (f"<= {low - 1e-9!r}", False),
@@ -225,7 +228,7 @@ def test_at_many_looks_a_change_fails_where_its_evidence_reaches_20(worse):
         (f">= {high + 1e-9!r}", False),
         (f">= {high - 1e-9!r}", True),
     ):
-        found = check(now, f"change.log_loss {limit}", looks="many", changes=changes)
+        found = checked(now, [f"change.log_loss {limit}"], anytime=True, changes=changes)
         assert bool(found) is passed
         assert (found.outcomes[0].log_evidence < math.log(20)) is passed
 
@@ -233,7 +236,7 @@ def test_at_many_looks_a_change_fails_where_its_evidence_reaches_20(worse):
 def test_many_looks_are_in_all_outputs(worse):
     now, changes, _ = worse
     wanted = ["change.log_loss <= -0.01", "change.log_loss <= 9", "change.brier_score.upper < 1", "rows >= 10"]
-    found = check(now, wanted, looks="many", changes=changes)
+    found = checked(now, wanted, anytime=True, changes=changes)
     assert [each.judged for each in found.outcomes] == ["evidence", "evidence", "value", "value"]
     strongest = found.outcomes[0].log_evidence
     assert found.to_flat()["change.log_loss.log_evidence"] == strongest > math.log(20)
@@ -249,8 +252,8 @@ def test_many_looks_are_in_all_outputs(worse):
 
 def test_forecasts_that_score_the_same_are_within_a_limit_of_0_at_each_look():
     y, p = forecasts(200)
-    changes = changes_of_pairs(compare({"now": p, "before": p}, y), "now")
-    found = check(assess(y, p, confidence=0.9, resamples=0), "change.log_loss <= 0", looks="many", changes=changes)
+    changes = changes_of_pairs(compare(y, {"now": p, "before": p}), "now")
+    found = checked(assess(y, p, confidence=0.9, resamples=0), ["change.log_loss <= 0"], anytime=True, changes=changes)
     assert found
     assert found.outcomes[0].interval == (0, 0)
 
@@ -258,20 +261,48 @@ def test_forecasts_that_score_the_same_are_within_a_limit_of_0_at_each_look():
 @pytest.mark.parametrize(
     ("text", "settings", "says"),
     [
-        ("log_loss < 0.4", {}, "'log_loss < 0.4': with looks='many' .* only changes .* monitor --require"),
+        ("log_loss < 0.4", {}, "'log_loss < 0.4': with anytime=True .* only changes .* monitor --require"),
         ("verdict in (none)", {}, "only changes of mean scores"),
-        ("change.log_loss <= 0", {"point": True}, r"point=True \(--confidence none\) leaves chance out"),
-        ("change.log_loss <= 0", {"looks": "some"}, "looks: expected one of 'one', 'many'"),
+        ("change.log_loss <= 0", {"point": True}, r"confidence=None \(--confidence none\) ignores chance"),
     ],
 )
 def test_what_cannot_be_tested_at_many_looks_is_refused(worse, text, settings, says):
     now, changes, _ = worse
     with pytest.raises(InputError, match=says):
-        check(now, text, **{"looks": "many", "changes": changes, **settings})
+        checked(now, [text], **{"anytime": True, "changes": changes, **settings})
 
 
 def test_one_cluster_is_too_few_to_look_at():
     y, p = forecasts(50)
-    changes = changes_of_pairs(compare({"now": p, "before": p[::-1]}, y, groups=np.zeros(50)), "now")
+    changes = changes_of_pairs(compare(y, {"now": p, "before": p[::-1]}, groups=np.zeros(50)), "now")
     with pytest.raises(InputError, match="has no confidence interval .* Or wait for more rows or clusters"):
-        check(assess(y, p, resamples=0), "change.log_loss <= 0", looks="many", changes=changes)
+        checked(assess(y, p, resamples=0), ["change.log_loss <= 0"], anytime=True, changes=changes)
+
+
+def test_rows_are_tested_like_their_assessment():
+    y, p = forecasts(2_000, slope=2)
+    wanted = ["log_loss < 0.5", "skill > 0", "verdict not in (overconfident)"]
+    of_assessment = check(assess(y, p, confidence=0.9, baseline="base-rate"), require=wanted)
+    assert check(y, p, require=wanted).to_json() == of_assessment.to_json()
+    assert check(y, p, require="log_loss < 0.5", confidence=None).point
+    assert check(y, p, require="spherical_score > 0.6")
+    with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
+        check(y, p, require=wanted, sample_wieght=p)
+
+
+def test_earlier_forecasts_are_of_the_same_rows_or_of_others():
+    y, p = forecasts(2_000, slope=2)
+    better = expit(np.log(p / (1 - p)) / 2)
+    pairs = changes_of_pairs(compare(y, {"now": p, "earlier": better}, confidence=0.9, resamples=0), "now")
+    found = check(y, p, require="change.log_loss <= 0", earlier=better)
+    assert found.outcomes[0].interval == pairs["change.log_loss"].interval
+    assert not found
+    assert "of the same 2,000 rows" in found.against
+    before = assess(*forecasts(2_000, seed=1), confidence=0.9)
+    found = check(y, p, require="change.log_loss <= 0", earlier=before)
+    samples = changes_of_samples(assess(y, p, confidence=0.9), before)
+    assert found.outcomes[0].interval == samples["change.log_loss"].interval
+    assert "as two independent samples" in found.against
+    assert check(y, p, require="change.log_loss <= 0", earlier=better, anytime=True).looks == "many"
+    with pytest.raises(InputError, match="earlier: forecasts of the same rows go with y_true and y_prob"):
+        check(assess(y, p), require="change.log_loss <= 0", earlier=better)

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
-from unperplexed import InputError, Tally
-from unperplexed.monitoring import monitor
+from unperplexed import InputError, Tally, monitor
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.limits import kept
 from unperplexed.scores import brier_score, log_loss

@@ -7,11 +7,11 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from unperplexed import InputError, Tallies, Tally, assess
-from unperplexed.monitoring import History, check, monitor
+from unperplexed import InputError, Tallies, Tally, assess, check, monitor
 from unperplexed.monitoring.describe_monitored import control_charts
 from unperplexed.monitoring.hypotheses import row_factors
 from unperplexed.monitoring.naming import named_error
+from unperplexed.results import History
 
 
 def day(rng, rows=200, bias=0.0, **options):
@@ -84,9 +84,9 @@ def test_requirements_of_what_there_is_not_are_refused(rng):
     constant = assess(y, np.full(60, 0.5), confidence=0.9, resamples=0)
     for text, what in (("calibration_slope > 0.5", "value"), ("calibration_slope.lower > 0.5", "confidence interval")):
         with pytest.raises(InputError, match=f"calibration_slope has no {what} for these forecasts; require another"):
-            check(constant, text)
+            check(constant, require=text)
     clusters = assess(y, p, groups=np.arange(60) % 2, confidence=0.9, resamples=0)
     with pytest.raises(
         InputError, match="there is no verdict. No verdict: the test and some intervals take six clusters"
     ):
-        check(clusters, "verdict in (none)")
+        check(clusters, require="verdict in (none)")

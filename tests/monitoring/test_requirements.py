@@ -3,7 +3,7 @@ import math
 import pytest
 
 from unperplexed import InputError
-from unperplexed.monitoring import Requirement
+from unperplexed.results import Requirement
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
-from unperplexed import InputError, Tallies, Tally
-from unperplexed.monitoring import History, monitor
+from unperplexed import InputError, Tallies, Tally, monitor
 from unperplexed.monitoring.event_counts import EventCounts
+from unperplexed.results import History
 
 
 def day(rng, rows=300, bias=0.0, slope=1.0, shock=0.0):
@@ -77,11 +77,11 @@ def test_a_new_watch_begins_where_it_is_told_to():
     rng = np.random.default_rng(8)
     all_days = {f"d{at}": day(rng, 500, bias=0.8 if at < 15 else 0) for at in range(40)}
     assert monitor(all_days).alarm is not None
-    later = monitor(all_days, since="d15")
+    later = monitor(all_days, restart="d15")
     assert later.alarm is None
     assert later.periods[0] == "d15"
     with pytest.raises(InputError, match="no period 'd99'"):
-        monitor(all_days, since="d99")
+        monitor(all_days, restart="d99")
 
 
 def test_the_group_that_broke_is_named_and_no_other():
@@ -235,7 +235,7 @@ def test_weights_other_classes_and_nothing_are_refused():
     with pytest.raises(InputError, match="no periods"):
         monitor({})
     with pytest.raises(InputError, match="between 0 and 1"):
-        monitor(history, level=5)
+        monitor(history, confidence=-4)
 
 
 @pytest.mark.parametrize(
@@ -440,3 +440,31 @@ def test_few_rows_of_one_outcome_name_no_size_that_they_do_not_determine():
         assert shock.diagnosis.errors == ("bias",)
         assert np.isfinite(shock.diagnosis.findings[0].parameter) == determined
         assert "underconfident" not in shock.verdict
+
+
+def test_rows_with_their_periods_are_the_tallies_of_these(rng):
+    n = 3_000
+    day, site, s = np.sort(rng.integers(1, 16, n)), rng.choice(["a", "b"], n), rng.normal(0, 2, n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-s - 1.0 * (day > 8)))).astype(int)
+    p = 1 / (1 + np.exp(-s))
+    tallies = {(f"{each}", at): Tally.of(y[rows], p[rows]) for each in range(1, 16) for at in "ab"
+               if (rows := (day == each) & (site == at)).any()}  # fmt: skip
+    of_rows = monitor(y, p, time=day, by=site)
+    assert of_rows.alarm is not None
+    assert of_rows.to_json() == monitor(tallies).to_json()
+    match = np.repeat(np.arange(n // 5), 5)
+    assert monitor(y, p, time=day, groups=match).units == "periods"
+    dates = np.datetime64("2026-03-01") + day
+    assert monitor(y, p, time=dates).periods[0] == "2026-03-02"
+
+
+def test_periods_and_rows_are_not_mixed():
+    tallies = {"d1": Tally.of([1, 0], [0.8, 0.3])}
+    with pytest.raises(InputError, match="time: missing; give the period of each row"):
+        monitor([1, 0], [0.8, 0.3])
+    with pytest.raises(InputError, match="time: it is for rows; periods that were counted are given alone"):
+        monitor(tallies, time=[1, 2])
+    with pytest.raises(InputError, match="invalid: it is for rows"):
+        monitor(tallies, invalid="drop")
+    with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
+        monitor([1, 0], [0.8, 0.3], time=[1, 2], sampel_weight=None)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unperplexed import InputError, Tally
-from unperplexed.monitoring import History, Predictions, drift, monitor
+from unperplexed import InputError, Tally, drift, monitor
 from unperplexed.report.numbers import MISSING
+from unperplexed.results import History, Predictions
 
 
 def log_odds(rng, rows=300, mean=0.0, sd=2.0):
@@ -172,7 +172,7 @@ def test_bad_input_names_the_remedy():
     with pytest.raises(InputError, match="no periods"):
         drift({})
     with pytest.raises(InputError, match="between 0 and 1"):
-        drift({"a": Predictions.of([0.5])}, level=0)
+        drift({"a": Predictions.of([0.5])}, confidence=1)
 
 
 def test_the_chart_has_its_three_parts_and_the_frame_all_periods():
@@ -180,7 +180,7 @@ def test_the_chart_has_its_three_parts_and_the_frame_all_periods():
     assert len(found.plot().axes) == 3
     assert found.frame().height == 50
     assert "Mean log-odds" in found.to_html()
-    assert drift(days(12, lambda s: s + 1), since="d40").periods[0] == "d40"
+    assert drift(days(12, lambda s: s + 1), restart="d40").periods[0] == "d40"
 
 
 def test_days_that_happen_to_be_alike_are_no_twins():
@@ -214,3 +214,14 @@ def test_a_change_is_not_dated_later_than_its_alarm():
 def test_predictions_of_exactly_0_or_1_have_no_mean_to_compare():
     periods = {f"d{at}": Predictions.of([0.0] * (50 if at >= 40 else 5 + at % 7)) for at in range(60)}
     assert MISSING not in str(drift(periods)).partition("Over time")[0]
+
+
+def test_rows_with_their_periods_are_the_predictions_of_these(rng):
+    day = np.repeat(np.arange(1, 31), 200)
+    p = 1 / (1 + np.exp(-rng.normal(1.0 * (day > 20), 2)))
+    counted = {str(each): Predictions.of(p[day == each]) for each in range(1, 31)}
+    found = drift(p, time=day)
+    assert found.alarm is not None
+    assert found.to_json() == drift(counted).to_json()
+    with pytest.raises(InputError, match="labels: it is for rows"):
+        drift(counted, labels=["no", "yes"])

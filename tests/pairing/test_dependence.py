@@ -93,16 +93,16 @@ def test_compare_and_skill_take_them_alike(forecasts):
     y, named = forecasts
     of_both = {"station": STATION, "date": DATE}
     for dependence in ({"clusters": of_both}, {"lag": 2, "units": STATION}):
-        of_compare = compare(named, y, **dependence).between("a", "b").differences["brier_score"]
-        of_skill = skill(named, y, baseline="b", **dependence).whole.scores["a"]["brier_score"]
+        of_compare = compare(y, named, **dependence).between("a", "b").differences["brier_score"]
+        of_skill = skill(y, named, baseline="b", **dependence).whole.scores["a"]["brier_score"]
         assert of_compare.p_value == pytest.approx(of_skill.p_value)
-    found = compare(named, y, clusters=of_both)
+    found = compare(y, named, clusters=of_both)
     assert (found.n_groups, found.n_crossed) == (UNITS, TIMES)
     assert "8 clusters of dependent rows, 15 the other way" in " ".join(str(found).split())
-    in_order = " ".join(str(compare(named, y, lag=2, units=STATION)).split())
+    in_order = " ".join(str(compare(y, named, lag=2, units=STATION)).split())
     assert "rows dependent up to 2 apart in each of 8 units" in in_order
-    alone = compare(named, y, clusters=STATION, resamples=0).pairs[0].differences["log_loss"]
-    assert alone == compare(named, y, groups=STATION, resamples=0).pairs[0].differences["log_loss"]
+    alone = compare(y, named, clusters=STATION, resamples=0).pairs[0].differences["log_loss"]
+    assert alone == compare(y, named, groups=STATION, resamples=0).pairs[0].differences["log_loss"]
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_compare_and_skill_take_them_alike(forecasts):
 def test_what_is_refused(forecasts, settings, message):
     y, named = forecasts
     with pytest.raises(InputError, match=message):
-        compare(named, y, **settings)
+        compare(y, named, **settings)

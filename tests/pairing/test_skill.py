@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from helpers import softmax_forecasts
-from unperplexed import InputError, Tally, compare, decompose, skill
+from unperplexed import InputError, Tally, assess, compare, compare_sequentially, decompose, diagnose, pool, skill
 from unperplexed.cli.parser import main
 from unperplexed.pairing.describe_skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
@@ -42,7 +42,7 @@ def test_scores_and_baselines_are_their_formulas(data):
         }
 
     for climatology, q in ((None, np.tile(one_hot.mean(axis=0), (N, 1))), (month, clim)):
-        found = skill(p, y, climatology=climatology, scores=["ranked_probability_score"]).whole.scores["forecast"]
+        found = skill(y, p, climatology=climatology, scores=["ranked_probability_score"]).whole.scores["forecast"]
         reference, own = mean_scores(q), mean_scores(p)
         ratio = {name: each.score / each.baseline_score for name, each in found.items()}
         assert {name: each.skill for name, each in found.items()} == pytest.approx(
@@ -55,8 +55,8 @@ def test_the_test_is_that_of_compare_and_the_interval_agrees(data, rng):
     y, p = data["y"], data["p"]
     other = np.full((N, 3), 1 / 3)
     groups = rng.integers(40, size=N)
-    found = skill({"p": p, "uniform": other}, y, baseline="uniform", groups=groups)
-    paired = compare({"p": p, "uniform": other}, y, groups=groups, resamples=0).between("p", "uniform").differences
+    found = skill(y, {"p": p, "uniform": other}, baseline="uniform", groups=groups)
+    paired = compare(y, {"p": p, "uniform": other}, groups=groups, resamples=0).between("p", "uniform").differences
     for rule, each in found.whole.scores["p"].items():
         assert each.p_value == pytest.approx(paired[rule].p_value)
         assert (each.interval.low > 0 or each.interval.high < 0) == (each.p_value < 0.05)
@@ -86,7 +86,7 @@ def test_skill_is_that_of_the_vignette_of_verification():
     """M. Pocernich, "Verification Package: examples using weather forecasts": verify(obs, pred, bins = FALSE)."""
     p = np.concatenate([np.full(days, percent / 100) for percent, days, _ in TAMPERE])
     y = np.concatenate([np.arange(days) < dry for _, days, dry in TAMPERE]).astype(int)
-    found = skill(p, y).whole.scores["forecast"]["brier_score"]
+    found = skill(y, p).whole.scores["forecast"]["brier_score"]
     assert f"{found.score / 2:.4f}" == "0.1445"  # of one class, where brier_score is the sum over both
     assert f"{found.baseline_score / 2:.4f}" == "0.1793"
     assert f"{found.skill:.4f}" == "0.1942"
@@ -113,10 +113,10 @@ def test_a_ratio_to_a_constant_has_limits_with_a_lag(rng):
 def test_groups_are_the_rows_alone_in_natural_order(data):
     y, p, lead = data["y"], data["p"], data["lead"]
     baseline = np.full((N, 3), 1 / 3)
-    found = skill({"p": p, "b": baseline}, y, baseline="b", by={"lead": lead})
+    found = skill(y, {"p": p, "b": baseline}, baseline="b", by={"lead": lead})
     assert [group.key for group in found.groups] == [("24 h",), ("48 h",), ("72 h",), ("120 h",)]
     some = lead == "72 h"
-    alone = skill({"p": p[some], "b": baseline[some]}, y[some], baseline="b", labels=[0, 1, 2])
+    alone = skill(y[some], {"p": p[some], "b": baseline[some]}, baseline="b", labels=[0, 1, 2])
     of_group, of_rows = found.groups[2].scores["p"]["log_loss"], alone.whole.scores["p"]["log_loss"]
     assert (of_group.skill, of_group.p_value) == pytest.approx((of_rows.skill, of_rows.p_value))
     assert of_group.adjusted_p_value == pytest.approx(min(1, 4 * of_group.p_value))
@@ -128,20 +128,20 @@ def test_groups_are_the_rows_alone_in_natural_order(data):
 
 
 def test_one_class_has_no_skill_and_says_so():
-    found = skill([0.9, 0.8, 0.7], [1, 1, 1], labels=[0, 1])
+    found = skill([1, 1, 1], [0.9, 0.8, 0.7], labels=[0, 1])
     assert np.isnan(found.whole.scores["forecast"]["brier_score"].skill)
     assert "is 0 in all rows, such as where only one class is observed" in " ".join(str(found).split())
-    same = skill([0.5] * 4, [0, 1, 0, 1]).whole.scores["forecast"]["log_loss"]
+    same = skill([0, 1, 0, 1], [0.5] * 4).whole.scores["forecast"]["log_loss"]
     assert (same.skill, same.p_value, [*same.interval]) == (0, 1, [0, 0])
 
 
 def test_names_keep_their_case(data):
     p = np.eye(3)[data["y"]] * 0.8 + 0.2 / 3
-    assert str(skill({"eGFR": p}, data["y"])).startswith("'eGFR' beats the base rate.\n")
+    assert str(skill(data["y"], {"eGFR": p})).startswith("'eGFR' beats the base rate.\n")
 
 
 def test_a_probability_of_zero_puts_the_floor_under_all():
-    found = skill([0.0, 0.2, 0.9, 0.6], [1, 0, 1, 0])
+    found = skill([1, 0, 1, 0], [0.0, 0.2, 0.9, 0.6])
     assert found.scored_floor == 0.005
     log_loss = found.whole.scores["forecast"]["log_loss"].score
     assert log_loss == pytest.approx(-np.log([0.005, 0.8, 0.9, 0.4]).mean())
@@ -160,7 +160,7 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
 )
 def test_what_is_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        skill([0.2, 0.7], [0, 1], **settings)
+        skill([0, 1], [0.2, 0.7], **settings)
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_files_give_what_arrays_give(file, capsys):
     by_file = found(capsys, *columns, "--by", "date:month", "age:halves", "--where", "age < 60 AND site = 'a'")
     some = frame.filter((pl.col("age") < 60) & (pl.col("site") == "a"))
     keys = {"m": some["date"].dt.month(), "half": some["age"] > some["age"].quantile(0.5, "lower")}
-    by_array = skill({"p": some["p"]}, some["y"], by=keys)
+    by_array = skill(some["y"], {"p": some["p"]}, by=keys)
     mine = [group.scores["p"]["log_loss"].skill for group in by_array.groups]
     assert [group["scores"]["p"]["log_loss"]["skill"] for group in by_file["groups"]] == pytest.approx(mine)
     assert by_file["groups"][0]["key"] == [1, "1 of 2: 0 to 29"]
@@ -205,7 +205,7 @@ def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, cap
     events = np.concatenate([y == k for k in range(3)])
     pair = np.repeat(["p0", "p1", "p2"], N)
     by_array = skill(
-        {"f": p.T.ravel()}, events, by={"pair": pair}, climatology={"pair": pair}, groups=np.tile(np.arange(N), 3)
+        events, {"f": p.T.ravel()}, by={"pair": pair}, climatology={"pair": pair}, groups=np.tile(np.arange(N), 3)
     )
     assert by_file["n_clusters"] == N
     for of_file, of_array in zip(
@@ -246,12 +246,12 @@ def test_a_ratio_whose_denominator_may_be_0_has_no_limits(rng):
 
 def test_small_groups_of_a_climatology_and_chance_alone_are_said(rng):
     y, p = rng.integers(0, 2, 40), rng.uniform(0.4, 0.6, 40)
-    found = skill({"one": p, "two": 1 - p}, y, climatology=np.arange(40) // 5)
+    found = skill(y, {"one": p, "two": 1 - p}, climatology=np.arange(40) // 5)
     said = " ".join(str(found).split())
     assert (
         "the climatology is fitted to the same rows, in the smallest of 8 groups to 5: the skill against it is" in said
     )
-    flat = skill({"one": p, "two": 1 - p}, y)
+    flat = skill(y, {"one": p, "two": 1 - p})
     assert flat.verdict.count("no evidence that '") == 2
     chart = skill_chart(flat, "log_loss")
     assert chart is not None
@@ -259,14 +259,14 @@ def test_small_groups_of_a_climatology_and_chance_alone_are_said(rng):
 
 
 def test_where_the_baseline_scores_0_there_is_nothing_to_draw():
-    found = skill([0.2, 0.4], [1, 1], labels=[0, 1])
+    found = skill([1, 1], [0.2, 0.4], labels=[0, 1])
     with pytest.raises(InputError, match="rule: no skill score by log loss is defined; choose another rule"):
         found.plot()
 
 
 def test_where_the_rows_with_weight_are_left_out_there_is_nothing_to_score():
     with pytest.raises(InputError, match="no row has a weight above 0"):
-        skill([0.2, np.nan], [0, 1], sample_weight=[0, 1], drop_invalid=True)
+        skill([0, 1], [0.2, np.nan], sample_weight=[0, 1], invalid="drop")
 
 
 def test_what_skill_cannot_read_is_refused_with_the_option(tmp_path, capsys):
@@ -301,3 +301,13 @@ def test_the_picture_of_skill_is_its_chart(tmp_path):
     path.write_text("y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5)
     assert run(path, "--truth", "y", "--prob", "p", "--plot", picture, "-q") == 0
     assert "Skill" in picture.read_text("utf-8")
+
+
+def test_outcomes_come_first():
+    forecasts, y = {"a": [0.9, 0.2, 0.7], "b": [0.6, 0.4, 0.5]}, [1, 0, 1]
+    for function in (compare, compare_sequentially, skill, pool):
+        with pytest.raises(InputError, match="Outcomes come first, then forecasts"):
+            function(forecasts, y)
+    for function in (assess, skill, diagnose):
+        with pytest.raises(InputError, match=r"0\.2, 0\.7, 0\.9 are probabilities, not classes\. Outcomes come first"):
+            function([0.9, 0.2, 0.7], y)

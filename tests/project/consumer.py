@@ -8,10 +8,8 @@ from typing import assert_type
 import numpy as np
 import numpy.typing as npt
 
-from unperplexed import Recalibrator, Tally, assess, assess_by, compare, tally_files
-from unperplexed.assessment import Assessment, Breakdown
-from unperplexed.comparison import Comparison
-from unperplexed.monitoring import Check, check, figures
+from unperplexed import Recalibrator, Tally, assess, assess_by, check, compare, tally_files
+from unperplexed.results import Assessment, Breakdown, Check, Comparison
 from unperplexed.scores import log_loss
 
 
@@ -25,10 +23,10 @@ def program(y: npt.NDArray[np.int64], p: npt.NDArray[np.float64]) -> bool:
     assert_type(sum((Tally.of(y, p) for _ in range(2)), Tally()), Tally)
     assert_type(tally_files("days/*.csv", truth="rain", prob="p"), Tally)
     assert_type(assess_by(y, p, by=y), Breakdown)
-    assert_type(compare({"ours": p, "theirs": 1 - p}, y), Comparison)
+    assert_type(compare(y, {"ours": p, "theirs": 1 - p}), Comparison)
     assert_type(Recalibrator().fit(y, p), Recalibrator)
-    assert_type(figures(assessment), dict[str, float | None])
-    gate = check(assessment, ["log_loss < 0.5"])
+    assert_type(assessment.to_flat(), dict[str, float | None])
+    gate = check(assessment, require=["log_loss < 0.5"])
     assert_type(gate, Check)
     assert_type(log_loss(y, p), float)
     print(assessment.verdikt)  # type: ignore[attr-defined]  # pyright: ignore

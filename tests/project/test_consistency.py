@@ -134,7 +134,7 @@ def test_every_way_to_the_verdict_leads_to_it(case):
         labels = a.labels
         by = assess_by(y, p, by=np.zeros(len(y)), resamples=0, **options)
         assert by.whole.verdict == by.groups[0].assessment.verdict == a.verdict
-        compared = compare({"a": p, "b": p}, y, labels=labels, resamples=0)
+        compared = compare(y, {"a": p, "b": p}, labels=labels, resamples=0)
         assert compared.forecasters["a"].assessment.verdict == a.verdict
         if a.n_classes == 2:
             assert assess(Tally.of(y, p), resamples=0).verdict == a.verdict
@@ -171,7 +171,7 @@ def test_the_command_line_says_what_the_library_says(case, tmp_path, capsys, mon
 def test_a_comparison_says_of_each_forecaster_what_its_assessment_says(rng):
     y, p = forecasts(rng)
     q = expit(1.6 * np.log(p / (1 - p)))
-    c = compare({"even": p, "bold": q}, y, resamples=0)
+    c = compare(y, {"even": p, "bold": q}, resamples=0)
     said = json.loads(c.to_json())
     assert said["verdict"] == c.verdict
     assert c.verdict in " ".join(str(c).split())
@@ -204,7 +204,7 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
     for name, (low, high) in a.intervals.items():  # neither outside nor on the end
         assert min(a.figures()[name] - low, high - a.figures()[name]) > 0.01 * (high - low), name
     by = assess_by(y, p, by={"group": np.zeros(y.size)})
-    compared = compare({"a": p, "b": p**1.1}, y)
+    compared = compare(y, {"a": p, "b": p**1.1})
     pl.DataFrame({"y": y, "p": p}).write_csv(tmp_path / "f.csv")
     command = ["assess", str(tmp_path / "f.csv"), "--truth", "y", "--prob", "p", "--json", str(tmp_path / "r.json")]
     assert main(command) == 0

@@ -8,14 +8,13 @@ import subprocess
 import numpy as np
 import pytest
 
-from unperplexed import Recalibrator, Tally, assess, assess_by, compare, compare_sequentially, skill
+from unperplexed import Recalibrator, Tally, assess, assess_by, check, compare, compare_sequentially, monitor, skill
 from unperplexed._lib.formatting import capital, command_line, printable, short_name, short_names
 from unperplexed.assessment.describe_breakdown import groups_chart
 from unperplexed.assessment.describe_tables import findings_table
 from unperplexed.calibration.diagnosis.result import HELD_OUT, joined
 from unperplexed.cli import main
 from unperplexed.comparison.describe_tables import scores_table
-from unperplexed.monitoring import check, monitor
 from unperplexed.report.commands import command_lines
 
 NAMES = [
@@ -123,7 +122,7 @@ def test_forecasters_keep_their_names(name):
     y, p = events()
     worse = events(slope=2.5)[1]
     for pair, best, loser in (({name: p, OTHER: worse}, name, OTHER), ({OTHER: p, name: worse}, OTHER, name)):
-        found = compare(pair, y, resamples=0)
+        found = compare(y, pair, resamples=0)
         assert found.clauses == (f"{best} beats {loser} by log loss (p < 0.001) and Brier score (p < 0.001)",)
         assert json.loads(found.to_json())["verdict"] == found.verdict == found.clauses[0]
         assert heading_of(found) == printable(f"{best} beats {loser} by log loss and Brier score")
@@ -135,7 +134,7 @@ def test_forecasters_keep_their_names(name):
 def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     y, p = events()
     zero = np.where(np.arange(y.size) == np.flatnonzero(y)[0], 0.0, events(slope=3.0)[1])
-    found = compare({name: p, "third": np.full(y.size, 0.5), OTHER: zero}, y, resamples=0)
+    found = compare(y, {name: p, "third": np.full(y.size, 0.5), OTHER: zero}, resamples=0)
     assert found.verdict == "; ".join(found.clauses)
     first, last = found.clauses
     assert first.startswith(f"{name} is best ")
@@ -143,7 +142,7 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     assert heading_of(found).startswith(printable(f"{name} is best "))
     assert f"{last}." in page_of(found)
     y, p = events(off=1.0)
-    found = compare({name: p, OTHER: np.where(y & (p < 0.9), 0.0, p)}, y, floor=0.0, resamples=0)
+    found = compare(y, {name: p, OTHER: np.where(y & (p < 0.9), 0.0, p)}, floor=0.0, resamples=0)
     assert found.clauses[0] == f"{name} is first by log loss"
     assert heading_of(found) == printable(found.clauses[0])
 
@@ -152,10 +151,10 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
 def test_other_comparisons_keep_the_names(name):
     y, p = events()
     said = f"{short_name(name)!r} beats the base rate"
-    found = skill({name: p}, y)
+    found = skill(y, {name: p})
     assert found.verdict.startswith(said)
     assert one_line(str(found)).startswith(said)
-    found = compare_sequentially({name: p, OTHER: events(slope=3.0)[1]}, y)
+    found = compare_sequentially(y, {name: p, OTHER: events(slope=3.0)[1]})
     assert one_line(str(found)).startswith(one_line(f"{short_name(name)} has the smaller Brier score"))
 
 
@@ -196,7 +195,7 @@ def test_long_names_are_whole_in_sentences_and_json_and_told_apart_in_tables_and
     assert f"'{LONG[0]}'" in found.whole.verdict
     chart = groups_chart(found)
     assert len({text for _, text in chart.y.ticks}) == len(LONG)
-    compared = compare({LONG[0]: p, LONG[1]: events(off=0.9, slope=2.0, n=6000)[1] ** 1.2}, y, resamples=0)
+    compared = compare(y, {LONG[0]: p, LONG[1]: events(off=0.9, slope=2.0, n=6000)[1] ** 1.2}, resamples=0)
     assert {*compared.to_dict()["next_step"]["mended"]} == {*LONG}
     assert all(f"would reduce the log loss of {name} from" in compared.next_step.words for name in LONG)
     heads = [column.heading for column in scores_table(compared).columns]
@@ -230,7 +229,7 @@ def test_an_alarm_names_group_and_class(name):
 def test_a_gate_knows_the_words_of_findings_and_no_labels(name):
     y, p = events(off=0.8)
     found = assess(labelled(y, name), p, pos_label=name, resamples=0)
-    gate = check(found, ["verdict not in (overconfident, asymmetric)", "verdict not in (biased)"])
+    gate = check(found, require=["verdict not in (overconfident, asymmetric)", "verdict not in (biased)"])
     assert [each.passed for each in gate.outcomes] == [True, False]
 
 

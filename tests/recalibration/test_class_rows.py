@@ -53,7 +53,7 @@ def test_same_from_any_order_and_from_parts():
         Recalibrator("temperature").fit(Y[order], P[order]),
         Recalibrator("temperature").fit(LABELS[Y], pl.DataFrame(dict(zip(LABELS, P.T, strict=True)))),
         Recalibrator("temperature").fit_chunks(lambda: (Forecasts(Y[at], P[at], whole=False) for at in parts)),
-        Recalibrator("temperature").fit(Y, np.log(P), from_log_probs=True),
+        Recalibrator("temperature").fit(Y, np.log(P), scale="log-probs"),
     ]
     for other in others:
         np.testing.assert_allclose(other.transform(P), TEMPERATURE.transform(P), atol=1e-12)

@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from helpers import maps_of_groups
 from unperplexed import InputError, Recalibrator
 from unperplexed.cli.parser import main
-from unperplexed.recalibration import GroupRecalibrator
+from unperplexed.results import GroupRecalibrator
 from unperplexed.scores import log_loss
 
 SLOPES = {"coast": 1.0, "hills": 0.5, "valley": 1.3}

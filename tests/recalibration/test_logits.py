@@ -34,7 +34,7 @@ CLASSES = [2, 10, 100, pytest.param(1000, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("sd", [2, 40])
 def test_temperature_is_scipys(classes, sd):
     y, x = logits(classes, sd)
-    found = Recalibrator("temperature", folds=2).fit(y, x, from_logits=True).parameters_["temperature"]
+    found = Recalibrator("temperature", folds=2).fit(y, x, scale="logits").parameters_["temperature"]
     prior = 1 if classes == 2 else 2
     assert found == pytest.approx(1 / best_slope(x, y, prior), rel=1e-6)
     if sd > 10:
@@ -45,8 +45,8 @@ def test_temperature_is_scipys(classes, sd):
 def test_values_are_tied_only_where_they_were(classes):
     y, x = logits(classes, 40)
     x[:40], x[100, 0] = x[40:80], x[100, 1]
-    fitted = Recalibrator("temperature", folds=2).fit(y, x, from_logits=True)
-    q = fitted.transform(x, from_logits=True)
+    fitted = Recalibrator("temperature", folds=2).fit(y, x, scale="logits")
+    q = fitted.transform(x, scale="logits")
     assert all(np.unique(q[:, at]).size == 2960 for at in range(classes))
     np.testing.assert_array_equal(q[:40], q[40:80])
     in_row = (np.diff(np.sort(q, axis=1), axis=1) == 0).sum(axis=1)
@@ -58,7 +58,7 @@ def test_refinement_is_that_of_scipys_temperature():
         y, x = logits(classes, 40)
         slope = best_slope(x, y)
         expected = -log_softmax(slope * x, axis=1)[np.arange(y.size), y].mean()
-        assert refinement_loss(y, x, from_logits=True) == pytest.approx(expected, rel=1e-9)
+        assert refinement_loss(y, x, scale="logits") == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("classes", [1, 2, 10])
@@ -68,15 +68,15 @@ def test_every_way_out_is_the_same(classes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     y, x = logits(max(classes, 2), 40, n=400)
     x = x[:, 1] - x[:, 0] if classes == 1 else x
-    fitted = Recalibrator(folds=2).fit(y, x, from_logits=True)
-    expected = fitted.transform(x, from_logits=True)
+    fitted = Recalibrator(folds=2).fit(y, x, scale="logits")
+    expected = fitted.transform(x, scale="logits")
     both = np.stack([-x, x], axis=1) / 2 if classes == 1 else x
     log_p = -np.logaddexp(0, -x) if classes == 1 else log_softmax(x, axis=1)
     fitted.save("map.json")
     loaded = Recalibrator.load("map.json")
     for found in (
-        fitted.transform(log_p, from_log_probs=True),
-        loaded.transform(x, from_logits=True),
+        fitted.transform(log_p, scale="log-probs"),
+        loaded.transform(x, scale="logits"),
         fitted.to_torch("logits")(torch.tensor(x)).numpy(),
         loaded.to_torch("log_probabilities")(torch.tensor(log_p)).numpy(),
     ):
@@ -90,9 +90,7 @@ def test_every_way_out_is_the_same(classes, tmp_path, monkeypatch):
     pl.DataFrame({"y": y} | columns).write_parquet("rows.parquet")
     given = ["rows.parquet", "--prob", *columns, "--scale", "logits", "-q"]
     assert main(["recalibrate", *given, "--truth", "y", "--folds", "2", "-o", "own.json"]) == 0
-    np.testing.assert_allclose(
-        Recalibrator.load("own.json").transform(x, from_logits=True), expected, rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(Recalibrator.load("own.json").transform(x, scale="logits"), expected, rtol=0, atol=1e-12)
     assert main(["recalibrate", *given, "--apply", "map.json", "-o", "new.parquet"]) == 0
     new = pl.read_parquet("new.parquet").select(*columns).to_numpy()
     new = expit(new[:, 0]) if classes == 1 else softmax(new, axis=1)

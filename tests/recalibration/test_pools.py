@@ -9,8 +9,8 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gmean, pmean
 
 from unperplexed import InputError, compare, pool
-from unperplexed.recalibration import Pool
 from unperplexed.recalibration.pool_models import Free, PoolModel, PoolRows, _beta_slope, _Shape, _slope, fit_pool
+from unperplexed.results import Pool
 
 
 def experts(rng, n, spread=(1.5, 1.0)):
@@ -36,37 +36,37 @@ def test_unfitted_pools_are_the_means_of_their_order(rng):
         "logarithmic": gmean(p, axis=0, weights=w[:, None, None] * np.ones_like(p)),
     }
     for method, mean in expected.items():
-        found = pool(names, method=method, weights=w).probabilities
+        found = pool(None, names, method=method, weights=w).probabilities
         assert found == pytest.approx(mean / mean.sum(axis=1, keepdims=True), rel=1e-12)
     for order in (-2.0, -2 / 3, 0.5, 2.0):
         mean = pmean(p, order, axis=0, weights=w[:, None, None] * np.ones_like(p))
-        found = pool(names, method="mean", order=order, weights=dict(zip("abc", w, strict=True))).probabilities
+        found = pool(None, names, method="mean", order=order, weights=dict(zip("abc", w, strict=True))).probabilities
         assert found == pytest.approx(mean / mean.sum(axis=1, keepdims=True), rel=1e-12)
-    assert pool(names, method="mean", order=1.0).probabilities == pytest.approx(pool(names).probabilities)
-    assert pool(names, method="mean", order=1e-9).probabilities == pytest.approx(
-        pool(names, method="logarithmic").probabilities, rel=1e-6
+    assert pool(None, names, method="mean", order=1.0).probabilities == pytest.approx(pool(None, names).probabilities)
+    assert pool(None, names, method="mean", order=1e-9).probabilities == pytest.approx(
+        pool(None, names, method="logarithmic").probabilities, rel=1e-6
     )
 
 
 def test_a_power_multiplies_the_log_odds():
     a, b = np.array([0.2, 0.7]), np.array([0.4, 0.6])
-    found = pool({"a": a, "b": b}, method="logarithmic", power=2.0).probabilities
+    found = pool(None, {"a": a, "b": b}, method="logarithmic", power=2.0).probabilities
     assert logit(found) == pytest.approx(logit(a) + logit(b), rel=1e-12)
 
 
 @pytest.mark.slow
 def test_calibrated_independent_forecasters_need_a_power_of_2_and_get_it(rng):
     y, a, b = experts(rng, 6000)
-    found = pool({"a": a, "b": b}, y, method="logarithmic")
+    found = pool(y, {"a": a, "b": b}, method="logarithmic")
     assert found.power * np.array([*found.weights.values()]) == pytest.approx([1, 1], abs=0.12)
     assert found.held_out.significant
     y, *many = experts(rng, 4000, (1.0, 1.0, 1.0))
-    assert pool(dict(zip("abc", many, strict=True)), y, method="logarithmic").power == pytest.approx(3, abs=0.35)
+    assert pool(y, dict(zip("abc", many, strict=True)), method="logarithmic").power == pytest.approx(3, abs=0.35)
 
 
 def test_more_than_two_classes_are_extremized_too(rng):
     y, a, b = classes(rng, 6000)
-    found = pool({"a": a, "b": b}, y, method="logarithmic")
+    found = pool(y, {"a": a, "b": b}, method="logarithmic")
     assert found.power == pytest.approx(2, abs=0.15)
     assert found.probabilities.shape == (6000, 4)
     assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(6000), abs=1e-12)
@@ -75,7 +75,7 @@ def test_more_than_two_classes_are_extremized_too(rng):
 
 def test_copies_of_a_forecaster_are_no_evidence(rng):
     y, a = experts(rng, 1500, (1.5,))
-    found = pool({"a": a, "copy": a}, y, method="logarithmic")
+    found = pool(y, {"a": a, "copy": a}, method="logarithmic")
     assert found.power == pytest.approx(1, abs=0.1)
     assert not found.held_out.significant
     assert abs(found.held_out.gain) < 1e-3
@@ -84,15 +84,15 @@ def test_copies_of_a_forecaster_are_no_evidence(rng):
 @pytest.mark.slow
 def test_a_useless_forecaster_gets_little_weight(rng):
     y, a = experts(rng, 800, (1.5,))
-    found = pool({"a": a, "noise": rng.uniform(0.05, 0.95, 800)}, y, method="linear", recalibrate="none")
+    found = pool(y, {"a": a, "noise": rng.uniform(0.05, 0.95, 800)}, method="linear", recalibrate="none")
     assert found.weights["a"] > 0.95
 
 
 @pytest.mark.slow
 def test_the_linear_pool_of_calibrated_forecasters_is_underconfident_and_the_beta_map_mends_it(rng):
     y, a, b = experts(rng, 600)
-    plain = pool({"a": a, "b": b}, y, recalibrate="none")
-    mended = pool({"a": a, "b": b}, y)
+    plain = pool(y, {"a": a, "b": b}, recalibrate="none")
+    mended = pool(y, {"a": a, "b": b})
     assert mended.beta[0] > 1.5
     assert mended.beta[1] > 1.5
     assert mended.held_out.log_loss < plain.held_out.log_loss - 0.02
@@ -134,10 +134,10 @@ def test_a_fit_is_the_maximum_of_the_penalized_likelihood(rng):
 
 def test_held_out_figures_are_those_of_compare(rng):
     y, a, b = experts(rng, 300)
-    found = pool({"a": a, "b": b}, y, method="logarithmic")
-    rivals = compare({"pool": found.probabilities, "a": a, "b": b}, y)
+    found = pool(y, {"a": a, "b": b}, method="logarithmic")
+    rivals = compare(y, {"pool": found.probabilities, "a": a, "b": b})
     assert found.held_out.best == "a"
-    [pair] = compare({"pool": found.probabilities, "a": a}, y).pairs  # of three the intervals would be simultaneous
+    [pair] = compare(y, {"pool": found.probabilities, "a": a}).pairs  # of three the intervals would be simultaneous
     pair = pair.differences["log_loss"]
     assert found.held_out.gain == pytest.approx(-pair.difference, rel=1e-9)
     assert found.held_out.interval == pytest.approx((-pair.interval.high, -pair.interval.low), rel=1e-9)
@@ -147,7 +147,7 @@ def test_held_out_figures_are_those_of_compare(rng):
 def test_held_out_rows_do_not_know_their_own_outcome(rng):
     y = rng.integers(0, 2, 400)
     noise = {name: rng.uniform(0.3, 0.7, 400) for name in "abcdefgh"}
-    found = pool(noise, y, method="logarithmic")
+    found = pool(y, noise, method="logarithmic")
     in_sample = -np.log(np.where(y == 1, found.transform(noise), 1 - found.transform(noise))).mean()
     assert found.held_out.log_loss > in_sample
 
@@ -156,18 +156,18 @@ def test_clusters_share_a_fold_and_weights_are_effective(rng):
     y, a, b = experts(rng, 200)
     groups = np.repeat(np.arange(200), 3)
     copies = pool(
-        {"a": np.repeat(a, 3), "b": np.repeat(b, 3)}, np.repeat(y, 3), groups=groups, method="logarithmic", power=1.5
+        np.repeat(y, 3), {"a": np.repeat(a, 3), "b": np.repeat(b, 3)}, groups=groups, method="logarithmic", power=1.5
     )
     q = copies.probabilities.reshape(200, 3)
     assert (q == q[:, :1]).all()
-    heavy = pool({"a": a, "b": b}, y, sample_weight=np.full(200, 7.0), method="logarithmic")
-    light = pool({"a": a, "b": b}, y, method="logarithmic")
+    heavy = pool(y, {"a": a, "b": b}, sample_weight=np.full(200, 7.0), method="logarithmic")
+    light = pool(y, {"a": a, "b": b}, method="logarithmic")
     assert heavy.power == pytest.approx(light.power, rel=1e-6)
 
 
 def test_the_order_is_fitted(rng):
     y, a, b = experts(rng, 2000)
-    found = pool({"a": a, "b": b}, y, method="mean")
+    found = pool(y, {"a": a, "b": b}, method="mean")
     assert abs(found.order) < 0.4  # independent evidence: the logarithmic pool
     assert found.power > 1.7
 
@@ -175,7 +175,7 @@ def test_the_order_is_fitted(rng):
 def test_saved_pools_are_the_same(rng, tmp_path):
     y, a, b = experts(rng, 200)
     for settings in ({"method": "logarithmic"}, {}, {"method": "mean", "order": -0.5}):
-        found = pool({"a": a, "b": b}, y, **settings)
+        found = pool(y, {"a": a, "b": b}, **settings)
         found.save(tmp_path / "pool.json")
         loaded = Pool.load(tmp_path / "pool.json")
         assert loaded.to_dict() == found.to_dict()
@@ -199,7 +199,7 @@ def test_saved_pools_are_the_same(rng, tmp_path):
 )
 def test_damaged_pools_are_refused(rng, tmp_path, change, message):
     y, a, b = experts(rng, 50)
-    plain = json.loads(json.dumps(pool({"a": a, "b": b}, y).to_dict()))
+    plain = json.loads(json.dumps(pool(y, {"a": a, "b": b}).to_dict()))
     path = tmp_path / "pool.json"
     path.write_text(json.dumps(plain | change))
     with pytest.raises(InputError, match=rf"pool\.json: .*{message}"):
@@ -215,7 +215,7 @@ def test_other_files_are_refused(tmp_path):
 
 
 def test_new_forecasts_are_checked(rng):
-    found = pool({"a": [0.9, 0.2], "b": [0.7, 0.4]})
+    found = pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]})
     for given, message in [
         ({"a": [0.5]}, "the pool is of 'a', 'b'; got 'a'"),
         ({"a": [0.5], "b": [1.5]}, "b: above 1"),
@@ -224,7 +224,7 @@ def test_new_forecasts_are_checked(rng):
     ]:
         with pytest.raises(InputError, match=message):
             found.transform(given)
-    assert found.transform({"a": [90, 20], "b": [70, 40]}, percent=True) == pytest.approx([0.8, 0.3])
+    assert found.transform({"a": [90, 20], "b": [70, 40]}, scale="percent") == pytest.approx([0.8, 0.3])
 
 
 def test_columns_of_frames_go_by_name(rng):
@@ -232,7 +232,7 @@ def test_columns_of_frames_go_by_name(rng):
     names = ["cat", "dog", "eel"]
     a, b = (pl.DataFrame(dict(zip(names, each.T, strict=True))) for each in (p, q))
     turned = a.select("eel", "cat", "dog")
-    found = pool({"a": a, "b": b}, np.array(names)[y])
+    found = pool(np.array(names)[y], {"a": a, "b": b})
     assert found.transform({"a": a, "b": b}) == pytest.approx(found.transform({"a": p, "b": q}))
     for other in (turned, a.rename(dict(zip(names, "xyz", strict=True)))):
         with pytest.raises(InputError, match="the probability columns are named"):
@@ -240,20 +240,20 @@ def test_columns_of_frames_go_by_name(rng):
         with pytest.raises(InputError, match="the classes are 'cat', 'dog', 'eel'"):
             found.transform({"a": other, "b": other})
         with pytest.raises(InputError, match="the probability columns are named"):
-            pool({"a": a, "b": other})
-    assert pool({"a": a, "b": b}).probabilities == pytest.approx((p + q) / 2)
+            pool(None, {"a": a, "b": other})
+    assert pool(None, {"a": a, "b": b}).probabilities == pytest.approx((p + q) / 2)
 
 
 def test_zeros_stay_finite_where_pools_are_fitted_and_are_refused_where_nothing_is_left(rng):
     y, a, b = experts(rng, 200)
     a[:5], y[:5] = 0.0, 1
-    found = pool({"a": a, "b": b}, y, method="logarithmic")
+    found = pool(y, {"a": a, "b": b}, method="logarithmic")
     assert np.isfinite(found.held_out.log_loss)
     assert "a assigned probability 0 to the observed class in 5 of 200 rows" in found.warnings[0]
-    assert pool({"a": [0.0, 0.5], "b": [0.4, 0.5]}, method="logarithmic").probabilities.tolist() == [0, 0.5]
+    assert pool(None, {"a": [0.0, 0.5], "b": [0.4, 0.5]}, method="logarithmic").probabilities.tolist() == [0, 0.5]
     with pytest.raises(InputError, match=r"in 1 row \(0; counted from 0\) every class has probability 0"):
-        pool({"a": [0.0], "b": [1.0]}, method="logarithmic")
-    assert pool({"a": [0.0], "b": [1.0]}).probabilities.tolist() == [0.5]
+        pool(None, {"a": [0.0], "b": [1.0]}, method="logarithmic")
+    assert pool(None, {"a": [0.0], "b": [1.0]}).probabilities.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_zeros_stay_finite_where_pools_are_fitted_and_are_refused_where_nothing_
 )
 def test_settings_that_contradict_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        pool({"a": [0.2, 0.7, 0.4], "b": [0.3, 0.6, 0.2]}, [0, 1, 1], **settings)
+        pool([0, 1, 1], {"a": [0.2, 0.7, 0.4], "b": [0.3, 0.6, 0.2]}, **settings)
 
 
 def test_what_needs_outcomes_is_refused_without():
@@ -284,9 +284,9 @@ def test_what_needs_outcomes_is_refused_without():
         ({"labels": [1, 2, 3]}, "labels: 3 for forecasts of 2 classes"),
     ]:
         with pytest.raises(InputError, match=message):
-            pool(members, **settings)
+            pool(None, members, **settings)
     with pytest.raises(InputError, match="expected a mapping"):
-        pool([0.2, 0.7])
+        pool(None, [0.2, 0.7])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -297,7 +297,7 @@ def test_what_recalibration_gains_is_not_credited_to_noise(seed, method, recalib
     y, a = experts(rng, 1000, (1.5,))
     overconfident = expit(2 * logit(a))
     noise = rng.uniform(0.02, 0.98, 1000)
-    found = pool({"a": overconfident, "noise": noise}, y, method=method, recalibrate=recalibrate)
+    found = pool(y, {"a": overconfident, "noise": noise}, method=method, recalibrate=recalibrate)
     h = found.held_out
     assert h.interval.low > 0  # better than the forecaster as it is
     assert h.by_recalibration
@@ -313,7 +313,7 @@ def test_what_recalibration_gains_is_not_credited_to_noise(seed, method, recalib
 @pytest.mark.parametrize("seed", range(3))
 def test_independent_calibrated_forecasters_are_better_together_than_recalibrated(seed):
     y, a, b = experts(np.random.default_rng(seed), 1000)
-    h = pool({"a": a, "b": b}, y, method="logarithmic").held_out
+    h = pool(y, {"a": a, "b": b}, method="logarithmic").held_out
     assert h.significant
     assert not h.by_recalibration
     assert h.recalibrated["a"] == pytest.approx(h.members["a"], abs=0.01)
@@ -323,13 +323,13 @@ def test_independent_calibrated_forecasters_are_better_together_than_recalibrate
 def test_a_constant_is_no_evidence_either(rng):
     s = rng.normal(0, 1.5, 2000)
     y = rng.random(2000) < expit(s - 1)  # a bias, which a constant in a logarithmic pool corrects
-    h = pool({"a": expit(s), "constant": np.full(2000, 0.1)}, y, method="logarithmic").held_out
+    h = pool(y, {"a": expit(s), "constant": np.full(2000, 0.1)}, method="logarithmic").held_out
     assert h.by_recalibration
 
 
 def test_pools_saved_without_recalibrated_members_are_read(rng):
     y, a, b = experts(rng, 200)
-    plain = json.loads(json.dumps(pool({"a": a, "b": b}, y, method="logarithmic").to_dict()))
+    plain = json.loads(json.dumps(pool(y, {"a": a, "b": b}, method="logarithmic").to_dict()))
     new = ("recalibrated", "best_recalibrated", "gain_recalibrated", "interval_recalibrated")
     plain["held_out"] = {key: value for key, value in plain["held_out"].items() if key not in new}
     loaded = Pool.from_dict(plain)
@@ -340,18 +340,18 @@ def test_pools_saved_without_recalibrated_members_are_read(rng):
 
 def test_text_says_what_was_gained(rng):
     y, a, b = experts(rng, 2000)
-    text = str(pool({"a": a, "b": b}, y, method="logarithmic"))
+    text = str(pool(y, {"a": a, "b": b}, method="logarithmic"))
     assert text.startswith(
         "The pool is better than its best forecaster, 'a'.\nIts log loss, cross-fitted on these 2,000 rows, is"
     )
     assert "(extremized)" in text
-    same = str(pool({"a": a, "copy": a}, y, method="logarithmic"))
+    same = str(pool(y, {"a": a, "copy": a}, method="logarithmic"))
     assert same.startswith("No evidence that the pool is better than its best forecaster, 'a'.")
     assert "Use 'a' alone." in same
 
 
 def test_a_pool_of_chosen_weights_has_nothing_held_out():
-    found = pool({"a": [0.2, 0.7], "b": [0.3, 0.6]}, weights=[3, 1])
+    found = pool(None, {"a": [0.2, 0.7], "b": [0.3, 0.6]}, weights=[3, 1])
     text = str(found)
     assert text.startswith("Linear pool of 2 forecasters.\nIts parameters were chosen, not fitted.")
     assert "0.750" in text

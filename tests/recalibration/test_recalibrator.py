@@ -86,8 +86,8 @@ def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
         Recalibrator().fit(Tally.of(y, p)),
         Recalibrator().fit(sum((Tally.of(y[at], p[at]) for at in parts), Tally())),
         Recalibrator().fit_chunks(lambda: (Forecasts(y[at], p[at], whole=False) for at in parts)),
-        Recalibrator().fit(y, np.log(p / (1 - p)), from_logits=True),
-        Recalibrator().fit(y, 100 * p, percent=True),
+        Recalibrator().fit(y, np.log(p / (1 - p)), scale="logits"),
+        Recalibrator().fit(y, 100 * p, scale="percent"),
     ]
     for other in others:
         np.testing.assert_allclose(other.transform(GRID), expected.transform(GRID), atol=1e-12)
@@ -220,9 +220,9 @@ def test_one_column_keeps_its_dimensions():
 
 def test_transform_reads_logits_percent_and_nothing():
     s = np.log(P / (1 - P))
-    np.testing.assert_allclose(FITTED.transform(s, from_logits=True), FITTED.transform(P), atol=1e-12)
-    np.testing.assert_allclose(FITTED.transform(100 * P, percent=True), FITTED.transform(P), atol=1e-12)
-    np.testing.assert_allclose(FITTED.transform(np.log(P), from_log_probs=True), FITTED.transform(P), atol=1e-12)
+    np.testing.assert_allclose(FITTED.transform(s, scale="logits"), FITTED.transform(P), atol=1e-12)
+    np.testing.assert_allclose(FITTED.transform(100 * P, scale="percent"), FITTED.transform(P), atol=1e-12)
+    np.testing.assert_allclose(FITTED.transform(np.log(P), scale="log-probs"), FITTED.transform(P), atol=1e-12)
     np.testing.assert_allclose(FITTED.transform(P.astype(np.float32)), FITTED.transform(P), atol=1e-6)
     assert FITTED.transform([]).shape == (0,)
     assert FITTED.transform(np.empty((0, 2))).shape == (0, 2)
@@ -307,8 +307,8 @@ def test_a_map_that_is_not_shown_to_gain_says_so():
 def test_a_tally_says_that_it_does_not_know_large_logits():
     s = np.linspace(-60, 60, 400)
     y = np.random.default_rng(0).random(400) < sigmoid(s / 10)
-    of_tally = Recalibrator("temperature").fit(Tally.of(y, s, from_logits=True))
+    of_tally = Recalibrator("temperature").fit(Tally.of(y, s, scale="logits"))
     text = " ".join(str(of_tally).split())
     assert f"In {(s > 36.8).sum()} of 400 rows the tally has a probability of exactly 0 or 1" in text
     assert "Log-odds beyond ±36" in text
-    assert "exactly 0 or 1" not in str(Recalibrator("temperature").fit(y, s, from_logits=True))
+    assert "exactly 0 or 1" not in str(Recalibrator("temperature").fit(y, s, scale="logits"))

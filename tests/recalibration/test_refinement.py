@@ -93,7 +93,7 @@ def test_bad_input_is_refused(rng):
         refinement_loss([0, 1], [0.2, 0.6], folds=5)
     with pytest.raises(InputError, match="above 1"):
         refinement_loss([0, 1], [0.2, 6])
-    assert refinement_loss([0, 1, 1], logit([0.2, 0.6, 0.4]), from_logits=True) == pytest.approx(
+    assert refinement_loss([0, 1, 1], logit([0.2, 0.6, 0.4]), scale="logits") == pytest.approx(
         refinement_loss([0, 1, 1], [0.2, 0.6, 0.4])
     )
 

@@ -87,7 +87,7 @@ def four_classes(reversed_class=None, n=2000):
 
 @pytest.mark.parametrize("slope", [-5.0, -1.0001])
 def test_vector_maps_with_a_falling_class_are_refused(slope):
-    data = Recalibrator("vector").fit(*four_classes(), from_logits=True).to_dict()
+    data = Recalibrator("vector").fit(*four_classes(), scale="logits").to_dict()
     assert Recalibrator.from_dict(data).to_dict() == data
     changed = data["maps"][0]
     changed["slopes"][2] = (1 + changed["shared"]["slope"]) * slope
@@ -97,13 +97,13 @@ def test_vector_maps_with_a_falling_class_are_refused(slope):
 
 @pytest.mark.slow
 def test_no_vector_map_that_is_fitted_falls():
-    fitted = Recalibrator("vector").fit(*four_classes(reversed_class=2), from_logits=True)
+    fitted = Recalibrator("vector").fit(*four_classes(reversed_class=2), scale="logits")
     data = fitted.to_dict()["maps"][0]
     assert 1 + data["shared"]["slope"] + min(data["slopes"]) > 0
     assert Recalibrator.from_dict(fitted.to_dict()).to_dict() == fitted.to_dict()
     logits = np.zeros((9, 4))
     logits[:, 2] = np.linspace(-4, 4, 9)
-    assert (np.diff(fitted.transform(logits, from_logits=True)[:, 2]) > 0).all()
+    assert (np.diff(fitted.transform(logits, scale="logits")[:, 2]) > 0).all()
 
 
 def without(key):

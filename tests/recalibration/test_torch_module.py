@@ -46,21 +46,21 @@ def test_more_classes(method):
     np.testing.assert_allclose(found.sum(dim=1).numpy(), 1, atol=1e-12)
 
 
-@pytest.mark.parametrize(("form", "option"), [("logits", "from_logits"), ("log_probabilities", "from_log_probs")])
-def test_forms_of_input(form, option):
+@pytest.mark.parametrize(("form", "scale"), [("logits", "logits"), ("log_probabilities", "log-probs")])
+def test_forms_of_input(form, scale):
     y, p = classes()
     x = np.log(p) + (1.5 if form == "logits" else 0)
     fitted = Recalibrator("vector").fit(y, p)
     found = fitted.to_torch(form)(torch.tensor(x)).numpy()
-    np.testing.assert_allclose(found, fitted.transform(x, **{option: True}), atol=1e-12)
+    np.testing.assert_allclose(found, fitted.transform(x, scale=scale), atol=1e-12)
     y, p = binary()
     one = np.log(p) - np.log1p(-p) if form == "logits" else np.log(p)
     fitted = Recalibrator("logistic").fit(y, p)
     found = fitted.to_torch(form)(torch.tensor(one)).numpy()
-    np.testing.assert_allclose(found, fitted.transform(one, **{option: True}), atol=1e-12)
+    np.testing.assert_allclose(found, fitted.transform(one, scale=scale), atol=1e-12)
     two = np.stack([np.log1p(-p), np.log(p)], axis=1)
     found = fitted.to_torch(form)(torch.tensor(two)).numpy()
-    np.testing.assert_allclose(found, fitted.transform(two, **{option: True}), atol=1e-12)
+    np.testing.assert_allclose(found, fitted.transform(two, scale=scale), atol=1e-12)
 
 
 def test_single_precision_keeps_its_type_and_stays_inside():
@@ -70,7 +70,7 @@ def test_single_precision_keeps_its_type_and_stays_inside():
     found = fitted.to_torch()(torch.tensor(at))
     assert found.dtype == torch.float32
     assert bool(((found > 0) & (found < 1)).all())
-    np.testing.assert_allclose(found.numpy(), fitted.transform(at, percent=False), atol=1e-6)
+    np.testing.assert_allclose(found.numpy(), fitted.transform(at, scale="probability"), atol=1e-6)
 
 
 def test_state_can_be_saved_and_rows_batched():

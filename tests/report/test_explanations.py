@@ -6,17 +6,16 @@ import pytest
 
 import unperplexed
 from pages import text_of
-from unperplexed import InputError, Tally, assess, assess_by, compare, explain
-from unperplexed.calibration import Finding
+from unperplexed import InputError, Tally, assess, assess_by, compare, explain, monitor
 from unperplexed.calibration.diagnosis.kind import ClassMeans, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS, certainty, rows, shape
 from unperplexed.calibration.diagnosis.kinds.bias import biased_classes
 from unperplexed.cli.parser import main
 from unperplexed.language_models import GradedAnswers, leaderboard
-from unperplexed.monitoring import monitor
 from unperplexed.recalibration.fitting import METHODS
 from unperplexed.report.explanations import _groups, terms_document
 from unperplexed.report.terminal import text
+from unperplexed.results import Finding
 
 EXPLAINED = [each for group in _groups().values() for each in group.values()]
 
@@ -107,7 +106,7 @@ def test_several_findings_are_named_in_one_command():
 
 def compared():
     y, sharp = binary(2.0)
-    return compare({"sharp": sharp, "biased": 1 / (1 + (1 - sharp) / sharp * 4)}, y, resamples=0)
+    return compare(y, {"sharp": sharp, "biased": 1 / (1 + (1 - sharp) / sharp * 4)}, resamples=0)
 
 
 def monitored():

@@ -241,7 +241,7 @@ def test_names_are_text():
     htmls = [
         assess([names[at] for at in y], both, labels=names, resamples=0).to_html(name=HOSTILE, command=HOSTILE),
         assess([names[at] for at in y], both, labels=names, resamples=0, view="top-label").to_html(),
-        compare({HOSTILE: p, "other": 1 - p}, y).to_html(name=HOSTILE),
+        compare(y, {HOSTILE: p, "other": 1 - p}).to_html(name=HOSTILE),
         assess_by(y, p, by={"team": [HOSTILE] * 150 + ["b"] * 150}, resamples=0).to_html(),
         assess_by(y, p, by={HOSTILE: ["a"] * 150 + ["b"] * 150}, resamples=0).to_html(),
     ]
@@ -333,7 +333,7 @@ def test_a_thousand_classes_with_long_names_stay_small():
     assert len(html.encode()) < 1_000_000
     assert "The first 1,000 of 1,001 rows." in html
     assert max(map(len, re.findall(r'aria-label="(.*?)"', html))) < 1000
-    two = compare({name: np.array([0.4, 0.6]) + at / 9 for at, name in enumerate(names[:2])}, [0, 1]).to_html()
+    two = compare([0, 1], {name: np.array([0.4, 0.6]) + at / 9 for at, name in enumerate(names[:2])}).to_html()
     assert max(map(len, re.findall(r'aria-label="(.*?)"', two))) < 1000
 
 
@@ -353,7 +353,7 @@ def test_groups_are_a_table_and_a_chart():
 def test_a_comparison_has_differences_settings_and_who_assigned_0():
     y, p = binary(1.2, 90)
     hard = np.where(np.arange(90) < 3, 1.0 - y, p)
-    comparison = compare({"soft": p, "hard": hard}, y, resamples=80)
+    comparison = compare(y, {"soft": p, "hard": hard}, resamples=80)
     html = comparison.to_html()
     shown = settings(html)
     assert (shown["calibration curve"], shown["view"], shown["bootstrap replicates"]) == (
@@ -363,7 +363,7 @@ def test_a_comparison_has_differences_settings_and_who_assigned_0():
     heads = re.search(r"Ordered by log loss.*?<thead><tr>(.*?)</tr>", html)[1]
     assert "log loss at the floor 0.005" in heads
     assert "rows assigned 0" in heads
-    in_clusters = compare({"soft": p, "hard": p / 2}, y, groups=np.arange(90) % 30).to_html()
+    in_clusters = compare(y, {"soft": p, "hard": p / 2}, groups=np.arange(90) % 30).to_html()
     assert settings(in_clusters)["bootstrap replicates"] == "none"
     assert "rows assigned 0" not in in_clusters
     d = comparison.pairs[0].differences["brier_score"]
@@ -446,9 +446,9 @@ def test_the_line_of_python_of_a_tally_names_weights_and_clusters():
 
 def test_comparisons_have_a_line_of_python_with_their_settings():
     y, p = binary(1.2, 300)
-    found = compare({"a": p, "b q": p**2}, y, groups=np.arange(300) // 3, floor=0.01, seed=2)
+    found = compare(y, {"a": p, "b q": p**2}, groups=np.arange(300) // 3, floor=0.01, seed=2)
     assert compare_call(found).endswith("compare({'a': p, 'b q': q}, y, floor=0.01, groups=groups, seed=2).verdict")
-    found = compare_sequentially({"a": p, "b": p**2}, y, score="log_loss", level=0.01)
+    found = compare_sequentially(y, {"a": p, "b": p**2}, score="log_loss", level=0.01)
     assert sequential_call(found).endswith("({'a': p, 'b': q}, y, score='log_loss', level=0.01))")
 
 

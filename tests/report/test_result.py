@@ -17,13 +17,16 @@ from unperplexed import (
     assess_ordered,
     calibration_errors,
     calibration_test,
+    check,
     compare,
     compare_sequentially,
     decide,
     decision_curve,
     decompose,
     diagnose,
+    drift,
     explain,
+    monitor,
     pool,
     risk_profile,
     skill,
@@ -39,8 +42,8 @@ from unperplexed.language_models import (
     compare_texts,
     leaderboard,
 )
-from unperplexed.monitoring import Predictions, check, drift, monitor
 from unperplexed.report.result import Result
+from unperplexed.results import Predictions
 
 HOSTILE = "<script>alert('\x1b[31m')</script>" * 3
 
@@ -63,10 +66,10 @@ def ordered(p):
 RESULTS = {
     "assess": (lambda y, p: assess(labelled(y), p, pos_label=HOSTILE, resamples=0), "observed frequency"),
     "assess_by": (lambda y, p: assess_by(y, p, by=labelled(y), resamples=0), "miscalibration"),
-    "compare": (lambda y, p: compare({HOSTILE: p, "b": p**2}, y, resamples=0), "Paired differences"),
-    "compare_sequentially": (lambda y, p: compare_sequentially({HOSTILE: p, "b": p**2}, y), "e-value"),
+    "compare": (lambda y, p: compare(y, {HOSTILE: p, "b": p**2}, resamples=0), "Paired differences"),
+    "compare_sequentially": (lambda y, p: compare_sequentially(y, {HOSTILE: p, "b": p**2}), "e-value"),
     "assess_ordered": (lambda y, p: assess_ordered(y, ordered(p), labels=range(3)), "PIT"),
-    "skill": (lambda y, p: skill({HOSTILE: p}, y, by=labelled(y)), "skill score"),
+    "skill": (lambda y, p: skill(y, {HOSTILE: p}, by=labelled(y)), "skill score"),
     "Tally": (lambda y, p: Tally.of(labelled(y), p, pos_label=HOSTILE, source=HOSTILE), "distinct probabilities"),
     "calibration_errors": (lambda y, p: calibration_errors(y, p)["each-class"], "smooth ECE"),
     "decompose": (lambda y, p: decompose(y, p, score="log_loss"), "discrimination"),
@@ -132,10 +135,10 @@ def questions(*p):
 
 OTHERS = (
     lambda y, p: monitor({each: Tally.of(y[at::2], p[at::2]) for at, each in enumerate("ab")}),
-    lambda y, p: check(assess(y, p, resamples=0), ["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
+    lambda y, p: check(assess(y, p, resamples=0), require=["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
     lambda y, p: decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None),
     decision_curve,
-    lambda y, p: pool({"a": p, "b": p**2}),
+    lambda y, p: pool(None, {"a": p, "b": p**2}),
     lambda y, p: explain("slope"),
     lambda y, p: assess_texts(texts(0.5)),
     lambda y, p: compare_texts(texts(0.5), texts(0.6)),

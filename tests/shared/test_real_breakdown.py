@@ -127,7 +127,7 @@ def test_language_models_from_parquet(capsys):
 def test_parts_of_a_file_in_batches_add_up():
     frame, y, p = models()
     settings = {"truth": "grade", "prob": "confidence_level", "pos_label": "Correct", "ignore_label": "Unparseable"}
-    tallies = tally_files_by(MODELS, by=["model", "prompt"], drop_invalid=True, **settings)
+    tallies = tally_files_by(MODELS, by=["model", "prompt"], invalid="drop", **settings)
     assert len(tallies) == 28
     rows = Tallies.of(y.cast(int), p, by=frame.select("model", "prompt"))
     for key, tally in tallies.items():

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from real_data import SETS
-from unperplexed import Tally
-from unperplexed.calibration import expected_calibration_error
+from unperplexed import Tally, expected_calibration_error
 from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
 from unperplexed.calibration.errors import binned_error, smooth_error
 from unperplexed.tally.binary import mirror

@@ -10,8 +10,7 @@ import pytest
 
 from pages import DOCS, text_of
 from real_data import DATA, SETS
-from unperplexed import Recalibrator, Tally, assess, compare
-from unperplexed.monitoring import monitor
+from unperplexed import Recalibrator, Tally, assess, compare, monitor
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
@@ -82,7 +81,7 @@ def test_weather_season():
     y, kot, week, _ = flusight("KOT")
     states("weather", f"The season has {np.unique(week).size} weeks")
     states("weather", f"NEU assigned 0 to the observed class in {season('NEU').zero_given:.0f} rows")
-    pair = compare({"KOT": kot, "4Sight": flusight("4Sight")[1]}, y, groups=week, resamples=0).between("KOT", "4Sight")
+    pair = compare(y, {"KOT": kot, "4Sight": flusight("4Sight")[1]}, groups=week, resamples=0).between("KOT", "4Sight")
     assert max(pair.differences[rule].p_value for rule in ("log_loss", "brier_score")) < 0.001
     assert max(pair.differences[rule].difference for rule in ("log_loss", "brier_score")) < 0
     states("weather", "KOT beats 4Sight by log loss and Brier score (p < 0.001 each)")

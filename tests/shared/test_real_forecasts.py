@@ -180,6 +180,6 @@ def test_language_models_by_label(capsys):
 def test_kot_sums_within_tolerance():
     y, p = SETS["KOT"]()
     assert assess(y, p).notes.rescaled == 0
-    assert assess(y, p, renormalize=True).notes.largest_deviation < 1.0001e-3
+    assert assess(y, p, invalid="rescale").notes.largest_deviation < 1.0001e-3
     with pytest.raises(InputError, match="sum not 1"):
         list(Forecasts(y, p * 1.002).blocks())

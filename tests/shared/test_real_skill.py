@@ -20,7 +20,7 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
     rule, settings = "ranked_probability_score", {"by": horizon, "groups": week, "labels": range(27)}
     for baseline, reference in (("base-rate", np.tile(one_hot.mean(axis=0), (y.size, 1))), ("KOT", q)):
         forecasts = {"Delphi-Stat": p, "KOT": q}
-        found = skill(forecasts, y, baseline=baseline, scores=[rule], **settings)
+        found = skill(y, forecasts, baseline=baseline, scores=[rule], **settings)
         expected = [1 - ranked(p)[horizon == h].mean() / ranked(reference)[horizon == h].mean() for h in (1, 2, 3, 4)]
         scores = [group.scores["Delphi-Stat"][rule] for group in found.groups]
         assert [each.skill for each in scores] == pytest.approx(expected)
@@ -32,7 +32,7 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
 def test_influenza_forecasts_are_too_wide():
     with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
         y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
-    found = assess_ordered(y, p, labels=range(27), groups=week, renormalize=True)
+    found = assess_ordered(y, p, labels=range(27), groups=week, invalid="rescale")
     p = p / p.sum(axis=1, keepdims=True)
     below = np.hstack([np.zeros((y.size, 1)), p.cumsum(axis=1)])
     low, high = below[np.arange(y.size), y], below[np.arange(y.size), y + 1]
@@ -44,13 +44,13 @@ def test_influenza_forecasts_are_too_wide():
 def test_skill_and_its_test_are_those_of_scores():
     """Against Brier score and Diebold-Mariano test (HLN, Student's t) of scores 2.7.0, on the first 500 games."""
     p, y = np.loadtxt(DATA / "fte_games" / "nba_games.csv", delimiter=",", skiprows=1, usecols=(4, 5))[:500].T
-    found = skill(p, y).whole.scores["forecast"]["brier_score"]
+    found = skill(y, p).whole.scores["forecast"]["brier_score"]
     assert (found.score / 2, found.baseline_score / 2) == pytest.approx((0.21352733449588043, 0.24823599999999998))
     assert found.skill == pytest.approx(0.1398212406907925, abs=1e-14)
     other = np.clip(p * 0.8 + 0.1, 0, 1)
-    apart = compare({"p": p, "other": other}, y, resamples=0).between("p", "other").differences["brier_score"]
+    apart = compare(y, {"p": p, "other": other}, resamples=0).between("p", "other").differences["brier_score"]
     assert apart.difference == pytest.approx(0.003288825144809019, abs=1e-15)
     assert [*apart.interval] == pytest.approx([-0.0036226900659017346, 0.010200340355519772], abs=1e-15)
     assert apart.p_value == pytest.approx(2 * (1 - 0.824856812020652))
-    behind = compare({"p": p, "other": other}, y, resamples=0, lag=4).between("p", "other").differences["brier_score"]
+    behind = compare(y, {"p": p, "other": other}, resamples=0, lag=4).between("p", "other").differences["brier_score"]
     assert behind.standard_error == pytest.approx(0.0038869865181573363, rel=1e-12)  # of scores: h = 5

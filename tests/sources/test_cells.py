@@ -15,7 +15,7 @@ from unperplexed.sources.readers import chunks
 ROWS = [("1", "90%"), ("0", " 10 % "), ("#N/A", "50%"), ("1", "-"), ("1", "soon"), ("0", "20\u00a0%"), ("1", "70")]
 """Outcome and probability; rows 2, 3 and 4 hold no forecast."""
 KEPT = [1, 0, 0, 1], [0.9, 0.1, 0.2, 0.7]
-ALL = {"percent": True, "na": [], "drop_invalid": True}
+ALL = {"scale": "percent", "na": [], "invalid": "drop"}
 
 
 def csv(path, rows):
@@ -69,7 +69,7 @@ def test_rows_are_left_out_by_kind(written, either):
 def test_the_kinds_of_several_columns_are_of_rows(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("y,a,b\na,0.5,0.5\na,x,y\nb,,0.5\nb,z,\nb,0.9,0.1\na,1.5,-0.5\n")
-    tally = tally_files(path, truth="y", prob=["a", "b"], drop_invalid=True)
+    tally = tally_files(path, truth="y", prob=["a", "b"], invalid="drop")
     assert tally.notes.dropped == {"NaN": 1, "negative": 1, "not a number": 2}
 
 
@@ -77,9 +77,9 @@ def test_the_kinds_of_several_columns_are_of_rows(tmp_path):
     ("options", "message"),
     [
         ({}, r"add --na .*6 rows \(0, 1, .*'90%'.*All of it takes .*\(--scale percent --na --invalid drop\)"),
-        ({"percent": True}, r"2 rows \(3, 4; .*'-'.*All of it takes .*\(--na --invalid drop\)"),
+        ({"scale": "percent"}, r"2 rows \(3, 4; .*'-'.*All of it takes .*\(--na --invalid drop\)"),
         (
-            {"percent": True, "na": []},
+            {"scale": "percent", "na": []},
             r"no label in 1 row \(2;.* 1 row \(4; .*'soon'.*NaN in 1 row \(3;.*--invalid drop",
         ),
     ],
@@ -97,13 +97,13 @@ def test_a_mark_among_outcomes_is_named(written):
 @pytest.mark.parametrize("mark", USUAL_MARKS)
 def test_usual_marks(written, either, mark):
     rows = [*[("yes", "0.5")] * 3, (mark, "0.5"), ("no", "0.25"), ("yes", mark)]
-    tally = counted(written(rows), na=[], drop_invalid=True, pos_label="yes")
+    tally = counted(written(rows), na=[], invalid="drop", pos_label="yes")
     assert tally.notes.dropped == {"NaN": 1, "no label": 1}
 
 
 def test_named_marks_are_the_only_ones_of_outcomes(written):
     rows = [("NA", "0.5"), ("yes", "0.5"), ("later", "later")]
-    tally = counted(written(rows), na="later", drop_invalid=True, pos_label="yes")
+    tally = counted(written(rows), na="later", invalid="drop", pos_label="yes")
     assert tally.labels == ("NA", "yes")
     assert tally.notes.dropped == {"no label": 1}
 
@@ -111,12 +111,12 @@ def test_named_marks_are_the_only_ones_of_outcomes(written):
 def test_a_weight_that_is_no_number_is_an_error(tmp_path):
     (tmp_path / "f.csv").write_text("y,p,w\n1,0.5,1\n0,0.5,heavy\n")
     with pytest.raises(InputError, match="column 'w' is not a number at row 1"):
-        counted(tmp_path / "f.csv", weight="w", drop_invalid=True)
+        counted(tmp_path / "f.csv", weight="w", invalid="drop")
 
 
 def test_percent_signs_do_not_set_the_scale(written):
     with pytest.raises(InputError, match="--scale percent"):
-        counted(written([("1", "90%"), ("0", "10%")]), drop_invalid=False)
+        counted(written([("1", "90%"), ("0", "10%")]), invalid="refuse")
 
 
 @pytest.mark.parametrize("separator", [None, ";"])
@@ -131,7 +131,7 @@ def test_german_excel(tmp_path, either, separator):
     )
     path.write_bytes(("Wolkig größer;Chance\r\n" + text.replace("\n", "\r\n")).encode("cp1252"))
     columns = {"truth": "Wolkig größer", "prob": "Chance", "pos_label": "WAHR"}
-    spelled = {"decimal_comma": True, "encoding": "cp1252", "percent": True, "separator": separator}
+    spelled = {"decimal_comma": True, "encoding": "cp1252", "scale": "percent", "separator": separator}
     tally = tally_files(path, **columns, **spelled)
     assert assess(tally).reported.geometric_accuracy == pytest.approx(
         assess(y, p).reported.geometric_accuracy, rel=1e-12
@@ -157,7 +157,7 @@ def test_three_problems_are_one_message_with_one_remedy(tmp_path, capsys, form):
     assert "probabilities: not a number in 1 row (1; counted from 0), column 'p_0', for example 'soon'. " in said
     assert "sum not 1 in 1 row (3; counted from 0), for example a sum of 0.9." in said
     (options,) = re.findall(r"All of it takes .* \((--.*)\)\.", said)
-    assert options == "--invalid rescale --invalid drop"
+    assert options == "--invalid rescale drop"
     assert main(["tally", str(path), "--prob=p_*", *options.split(), "--output", str(tmp_path / "t.tally")]) == 0
     tally = Tally.load(tmp_path / "t.tally")
     assert (tally.n_rows, tally.notes.rescaled) == (3, 1)

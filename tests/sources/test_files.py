@@ -32,7 +32,7 @@ EXPECTED = [0.9, 0.8, 0.4, 0.7, 0.5]
 
 
 def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
-    options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
+    options = {key: settings.pop(key) for key in ("scale", "invalid") if key in settings}
     files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), FileReading(**settings, options=options))
     (batch,) = files
     for forecasts in batch.forecasts:
@@ -190,7 +190,7 @@ def test_missing_values_in_text(tmp_path):
     path.write_text("y,p\n1,0.5\n0,NA\n1, 0.7\n,0.2\n")
     with pytest.raises(InputError, match=r"y: no label in 1 row \(3;"):
         correct(path, ["y"], ["p"])
-    assert correct(path, ["y"], ["p"], drop_invalid=True) == pytest.approx([0.5, 0.7])
+    assert correct(path, ["y"], ["p"], invalid="drop") == pytest.approx([0.5, 0.7])
     path.write_text("y,p\n1,0.5\nNA,0.5\n0, 0.7\n")
     with pytest.raises(InputError, match=r"y: no label in 1 row \(1;"):
         correct(path, ["y"], ["p"])
@@ -381,7 +381,7 @@ def test_check_output(tmp_path):
 
 
 def tally(path, prob=("p",), **settings):
-    options = {"drop_invalid": settings.pop("drop_invalid", False)}
+    options = {"invalid": settings.pop("invalid", "refuse")}
     files = ForecastFiles([str(path)], Selection(["y"], list(prob)), FileReading(**settings, options=options))
     return sum((Tally.count(forecasts) for batch in files for forecasts in batch.forecasts), Tally())
 
@@ -422,7 +422,7 @@ def write_lists(path, lists):
 @pytest.mark.parametrize("nulls", [20, 150])
 def test_rows_without_a_list_may_come_first(tmp_path, either, suffix, nulls):
     path = write_lists(tmp_path / f"f.{suffix}", [None] * nulls + [[0.2, 0.3, 0.5]] * 30)
-    found = tally(path, labels=["0", "1", "2"], drop_invalid=True)
+    found = tally(path, labels=["0", "1", "2"], invalid="drop")
     assert (found.n_rows, found.notes.dropped) == (30, {"NaN": nulls})
     assert "p: NaN in " in refusal(path, labels=["0", "1", "2"])
 
@@ -430,7 +430,7 @@ def test_rows_without_a_list_may_come_first(tmp_path, either, suffix, nulls):
 @pytest.mark.parametrize("suffix", LISTS)
 def test_rows_without_any_list(tmp_path, either, suffix):
     path = write_lists(tmp_path / f"f.{suffix}", [None] * 150)
-    assert tally(path, labels=["0", "1"], ignore_label=["2"], drop_invalid=True).n_rows == 0
+    assert tally(path, labels=["0", "1"], ignore_label=["2"], invalid="drop").n_rows == 0
     path = write_lists(tmp_path / f"g.{suffix}", [None] * 20 + [[]] * 20)
     assert "shape (" in refusal(path, labels=["0", "1"])
 
@@ -510,7 +510,7 @@ def test_labels_are_plain_values():
     ):
         assert (plain(given), type(plain(given))) == (label, type(label))
     assert assess(np.array([Decimal(1), Decimal(0)]), [0.9, 0.2]).labels == (0, 1)
-    missing = assess(np.array(["NaT", "2020", "2021"], dtype="M8[Y]"), [0.5] * 3, pos_label="2020", drop_invalid=True)
+    missing = assess(np.array(["NaT", "2020", "2021"], dtype="M8[Y]"), [0.5] * 3, pos_label="2020", invalid="drop")
     assert missing.notes.dropped == {"no label": 1}
     tuples = np.empty(2, dtype=object)
     tuples[:] = [(1, 2), (3, 4)]
@@ -626,7 +626,7 @@ def test_fields_of_any_name(tmp_path, names):
 def test_the_first_of_values_of_one_name_counts(tmp_path, slow):
     path = tmp_path / "f.jsonl"
     path.write_text('{"y": 1, "p": 0.75, "y": 0, "p": 0.5}\n' * 3 + '{"y": 0, "p": 0.75}\n' + slow)
-    assert correct(path, ["y"], ["p"], drop_invalid=True).tolist() == [0.75, 0.75, 0.75, 0.25]
+    assert correct(path, ["y"], ["p"], invalid="drop").tolist() == [0.75, 0.75, 0.75, 0.25]
 
 
 def test_a_tally_is_not_piped(monkeypatch, tmp_path):
@@ -682,7 +682,7 @@ from pathlib import Path
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
-files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), FileReading(options={'drop_invalid': True}))
+files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), FileReading(options={'invalid': 'drop'}))
 n = sum(len(block) for batch in files for block in batch.forecasts[0].blocks())  # which looks at every number
 print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))
 """
@@ -754,7 +754,7 @@ def test_decimal_commas_allow_no_decimal_point(tmp_path):
         path, separator=";", decimal_comma=True
     )
     path.write_text("y;p\n1;0,5\n0;\n1;-0,0\n0;1e-3\n")
-    assert tally(path, separator=";", decimal_comma=True, drop_invalid=True).n_rows == 3
+    assert tally(path, separator=";", decimal_comma=True, invalid="drop").n_rows == 3
 
 
 @pytest.mark.parametrize("cut", [True, False])

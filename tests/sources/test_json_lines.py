@@ -68,7 +68,7 @@ def test_rows_without_the_path_have_no_value(tmp_path):
     path = tmp_path / "f.jsonl"
     rows = ['{"y": {"a": 1}, "p": [[0.5]]}', '{"y": 3, "p": [[0.5]]}', '{"y": {"a": 0}, "p": []}']
     path.write_text("\n".join(rows))
-    tally = tally_files(path, truth="y.a", prob="p.0.0", drop_invalid=True)
+    tally = tally_files(path, truth="y.a", prob="p.0.0", invalid="drop")
     assert tally.notes.dropped == {"NaN": 1, "no label": 1}
 
 

@@ -125,7 +125,7 @@ def test_partitions_give_the_tally_of_the_rows(rng):
     p = rng.dirichlet(np.ones(3), 12)
     y, cluster = rng.integers(0, 3, 12), rng.integers(0, 4, 12)
     lists = [[math.nan] * 3] * 3 + p[3:].tolist()
-    settings = {"labels": [0, 1, 2], "drop_invalid": True}
+    settings = {"labels": [0, 1, 2], "invalid": "drop"}
     expected = Tally.of(y, lists, groups=cluster, parts=["shards"], **settings)
     assert (expected.n_rows, sum(expected.notes.dropped.values())) == (9, 3)
     rows = pl.DataFrame({"y": y, "p": [None] * 3 + lists[3:], "id": cluster})

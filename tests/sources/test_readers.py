@@ -317,8 +317,8 @@ def test_what_outcomes_are_does_not_depend_on_batches(tmp_path, either, case, su
     p = np.random.default_rng(1).uniform(size=len(meant))
     path = tmp_path / f"f.{suffix}"
     getattr(pl.DataFrame({"y": spelled, "p": p}), f"write_{suffix}")(path)
-    found = tally([path], Selection(["y"], ["p"]), FileReading(**settings, options={"drop_invalid": True}))
-    expected = assess(meant, p, drop_invalid=True, resamples=0, **settings)
+    found = tally([path], Selection(["y"], ["p"]), FileReading(**settings, options={"invalid": "drop"}))
+    expected = assess(meant, p, invalid="drop", resamples=0, **settings)
     assert assess(found, resamples=0).figures() == expected.figures()
     assert found.labels == expected.labels
 
@@ -359,7 +359,7 @@ def test_parquet_s_statistics_tell_outcomes_only_where_reading_would_find_the_sa
 
     def outcome(path):
         try:
-            counted = tally([path], selection, FileReading(options={"drop_invalid": True}))
+            counted = tally([path], selection, FileReading(options={"invalid": "drop"}))
         except InputError as error:
             return str(error).replace(str(path), "")
         return counted.labels, assess(counted).figures()
@@ -444,7 +444,7 @@ def test_numbers_spelled_otherwise_name_their_remedy(tmp_path, either):
     said = {text: first_error([broken(tmp_path / "f.csv", "p", 47, text)], selection) for text in ("37,8", "70%", "?")}
     assert "--decimal-comma" in said["37,8"]
     assert "percent" not in said["37,8"]
-    assert "Percentages are read with percent=True (--scale percent)" in said["70%"]
+    assert 'Percentages are read with scale="percent" (--scale percent)' in said["70%"]
     assert "decimal" not in said["70%"]
     assert "(--na --invalid drop)" in said["?"]
     assert "decimal" not in said["?"]

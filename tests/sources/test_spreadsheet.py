@@ -107,7 +107,7 @@ def test_text_and_gaps_among_the_numbers(write, either):
         InputError, match=r"no label in 1 row \(1402.*not a number in 2 rows \(1399, 1401.*'soon'.*--na --invalid drop"
     ):
         tally_files(path, truth="event", prob="chance")
-    tally = tally_files(path, truth="event", prob="chance", na=[], drop_invalid=True)
+    tally = tally_files(path, truth="event", prob="chance", na=[], invalid="drop")
     assert tally.notes.dropped == {"NaN": 2, "no label": 1, "not a number": 1}
     kept = np.setdiff1d(np.arange(ROWS), [1399, 1400, 1401, 1402])
     assert accuracy(tally) == pytest.approx(accuracy(Y[kept], P[kept]), rel=1e-12)
@@ -122,7 +122,7 @@ def test_errors_of_excel_are_missing_values(tmp_path):
     book.close()
     with pytest.raises(InputError, match="NaN in 1 row"):
         tally_files(tmp_path / "f.xlsx", truth="y", prob="p")
-    assert tally_files(tmp_path / "f.xlsx", truth="y", prob="p", drop_invalid=True).notes.dropped == {"NaN": 1}
+    assert tally_files(tmp_path / "f.xlsx", truth="y", prob="p", invalid="drop").notes.dropped == {"NaN": 1}
 
 
 def test_titles_above_the_header_are_passed_over(write):

@@ -53,5 +53,5 @@ def test_a_struct_that_is_missing_has_no_values(tmp_path):
     frame.write_parquet(tmp_path / "f.parquet")
     with pytest.raises(InputError, match="row"):
         tally_files(tmp_path / "f.parquet", truth="y", prob="r.p")
-    found = tally_files(tmp_path / "f.parquet", truth="y", prob="r.p", drop_invalid=True)
+    found = tally_files(tmp_path / "f.parquet", truth="y", prob="r.p", invalid="drop")
     assert found.n_rows == 2

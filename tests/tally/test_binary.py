@@ -149,7 +149,8 @@ def test_layouts_and_logits_say_the_same(limit):
     shares = np.exp(z - z.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     of_logits, of_shares = (
-        Tally.of(y, x, labels=(0, 1), from_logits=logits).positive_pairs() for x, logits in ((z, True), (shares, False))
+        Tally.of(y, x, labels=(0, 1), scale=scale).positive_pairs()
+        for x, scale in ((z, "logits"), (shares, "probability"))
     )
     for one, other in zip(of_logits, of_shares, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
@@ -174,7 +175,7 @@ def test_without_the_compiled_kernel_it_is_the_same(tmp_path):
 
 
 def test_rows_left_out_are_not_in_it():
-    tally = Tally.of([1, 0, 1, 1], [0.9, 0.2, np.nan, 0.6], drop_invalid=True)
+    tally = Tally.of([1, 0, 1, 1], [0.9, 0.2, np.nan, 0.6], invalid="drop")
     assert tally.binary.positive.key.tolist() == [0.6, 0.9]
     ignored = Tally.of([1, 0, 0.5], [0.9, 0.2, 0.6], ignore_label=0.5)
     assert (ignored.binary.negative.key.tolist(), ignored.binary.positive.key.tolist()) == ([0.2], [0.9])

@@ -164,7 +164,7 @@ def test_rows_left_out_say_nothing_of_the_others(monkeypatch, rng):
         assert counted().exact
         assert counted().to_bytes() == without_kernel(monkeypatch, counted).to_bytes()
     p[10_000:] += 1
-    assert Tally.of(y % 9 % 2, p, drop_invalid=True).exact
+    assert Tally.of(y % 9 % 2, p, invalid="drop").exact
 
 
 def test_room_by_the_data_not_by_the_limit():
@@ -232,7 +232,7 @@ def test_bad_rows(monkeypatch, rng, exact_limit):
     p[[7, 1400, 2999]] = np.nan, -0.25, 1.5
 
     def counted():
-        settings = {"labels": (0, 1), "ignore_label": -1, "drop_invalid": True, "exact_limit": exact_limit}
+        settings = {"labels": (0, 1), "ignore_label": -1, "invalid": "drop", "exact_limit": exact_limit}
         return Tally.of(y, p, **settings)
 
     found = counted()

@@ -372,7 +372,7 @@ def test_weighted_sums_differ_by_the_rounding_of_as_many_additions(rng, exact_li
     p = np.abs(p)
     w = np.exp(rng.normal(0, 40, k * n))
     parts = [
-        Tally.of(y[i::k], p[i::k], sample_weight=w[i::k], exact_limit=exact_limit, renormalize=True, parts=["classes"])
+        Tally.of(y[i::k], p[i::k], sample_weight=w[i::k], exact_limit=exact_limit, invalid="rescale", parts=["classes"])
         for i in range(k)
     ]
     found = []

@@ -78,7 +78,7 @@ def test_a_negative_zero_is_zero():
 def test_many_rows_left_out_hide_none(rng):
     p = np.full(100, np.nan)
     p[::10] = np.linspace(0.1, 0.9, 10)
-    found = Tally.of(np.ones(100, dtype=int), p, parts=PART, drop_invalid=True).surprises
+    found = Tally.of(np.ones(100, dtype=int), p, parts=PART, invalid="drop").surprises
     assert [(row.row, row.probability) for row in found] == [(at, p[at]) for at in range(0, 100, 10)]
 
 
@@ -90,7 +90,7 @@ def test_ignored_rows_hide_none():
 
 def test_rows_left_out_are_none(rng):
     p = np.array([0.9, np.nan, 0.4, 0.2])
-    tally = Tally.of([0, 1, 1, 1], p, parts=PART, drop_invalid=True)
+    tally = Tally.of([0, 1, 1, 1], p, parts=PART, invalid="drop")
     assert [(row.row, row.probability) for row in tally.surprises] == [(0, 1 - 0.9), (3, 0.2), (2, 0.4)]
 
 

@@ -11,7 +11,7 @@ from helpers import softmax_forecasts
 from spoiled_tallies import older, rewritten
 from unperplexed import InputError, Tallies, Tally
 from unperplexed.cli import main
-from unperplexed.monitoring import History
+from unperplexed.results import History
 from unperplexed.tally.periods import joined, shared
 from unperplexed.tally.tags import Tags
 

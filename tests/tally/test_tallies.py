@@ -176,12 +176,12 @@ def test_names_of_columns():
 
 def test_what_is_left_out_is_noted_in_its_group():
     y, p = [1, None, 0, 2, 1], [0.7, 0.2, float("nan"), 0.4, 0.6]
-    tallies = Tallies.of(y, p, by=list("aabbc"), drop_invalid=True, ignore_label=2)
+    tallies = Tallies.of(y, p, by=list("aabbc"), invalid="drop", ignore_label=2)
     assert tallies["a"].notes.dropped == {"no label": 1}
     assert tallies["b"].notes.dropped == {"NaN": 1}
     assert tallies["b"].notes.ignored == 1
     assert [tally.n_rows for tally in tallies.values()] == [1, 0, 1]
-    assert tallies.whole().notes == Tally.of(y, p, drop_invalid=True, ignore_label=2).notes
+    assert tallies.whole().notes == Tally.of(y, p, invalid="drop", ignore_label=2).notes
 
 
 def test_classes_are_those_of_all_groups():
@@ -289,7 +289,7 @@ def test_settings_of_files_are_those_of_tally_files(folder):
         "groups": "year",
         "weight": "year",
         "pos_label": 0,
-        "drop_invalid": True,
+        "invalid": "drop",
     }
     tallies = tally_files_by(path / "rows.csv", truth="y", prob="p", by="letter", **settings)
     whole = tally_files(path / "rows.csv", truth="y", prob="p", **settings)

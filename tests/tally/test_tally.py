@@ -86,17 +86,17 @@ def test_exact_or_cells_depends_on_the_union_alone(codes, exact_limit, cut):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3, 32])
-@pytest.mark.parametrize("reading", ["renormalize", "from_logits"])
+@pytest.mark.parametrize("reading", [{"invalid": "rescale"}, {"scale": "logits"}])
 @pytest.mark.parametrize(("order", "dtype"), [("C", np.float32), ("F", np.float64)])
 def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order, dtype):
     """A row divided by its sum gives the same values alone, in a block, and in whatever layout it comes."""
     y = rng.integers(0, classes, 60)
-    x = rng.uniform(0.1, 1, (60, classes)) if reading == "renormalize" else 3 * rng.normal(size=(60, classes))
+    x = rng.uniform(0.1, 1, (60, classes)) if "invalid" in reading else 3 * rng.normal(size=(60, classes))
     x = np.asarray(x, dtype=dtype, order=order)
-    whole = Tally.of(y, x, **{reading: True})
-    by_row = [Tally.of(y[i : i + 1], x[i : i + 1], **{reading: True}) for i in range(60)]
+    whole = Tally.of(y, x, **reading)
+    by_row = [Tally.of(y[i : i + 1], x[i : i + 1], **reading) for i in range(60)]
     assert_same(sum(by_row, Tally()), whole)
-    by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **{reading: True}) for i in range(0, 60, 7)]
+    by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **reading) for i in range(0, 60, 7)]
     assert_same(sum(by_seven, Tally()), whole)
 
 
@@ -184,7 +184,7 @@ def test_distinct_values_of_many_classes_are_never_pooled(rng):
     [
         (["cat", "dog"], pl.DataFrame({"cat": [0.6, 0.3], "dog": [0.4, 0.7]}), {}),
         ([1, 0], [0.6, 0.3], {"ignore_label": 0}),
-        ([1, 0], [0.6, np.nan], {"drop_invalid": True}),
+        ([1, 0], [0.6, np.nan], {"invalid": "drop"}),
         ([1, -1, 1], [0.6, 0.3, 0.1], {}),
         (["True", "False"], [0.6, 0.3], {}),
         (["yes", "no"], [0.6, 0.3], {"pos_label": "yes"}),

@@ -96,12 +96,14 @@ def frame_names(data: Any) -> tuple[Any, ...] | None:
     return None if names == tuple(range(len(names))) else names
 
 
-def by_column(data: Any) -> Any:
-    """Columns of a data frame by name; anything else as it is."""
-    names = frame_names(data)
+def by_forecaster(y_true: Any, forecasts: Any) -> Any:
+    """Return forecasts by name, those of a data frame by column; outcomes that are forecasts are refused."""
+    if isinstance(y_true, Mapping):
+        raise InputError("y_true: got forecasts by name. Outcomes come first, then forecasts.")
+    names = frame_names(forecasts)
     if names is None:
-        return data
-    return dict(zip(names, map(as_array, _columns(data)), strict=True))
+        return forecasts
+    return dict(zip(names, map(as_array, _columns(forecasts)), strict=True))
 
 
 @cache

@@ -17,7 +17,8 @@ def listed(package: str) -> dict[str, tuple[str, str]]:
     A line of the stub is ``from .module import name as name``, with ``# extra: library`` behind it where one is needed.
     """
     module: Any = sys.modules[package]
-    stub = module.__spec__.loader.get_data(f"{module.__path__[0]}/__init__.pyi").decode()
+    # Beside __file__: in an editable install __path__ begins with the folder of the compiled kernel, which has no stub.
+    stub = module.__spec__.loader.get_data(f"{module.__file__.removesuffix('.py')}.pyi").decode()
     lines = (line.partition("  # extra: ") for line in stub.splitlines() if line.startswith("from ."))
     words = ((line.split(), library) for line, _, library in lines)
     return {word[-1]: (word[1], library) for word, library in words}

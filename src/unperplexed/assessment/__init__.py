@@ -1,5 +1,1 @@
 """One forecaster: metrics, intervals, tables of classes and groups."""
-
-from .._lib.public_names import public_names
-
-__getattr__, __dir__, __all__ = public_names(__name__)

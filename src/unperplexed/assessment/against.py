@@ -38,8 +38,8 @@ def skill_against(
     if baseline is not None and not isinstance(baseline, str):
         named[BASELINE], baseline = baseline, BASELINE
     return skill(
-        named,
         y_true,
+        named,
         baseline=BASE_RATE if baseline is None else baseline,
         climatology=climatology,
         by=by,

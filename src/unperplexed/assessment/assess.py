@@ -18,7 +18,8 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import Invalid, RowReading
+from ..kernels.devices import Scale
 from ..report.frames import frames_as_input
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
 from ..statistics.means import (
@@ -73,11 +74,8 @@ def assess(
     orders: ArrayLike | None = None,
     scores: Sequence[str] = (),
     ignore_label: Label | Sequence[Label] | None = None,
-    renormalize: bool = False,
-    drop_invalid: bool = False,
-    percent: bool = False,
-    from_logits: bool = False,
-    from_log_probs: bool = False,
+    scale: Scale = "probability",
+    invalid: Invalid | Sequence[Invalid] = "refuse",
     groups: Any = None,
     baseline: Any = None,
     climatology: Any = None,
@@ -124,12 +122,11 @@ def assess(
         Scoring rules to compute beside those of `SCORES`, by names that `score_named` knows.
     ignore_label : label or sequence of labels, optional
         Rows with such an outcome are left out, and reported.
-    renormalize : bool, default False
-        Divide each row by its sum, and report it.
-    drop_invalid : bool, default False
-        Leave out rows without an outcome or with invalid probabilities, and report them.
-    percent, from_logits, from_log_probs : bool, default False
-        What y_prob holds instead of probabilities. Never guessed.
+    scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
+        What y_prob holds. Never guessed.
+    invalid : {"refuse", "drop", "rescale"} or several of them, default "refuse"
+        "drop" leaves out rows without an outcome or with invalid probabilities; "rescale" divides each row by its sum.
+        Both are reported.
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Clusters (the match, the document): rows with the same values in all columns may depend on one another, and
         intervals take only different clusters to be independent.
@@ -178,11 +175,8 @@ def assess(
         "labels": labels,
         "pos_label": pos_label,
         "ignore_label": ignore_label,
-        "renormalize": renormalize,
-        "drop_invalid": drop_invalid,
-        "percent": percent,
-        "from_logits": from_logits,
-        "from_log_probs": from_log_probs,
+        "scale": scale,
+        "invalid": invalid,
         "groups": groups,
     }
     counting: dict[str, Any] = {

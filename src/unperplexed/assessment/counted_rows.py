@@ -112,7 +112,7 @@ class CountedRows:
         if self.units < FEWEST_UNITS:
             return None
         if self.groups is not None:
-            s = log_odds(self.p[:, None], "probabilities")
+            s = log_odds(self.p[:, None], "probability")
             folded = rows_of_kept(Kept(s, self.positive, self.weight, self.groups), None, seed)
             assert folded.dealt is not None
             return FoldedLots(self, folded.dealt.folds_of(s, self.positive), folded)
@@ -124,7 +124,7 @@ class CountedRows:
         lots = np.flatnonzero(squared > 0)
         p, positive = values[lots // 2], lots % 2
         assert isinstance(folded.dealt, DealtCounts)
-        shares = folded.dealt.shares(log_odds(p[:, None], "probabilities"), positive)
+        shares = folded.dealt.shares(log_odds(p[:, None], "probability"), positive)
         fold, lot = np.nonzero(shares)
         share = shares[fold, lot]
         rows = replace(

@@ -70,7 +70,7 @@ def decide(
         Random seed of the folds.
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, and ``groups``, the
+        ``scale``, ``invalid``, and ``groups``, the
         clusters of rows that may depend on one another.
 
     Returns

@@ -38,30 +38,7 @@ class Figure(NamedTuple):
 
 
 def figures(assessment: Assessment, changes: Mapping[str, Figure] | None = None) -> dict[str, float | None]:
-    """Give all figures of an assessment flat: numbers or None by name, with the ends of their confidence intervals.
-
-    Parameters
-    ----------
-    assessment : Assessment
-        From `assess`.
-    changes : mapping from name to Figure, optional
-        Further figures by name, such as differences from earlier forecasts.
-
-    Returns
-    -------
-    dict of str to float or None
-        ``log_loss``, ``log_loss.lower``, ``log_loss.upper`` and so on; ``miscalibrated``, ``biased``,
-        ``overconfident`` and the other words of the verdict are 1 or 0. None stands for a figure that does not exist
-        here, such as the AUC of three classes, or that is not finite.
-
-    Examples
-    --------
-    >>> from unperplexed import assess
-    >>> from unperplexed.monitoring import figures
-    >>> found = figures(assess([1, 0, 1, 1], [0.8, 0.3, 0.6, 0.9]))
-    >>> found["rows"], round(found["log_loss"], 3), found["log_loss.lower"] < found["log_loss"]
-    (4.0, 0.299, True)
-    """
+    """Give all figures of an assessment, as `Assessment.to_flat` does, and changes by name."""
     flat: dict[str, float | None] = {}
     for name, each in NamedFigures(assessment, changes or {}).items():
         flat[name] = _finite(each.value)

@@ -37,8 +37,8 @@ def assess_ordered(
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1). p-values below 1 minus it are significant.
     **reading
-        How rows are read, as in `assess`: ``labels``, ``sample_weight``, ``groups`` (clusters), ``renormalize``,
-        ``drop_invalid`` and others.
+        How rows are read, as in `assess`: ``labels``, ``sample_weight``, ``groups`` (clusters), ``scale``,
+        ``invalid`` and others.
 
     Returns
     -------
@@ -96,8 +96,8 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
         location=moments[0],
         spread=moments[1],
         skill=skill(
-            {"forecasts": p},
             rows.truth,
+            {"forecasts": p},
             labels=range(rows.n_classes),
             scores=["ranked_probability_score"],
             confidence=confidence,

@@ -19,9 +19,6 @@ from .counted_rows import FEWEST_UNITS, CountedRows
 
 RECALIBRATED = "recalibrated"
 
-_FORMS = ("percent", "from_logits", "from_log_probs", "renormalize")
-"""How the forecasters' probabilities are read; the recalibrated ones are probabilities."""
-
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
@@ -85,7 +82,12 @@ def same_rows(y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Re
     """Return what reads probabilities for the same rows, which were read with the options ``reading``."""
 
     def read(given: Any) -> Floats:
-        plain = {key: value for key, value in reading.items() if key not in _FORMS}
+        # The forecasters' probabilities may be on another scale, and rescaled; these are probabilities.
+        plain = {
+            **reading,
+            "scale": "probability",
+            "invalid": "drop" if "drop" in reading.get("invalid", "") else "refuse",
+        }
         found = gathered("recalibrated", {RECALIBRATED: given}, y_true, plain, RECALIBRATED)
         at = np.searchsorted(found.index, rows.index)
         same = np.append(found.index, -1)[at] == rows.index
@@ -114,5 +116,5 @@ def cross_fitted(rows: CountedRows, seed: int = 0) -> Recalibrated | None:
     if dealt is None:
         return None
     held_out = average(dealt.rows, BINARY_METHODS).held_out
-    s = log_odds(dealt.lots.p[:, None], "probabilities")
+    s = log_odds(dealt.lots.p[:, None], "probability")
     return Recalibrated(dealt.lots, held_out.in_folds(s, dealt.fold)[:, 1])

@@ -15,6 +15,7 @@ from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
+from ..forecasts.reading import DEFAULTS
 from ..recalibration.gain import FEWEST_ROWS
 from ..report.commands import Python
 from ..statistics.means import Limit
@@ -65,8 +66,9 @@ class PythonLine:
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLine:
         """Carry the options that are not left to their defaults."""
-        words = {name: _argument(name, value) for name, value in options.items() if value is not None}
-        return cls({name: word for name, word in words.items() if word != "False"})
+        given = {name: value for name, value in options.items() if value is not None}
+        unsaid = {name for name, value in DEFAULTS.items() if given.get(name) == value}
+        return cls({name: _argument(name, value) for name, value in given.items() if name not in unsaid})
 
     def arguments(self, array: str = "{}") -> str:
         """Give the arguments after y_true and y_prob; those with a value a row in a form of their name."""
@@ -91,11 +93,10 @@ class PythonLine:
 
     def _new(self) -> str:
         """Give the arguments after new_y_prob."""
-        return PythonLine({name: word for name, word in self.words.items() if name in FORMS}).arguments()
+        return PythonLine({name: word for name, word in self.words.items() if name == "scale"}).arguments()
 
 
 _ARRAYS = ("sample_weight", "groups")
-FORMS = ("percent", "from_logits", "from_log_probs")
 _MOST_LABELS = 10
 
 

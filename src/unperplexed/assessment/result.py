@@ -330,6 +330,27 @@ class Assessment(JsonResult):
         ]
         return plain
 
+    def to_flat(self) -> dict[str, float | None]:
+        """Give every metric one level deep, with the ends of its confidence interval.
+
+        Returns
+        -------
+        dict of str to float or None
+            ``log_loss``, ``log_loss.lower``, ``log_loss.upper`` and so on; ``miscalibrated``, ``biased``,
+            ``overconfident`` and the other words of the verdict are 1 or 0. None stands for a metric that does not
+            exist here, such as the AUC of three classes, or that is not finite.
+
+        Examples
+        --------
+        >>> from unperplexed import assess
+        >>> found = assess([1, 0, 1, 1], [0.8, 0.3, 0.6, 0.9]).to_flat()
+        >>> found["rows"], round(found["log_loss"], 3), found["log_loss.lower"] < found["log_loss"]
+        (4.0, 0.299, True)
+        """
+        from .flat import figures
+
+        return figures(self)
+
     def frame(self, what: Frame = "figures") -> Any:
         """Give a table as a data frame: a pandas one where forecasts came as pandas, else a polars one.
 

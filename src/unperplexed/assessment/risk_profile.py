@@ -404,7 +404,7 @@ def floor_sensitivity(
 
     Examples
     --------
-    >>> from unperplexed.assessment import floor_sensitivity
+    >>> from unperplexed import floor_sensitivity
     >>> table = floor_sensitivity([1, 0], [0.9, 1.0])
     >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
     [0.0949, 0.0]

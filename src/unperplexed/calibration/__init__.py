@@ -1,5 +1,1 @@
 """How often events happen that have a predicted probability, what is wrong, and by how much."""
-
-from .._lib.public_names import public_names
-
-__getattr__, __dir__, __all__ = public_names(__name__)

@@ -131,7 +131,7 @@ def expected_calibration_error(
 
     Examples
     --------
-    >>> from unperplexed.calibration import expected_calibration_error
+    >>> from unperplexed import expected_calibration_error
     >>> observed, predicted = [1, 1, 1, 0], [0.875, 0.875, 0.875, 0.25]
     >>> expected_calibration_error(observed, predicted)
     0.15625
@@ -185,7 +185,7 @@ def smooth_calibration_error(
 
     Examples
     --------
-    >>> from unperplexed.calibration import smooth_calibration_error
+    >>> from unperplexed import smooth_calibration_error
     >>> round(smooth_calibration_error([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5]), 4)
     0.25
     """

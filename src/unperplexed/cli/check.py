@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +11,11 @@ from typing import TYPE_CHECKING
 from . import options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from ..assessment.flat import Figure
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
-    from ..monitoring.gate import Looks
-    from ..monitoring.requirements import Requirement
 
 FAILED = 1
 """Exit code where a requirement is not met."""
@@ -73,8 +70,8 @@ def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
     from .._lib.errors import InputError
     from .._lib.serialize import json_text
-    from ..monitoring.gate import check as checked
-    from ..monitoring.requirements import Requirement
+    from ..monitoring.gate import checked
+    from ..monitoring.requirements import Requirement, scoring_rules
     from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
     from .counting import tally_names
@@ -94,15 +91,14 @@ def check(arguments: argparse.Namespace) -> int:
         raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --earlier.")
     if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
-    a.metric = [] if tally_names(matching(a.files), a) else _rules(parsed)
+    a.metric = [] if tally_names(matching(a.files), a) else scoring_rules(parsed)
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "reference": "base-rate"})))
     changes, against = _changes(a, assessed) if a.earlier else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    looks: Looks = "many" if a.anytime else "one"
-    found = checked(assessed, wanted, point=point, looks=looks, changes=changes, against=against)
+    found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""
@@ -116,18 +112,6 @@ def check(arguments: argparse.Namespace) -> int:
 def _level(text: str) -> float | None:
     """Read a confidence level, or none."""
     return None if text == "none" else float(text)
-
-
-def _rules(requirements: Sequence[Requirement]) -> list[str]:
-    """Name the scoring rules that are required and that no assessment has unasked."""
-    from .._lib.errors import InputError
-    from ..scores.registry import SCORES, score_named
-
-    found = []
-    for each in requirements:
-        with suppress(InputError):
-            found.append(score_named(each.name.removeprefix("change.")).name)
-    return [name for name in dict.fromkeys(found) if name not in SCORES]
 
 
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:

@@ -174,11 +174,9 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
     )
 
 
-def _checks(arguments: argparse.Namespace) -> dict[str, bool]:
+def _checks(arguments: argparse.Namespace) -> dict[str, Any]:
     """Give the scale of probabilities, and what is done with invalid ones, as `Forecasts` takes them."""
-    scale, invalid = arguments.scale, arguments.invalid
-    found = {"percent": scale == "percent", "from_logits": scale == "logits", "from_log_probs": scale == "log-probs"}
-    return found | {"renormalize": "rescale" in invalid, "drop_invalid": "drop" in invalid}
+    return {"scale": arguments.scale, "invalid": arguments.invalid}
 
 
 def labels_of(arguments: argparse.Namespace) -> list[str] | None:

@@ -20,9 +20,6 @@ ALARM = 1
 PERIODS = {"day": "date", "week": "iso-week", "month": "year-month", "quarter": "year-quarter"}
 """Lengths of a period, and what is made of a date for them."""
 
-_MOST_GROUPS = 100_000
-"""Periods times groups: each takes the memory of a tally while they are counted."""
-
 
 def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
@@ -95,10 +92,9 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
     from ..monitoring.watch import monitor as watched
     from ..monitoring.watch_predictions import drift
 
-    level = options.level_of(a.confidence)
     if a.drift:
-        return drift(history, level=level, since=a.restart)
-    return watched(history, units=a.units, level=level, since=a.restart, require=a.require)
+        return drift(history, confidence=a.confidence, restart=a.restart)
+    return watched(history, units=a.units, confidence=a.confidence, restart=a.restart, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> tuple[History, bool]:
@@ -147,7 +143,7 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
 
 def _of_rows(a: argparse.Namespace) -> History:
     from .._lib.errors import InputError
-    from ..monitoring.history import History
+    from ..monitoring.history import MOST_PERIODS, History
     from .assessing import tallies_of
 
     if not a.time:
@@ -157,11 +153,11 @@ def _of_rows(a: argparse.Namespace) -> History:
     again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by]})
     if a.drift:
         return History.of(
-            tallies_of(again, {"parts": ["classes"], "diagnosed": 0, "most_groups": _MOST_GROUPS})
+            tallies_of(again, {"parts": ["classes"], "diagnosed": 0, "most_groups": MOST_PERIODS})
         ).without_outcomes()
     try:
         parts = ["classes", *(["shards"] if a.groups else [])]
-        return History.of(tallies_of(again, {"parts": parts, "most_groups": _MOST_GROUPS}))
+        return History.of(tallies_of(again, {"parts": parts, "most_groups": MOST_PERIODS}))
     except InputError as error:
         if not error.missing_outcomes:
             raise error.reworded(str(error).replace(f"{timed}: column", f"--time {a.time}: column")) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..kernels.devices import Scale
 from ..sources.columns import Plan
 from ..sources.file_reading import FileReading
 from ..sources.readers import Batch
@@ -59,36 +60,31 @@ class NewRows:
 
     def refuse_text(self, batch: Batch) -> None:
         """Refuse text among the probabilities of a batch, which could not be written again, without --invalid drop."""
-        if not self._reading.options.get("drop_invalid"):
+        if "drop" not in self._reading.options.get("invalid", ()):
             for columns in batch.probabilities:
                 refuse_text(columns.unreadable, batch.first_row)
 
     def as_read(self, q: Floats, n_columns: int) -> Floats:
-        """Give probabilities of every class in the columns and in the form in which they were read."""
+        """Give probabilities of every class in the columns and on the scale in which they were read."""
         ordered = q if n_columns == 1 else q[:, np.argsort(self._order or range(n_columns))]
-        return in_form(ordered, n_columns, self._reading.options)
+        return on_scale(ordered, n_columns, self._reading.options["scale"])
 
 
-def in_form(q: Floats, n_columns: int, form: Mapping[str, bool]) -> Floats:
+def on_scale(q: Floats, n_columns: int, scale: Scale) -> Floats:
     """Give probabilities of every class as the file had them: percentages, log-probabilities, or logits.
 
     The logits of one column are log-odds; those of several are log-probabilities, whose softmax they are.
     """
     rows = q[:, 1:] if n_columns == 1 else q
-    if form.get("percent"):
+    if scale == "percent":
         return 100 * rows
-    if form.get("from_logits") and n_columns == 1:
+    if scale == "logits" and n_columns == 1:
         return np.log(rows) - np.log(q[:, :1])
-    if form.get("from_logits") or form.get("from_log_probs"):
-        return np.log(rows)
-    return rows
+    return rows if scale == "probability" else np.log(rows)
 
 
 def unit_of(reading: FileReading, n_columns: int) -> str:
-    """Name the form of the new columns, where it is not probabilities."""
-    if reading.options["percent"]:
-        return " in percent"
-    if reading.options["from_logits"] and n_columns == 1:
-        return " in log-odds"
-    logs = reading.options["from_logits"] or reading.options["from_log_probs"]
-    return " in log-probabilities" if logs else ""
+    """Name the scale of the new columns, where it is not that of probabilities."""
+    one = n_columns == 1
+    logs = {"logits": " in log-odds" if one else " in log-probabilities", "log-probs": " in log-probabilities"}
+    return {"percent": " in percent", **logs}.get(reading.options["scale"], "")

@@ -14,7 +14,7 @@ from ..sources.columns import Plan, probability_columns
 from ..sources.file_reading import FileReading, named
 from ..sources.readers import Batch, Wanted
 from ..sources.rewriting import ForecastFile, forecast_file
-from .new_rows import NewRows, in_form
+from .new_rows import NewRows, on_scale
 
 Sayer = Callable[[str], None]
 
@@ -58,7 +58,7 @@ class PooledRows:
             of_members = at_floor([each[at] for each in log_p], self._pool.floor)
             new[at] = pooled(self._pool.model, of_members, at + batch.first_row)
         self.n_columns = 1 if next(iter(read.values())).shape[1] == 1 else new.shape[1]
-        return in_form(new, self.n_columns, self.file.reading.options)
+        return on_scale(new, self.n_columns, self.file.reading.options["scale"])
 
     def _by_forecaster(self, batch: Batch) -> dict[str, AnyFloats]:
         """Give each forecaster's columns; of a column of lists, or a matrix, there are as many as classes."""

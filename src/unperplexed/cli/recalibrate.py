@@ -152,8 +152,8 @@ def _apply(arguments: argparse.Namespace) -> None:
 
     def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
         if isinstance(recalibrator, GroupRecalibrator):
-            return recalibrator.transform(log_p, by=group_columns(batch, keys, {}, places), from_log_probs=True)
-        return recalibrator.transform(log_p, from_log_probs=True)
+            return recalibrator.transform(log_p, by=group_columns(batch, keys, {}, places), scale="log-probs")
+        return recalibrator.transform(log_p, scale="log-probs")
 
     change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, say)
 

@@ -1,5 +1,1 @@
 """Two or more forecasters."""
-
-from .._lib.public_names import public_names
-
-__getattr__, __dir__, __all__ = public_names(__name__)

@@ -38,7 +38,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
     Examples
     --------
     >>> from unperplexed import assess
-    >>> from unperplexed.comparison import changes_of_samples
+    >>> from unperplexed.comparison.changes import changes_of_samples
     >>> before, now = assess([1, 0] * 50, [0.8, 0.2] * 50), assess([1, 0] * 50, [0.7, 0.4] * 50)
     >>> round(changes_of_samples(now, before)["change.log_loss"].value, 3)
     0.211
@@ -90,9 +90,9 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
     Examples
     --------
     >>> from unperplexed import compare
-    >>> from unperplexed.comparison import changes_of_pairs
+    >>> from unperplexed.comparison.changes import changes_of_pairs
     >>> forecasts = {"before": [0.8, 0.2] * 50, "now": [0.7, 0.4] * 50}
-    >>> found = changes_of_pairs(compare(forecasts, [1, 0] * 50), "now")
+    >>> found = changes_of_pairs(compare([1, 0] * 50, forecasts), "now")
     >>> round(found["change.log_loss"].value, 3)
     0.211
     """

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.arrays import as_array, by_column, check_indexes
+from .._lib.arrays import as_array, by_forecaster, check_indexes
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
@@ -64,8 +64,8 @@ _LARGEST = 709.0
 
 @frames_as_input
 def compare(
-    forecasts: Mapping[str, Any],
     y_true: Any,
+    forecasts: Mapping[str, Any],
     *,
     sample_weight: ArrayLike | None = None,
     floor: Floor = DEFAULT_FLOOR,
@@ -90,11 +90,11 @@ def compare(
 
     Parameters
     ----------
+    y_true : array_like of shape (n,) or (n, C)
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
         column for each forecaster, with the probability of the positive class.
-    y_true : array_like of shape (n,) or (n, C)
-        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     sample_weight : array_like of shape (n,), optional
         Importance weights, 0 or more.
     floor : float or "auto", default "auto"
@@ -132,7 +132,7 @@ def compare(
         Names of the rows in ``contributions``.
     **reading
         How rows are read, the same for all forecasters, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
-        ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
+        ``scale``, ``invalid``, of which "drop" leaves out, for
         all forecasters, rows without an outcome and rows that are invalid for one, as ``assessment.notes`` report.
 
     Returns
@@ -165,7 +165,7 @@ def compare(
     --------
     >>> from unperplexed import compare
     >>> y = [1, 0, 1, 1, 0, 1]
-    >>> result = compare({"ours": [0.9, 0.2, 0.6, 0.8, 0.4, 0.7], "theirs": [0.6, 0.4, 0.7, 0.6, 0.5, 0.6]}, y)
+    >>> result = compare(y, {"ours": [0.9, 0.2, 0.6, 0.8, 0.4, 0.7], "theirs": [0.6, 0.4, 0.7, 0.6, 0.5, 0.6]})
     >>> list(result.forecasters)
     ['ours', 'theirs']
     >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
@@ -175,7 +175,7 @@ def compare(
     """
     refuse_unknown("compare", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
-    forecasts = by_column(forecasts)
+    forecasts = by_forecaster(y_true, forecasts)
     names = _checked_names(forecasts)
     grouped = groups is not None or clusters is not None
     against = None

@@ -365,7 +365,7 @@ def compare_call(c: Comparison) -> Python:
         f"seed={c.seed}": c.seed != 0,
     }
     used = "".join(f", {option}" for option, differs in options.items() if differs)
-    return Python(f"from unperplexed import compare\n\ncompare({forecasts}, y{used}).verdict")
+    return Python(f"from unperplexed import compare\n\ncompare(y, {forecasts}{used}).verdict")
 
 
 _MOST_SPELLED = 4

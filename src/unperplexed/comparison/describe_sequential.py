@@ -65,7 +65,7 @@ def sequential_call(c: SequentialComparison) -> Python:
     }
     used = "".join(f", {option}" for option, differs in options.items() if differs)
     forecasts = f"{{{c.first!r}: p, {c.second!r}: q}}"
-    return Python(f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially({forecasts}, y{used}))")
+    return Python(f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially(y, {forecasts}{used}))")
 
 
 def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:

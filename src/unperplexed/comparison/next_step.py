@@ -10,7 +10,7 @@ from typing import Any
 
 from .._lib.by_value import ByValue
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
-from ..assessment.remedy import FORMS, PythonLine, Remedy, gain_text, zeros_text
+from ..assessment.remedy import PythonLine, Remedy, gain_text, zeros_text
 from ..report.commands import Python
 from ..report.numbers import estimate, number
 from ..scores.registry import LOG_LOSS, rule_at_floor
@@ -58,7 +58,7 @@ class PythonLines:
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLines:
         """Carry the options by which rows are read."""
-        return cls(PythonLine.reading(options), not any(options.get(form) for form in FORMS))
+        return cls(PythonLine.reading(options), options.get("scale", "probability") == "probability")
 
     def text(self, mended: Mapping[str, Remedy]) -> Python:
         """Give the lines for these forecasters; "" for none, and for percentages or logits.
@@ -73,7 +73,7 @@ class PythonLines:
             "for name, method in methods.items():\n"
             f"    fitted = Recalibrator(method).fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
-            f"compare(new, new_y_true{self.fit.arguments('new_{}')})"
+            f"compare(new_y_true, new{self.fit.arguments('new_{}')})"
         )
 
 

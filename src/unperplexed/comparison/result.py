@@ -378,7 +378,7 @@ class Comparison(JsonResult):
         --------
         >>> from matplotlib.figure import Figure
         >>> from unperplexed import compare
-        >>> result = compare({"a": [0.8, 0.3, 0.7], "b": [0.6, 0.4, 0.6]}, [1, 0, 1], resamples=0)
+        >>> result = compare([1, 0, 1], {"a": [0.8, 0.3, 0.7], "b": [0.6, 0.4, 0.6]}, resamples=0)
         >>> result.plot(Figure().subplots(), score="brier_score").get_xlabel()
         'Difference in Brier score'
         """

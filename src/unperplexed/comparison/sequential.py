@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from .._lib.arrays import by_column, check_indexes
+from .._lib.arrays import by_forecaster, check_indexes
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
@@ -127,8 +127,8 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
 
 @frames_as_input
 def compare_sequentially(
-    forecasts: Mapping[str, Any],
     y_true: Any,
+    forecasts: Mapping[str, Any],
     *,
     score: str = "brier_score",
     level: float = 0.05,
@@ -143,11 +143,11 @@ def compare_sequentially(
 
     Parameters
     ----------
+    y_true : array_like of shape (n,) or (n, C)
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
         Reported probabilities of exactly two forecasters, by name; of a data frame its two columns. Rows are in the
         order in which they came, and both forecasts of a row were made before its outcome was known.
-    y_true : array_like of shape (n,) or (n, C)
-        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     score : str, default "brier_score"
         Name of the scoring rule, as in `score_named`.
     level : float, default 0.05
@@ -157,7 +157,7 @@ def compare_sequentially(
         "auto" as in `assess`. 0 is allowed if no class is ever assigned 0.
     **reading
         How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
-        ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
+        ``scale``, ``invalid``, of which "drop" leaves out, for
         both, rows without an outcome and rows that are invalid for one, as ``notes`` report.
 
     Returns
@@ -192,13 +192,13 @@ def compare_sequentially(
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.uniform(size=2000)
     >>> rain = rng.uniform(size=2000) < truth
-    >>> result = compare_sequentially({"old": np.clip(1.5 * truth - 0.25, 0, 1), "new": truth}, rain)
+    >>> result = compare_sequentially(rain, {"old": np.clip(1.5 * truth - 0.25, 0, 1), "new": truth})
     >>> result.better, result.decided_after
     ('new', 386)
     """
     refuse_unknown("compare_sequentially", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts)
-    forecasts = by_column(forecasts)
+    forecasts = by_forecaster(y_true, forecasts)
     names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()
     if len(names) != 2:
         what = f"{len(names)} names" if names else type(forecasts).__name__

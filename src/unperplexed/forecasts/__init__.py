@@ -1,5 +1,1 @@
 """Labels, probabilities and weights, checked here and only here."""
-
-from .._lib.public_names import public_names
-
-__getattr__, __dir__, __all__ = public_names(__name__)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._lib.arrays import Columns, Unreadable, as_columns, check_indexes
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.lists import at_hand
 from .._lib.typing import (
@@ -48,6 +48,7 @@ from .outcomes import (
     read_outcomes,
 )
 from .problems import UNREADABLE, Problems, with_text
+from .reading import Invalid
 from .row_checks import primitives, problems_of_rows, renormalized
 from .shapes import as_rows
 from .shards import hashes_of_groups, shard_of, shards_of_rows
@@ -157,12 +158,11 @@ class Forecasts:
         The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
     ignore_label : label or sequence of labels, optional
         Rows with such an outcome are left out, and counted.
-    renormalize : bool, default False
-        Divide each row by its sum; how many rows were off, and how far, is reported.
-    drop_invalid : bool, default False
-        Leave out rows without an outcome or with invalid probabilities, and report them.
-    percent, from_logits, from_log_probs : bool, default False
-        What y_prob holds instead of probabilities. Never guessed.
+    scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
+        What y_prob holds. Never guessed.
+    invalid : {"refuse", "drop", "rescale"} or several of them, default "refuse"
+        "drop" leaves out rows without an outcome or with invalid probabilities; "rescale" divides each row by its sum.
+        How many rows, and how far they were off, is reported.
     whole : bool, default True
         Whether this is all the data, so that the class set may be read off it where the labels are neither
         0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
@@ -203,11 +203,8 @@ class Forecasts:
         labels: Sequence[Label] | None = None,
         pos_label: Label | None = None,
         ignore_label: Label | Sequence[Label] | None = None,
-        renormalize: bool = False,
-        drop_invalid: bool = False,
-        percent: bool = False,
-        from_logits: bool = False,
-        from_log_probs: bool = False,
+        scale: Scale = "probability",
+        invalid: Invalid | Sequence[Invalid] = "refuse",
         whole: bool = True,
         first_row: int = 0,
         known_labels: tuple[Label | None, ...] | None = None,
@@ -215,8 +212,10 @@ class Forecasts:
         source: str = "",
         names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
-        if percent + from_logits + from_log_probs > 1:
-            raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
+        check_choice("scale", scale, get_args(Scale))
+        ways = [invalid] if isinstance(invalid, str) else list(invalid)
+        for way in ways:
+            check_choice("invalid", way, get_args(Invalid))
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
         y_true, y_prob, sample_weight, groups = as_rows(at_hand(y_true), at_hand(y_prob), sample_weight, groups)
         self._names, self.source, self._first_row = names, source, first_row
@@ -224,8 +223,7 @@ class Forecasts:
         self._whole: Forecasts | None = None
         self._columns = device_columns(y_prob, names[1]) or as_columns(y_prob, names[1], first_row)
         self._binary = self._columns.n_columns == 1
-        self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
-        self._renormalize, self._drop_invalid = renormalize, drop_invalid
+        self._scale, self._rescales, self._drops = scale, "rescale" in ways, "drop" in ways
         self.n_classes = max(2, self._columns.n_columns)
         settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0], first_row, known_labels)
         try:
@@ -261,13 +259,13 @@ class Forecasts:
         start = 0
         while start < self.n_rows:
             cells = into()
-            counted = LOGIT_ELEMENTS if self._from_logits else COUNTED_ELEMENTS
+            counted = LOGIT_ELEMENTS if self._scale == "logits" else COUNTED_ELEMENTS
             room = BLOCK_ELEMENTS if cells is None else counted
             if (there := self._there) is not None:
                 room = there.block_elements(self._scale, cells is not None)
             step = min(max(1, room // self.n_classes), BLOCK_ROWS)
             block, _ = self._block(self._places(start, min(start + step, self.n_rows)), cells)
-            if block.notes.dropped and not self._drop_invalid:
+            if block.notes.dropped and not self._drops:
                 raise self._problems(start, step) if self._whole is None else self._whole._problems(0, step)
             yield block
             start += step
@@ -307,7 +305,7 @@ class Forecasts:
         part = copy(self)
         names = None if self._binary else self._columns.names
         part._columns, part._binary = Columns((new,), names, self._unreadable), False
-        part._percent = part._from_logits = part._from_log_probs = part._renormalize = False
+        part._scale, part._rescales = "probability", False
         return part
 
     def split(self, most: int) -> list[Forecasts]:
@@ -349,13 +347,12 @@ class Forecasts:
     @property
     def plain_column(self) -> bool:
         """Whether that is given as it is counted, in rows of equal weight."""
-        changed = self._percent or self._from_logits or self._from_log_probs or self._renormalize
-        return self._binary and self._weights is None and not changed
+        return self._binary and self._weights is None and self._scale == "probability" and not self._rescales
 
     @property
     def logarithmic(self) -> bool:
         """Whether logits or log-probabilities are given: where these are large, their probabilities are 0 or 1."""
-        return self._from_logits or self._from_log_probs
+        return self._scale in ("logits", "log-probs")
 
     def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8 | np.int64], int]]:
         """Yield so many rows at a time of one column, unchecked: values, outcomes, and their place.
@@ -430,7 +427,7 @@ class Forecasts:
             weights = None if weights is None else weights[keep]
         rescaled, deviation = 0, 0.0
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
-            if self._renormalize:
+            if self._rescales:
                 p, rescaled, deviation, sums = renormalized(p, primitives(p, codes))
                 given = replace(given, sums=sums)
             rows = primitives(p, codes, weights, into)
@@ -450,13 +447,6 @@ class Forecasts:
         """Columns that are computed with where they are."""
         return self._columns if isinstance(self._columns, DeviceColumns) and self._columns.there else None
 
-    @property
-    def _scale(self) -> Scale:
-        """What is given."""
-        if self._from_logits:
-            return "logits"
-        return "log-probabilities" if self._from_log_probs else "percent" if self._percent else "probabilities"
-
     def _given(self, places: slice | Ints) -> Given:
         """Rows as they are in the source."""
         there = self._there
@@ -468,29 +458,29 @@ class Forecasts:
             return x
         if self._binary:
             x = x.reshape(-1)
-            if self._from_logits:
+            if self._scale == "logits":
                 # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
                 e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
                 small, large = e / (1 + e), 1 / (1 + e)
                 return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
-            if self._from_log_probs:
+            if self._scale == "log-probs":
                 with np.errstate(over="ignore"):
                     return np.stack([-np.expm1(x), np.exp(x)], axis=1)
-            if self._percent:
+            if self._scale == "percent":
                 return np.stack([(100 - x) / 100, x / 100], axis=1)
             with np.errstate(invalid="ignore"):  # what is no number is refused by its row
                 return np.stack([1 - x, x], axis=1)
-        if self._from_logits:
+        if self._scale == "logits":
             return logit_rows(x)
-        if self._from_log_probs:
+        if self._scale == "log-probs":
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(x))
-        return x / 100 if self._percent else x
+        return x / 100 if self._scale == "percent" else x
 
     def _problems(self, start: int, step: int) -> InputError:
         """Describe every invalid row from the block at start on, with what mends them all."""
         names = self._columns.names or (() if self._binary else self.labels)
-        problems = Problems(self._names[:2], names, self._binary, self._renormalize)
+        problems = Problems(self._names[:2], names, self._binary, self._rescales)
         for at in range(start, self.n_rows, step):
             places = self._places(at, min(at + step, self.n_rows))
             codes = self._codes_at(places)

@@ -58,7 +58,7 @@ class GatheredRows:
         """Give the rows of a forecaster whose log-probabilities were gathered, as forecasts of numbered classes."""
         known: dict[str, Any] = {"sample_weight": self.weights if self.weighted else None, "groups": self.groups}
         classes = tuple(range(self.n_classes))
-        return Forecasts(self.truth, self.values[name], from_log_probs=True, known_labels=classes, **known)
+        return Forecasts(self.truth, self.values[name], scale="log-probs", known_labels=classes, **known)
 
 
 def gathered(

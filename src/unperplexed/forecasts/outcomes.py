@@ -292,6 +292,10 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
     numbers = [v for v in present if isinstance(v, bool | int | float)]
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
         return 0, 1  # so the others are no class, which is said with their rows
+    if len(numbers) == len(present) > 2 and all(0 < v < 1 for v in numbers):
+        raise InputError(
+            f"{settings.name}: {listed(present)} are probabilities, not classes. Outcomes come first, then forecasts."
+        )
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
         f"Name it with pos_label, such as {present[-1]!r} (--pos-label {quote(str(present[-1]))}), or both with"

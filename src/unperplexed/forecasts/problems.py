@@ -14,15 +14,15 @@ from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import AnyFloats, Bools, Ints
 from ..kernels.rows import SUM_TOLERANCE
 from .labels import USUAL_MARKS
-from .row_checks import is_rounding, scale_hint, wrong_values
+from .row_checks import DROP, RESCALE, Option, is_rounding, scale_hint, scale_option, wrong_values
 
 UNREADABLE = "not a number"
 """Why rows with text among their probabilities are invalid."""
 
 _MISSING = "no label"
-_DROP = "drop_invalid=True (--invalid drop)"
-_MARKS = "na=[] (--na)"
-_RENORMALIZE = "renormalize=True (--invalid rescale)"
+_MARKS = Option("na", "[]", "--na")
+_COMMA = Option("decimal_comma", "True", "--decimal-comma")
+_PERCENT = scale_option("percent")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*%?\s*")
 
 
@@ -30,7 +30,7 @@ class Hint(NamedTuple):
     """How invalid values may be read, and the options that do so."""
 
     sentence: str
-    options: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
 
 
 @dataclass
@@ -55,12 +55,12 @@ class Problems:
         Names of the columns of probabilities, or none.
     binary : bool
         Whether they are one column.
-    renormalize : bool
+    rescaled : bool
         Whether rows have been divided by their sums.
     """
 
-    def __init__(self, names: Sequence[str], columns: Sequence[Any], binary: bool, renormalize: bool) -> None:
-        self._names, self._columns, self._binary, self._renormalize = names, columns, binary, renormalize
+    def __init__(self, names: Sequence[str], columns: Sequence[Any], binary: bool, rescaled: bool) -> None:
+        self._names, self._columns, self._binary, self._rescaled = names, columns, binary, rescaled
         self._found: dict[str, _Problem] = {}
         self._texts: dict[str, None] = {}
         self._decimal_comma = False
@@ -116,10 +116,9 @@ class Problems:
             lines.append(f"{self._names[1]}: " + " ".join(of_values))
         hints = [*self._hints()]
         lines += [hint.sentence for hint in hints if hint.sentence]
-        options = sorted({option: None for hint in hints for option in hint.options}, key=lambda each: each == _DROP)
+        options = sorted({option: None for hint in hints for option in hint.options}, key=lambda each: each == DROP)
         if options[1:] and len(self._found.keys() - {UNREADABLE}) + len(_kinds(self._texts)) > 1:
-            keywords, flags = zip(*(option[:-1].split(" (") for option in options), strict=True)
-            lines.append(f"All of it takes {', '.join(keywords)} ({' '.join(flags)}).")
+            lines.append(f"All of it takes {_together(options)}.")
         return " ".join(lines)
 
     def _line(self, reason: str, problem: _Problem) -> str:
@@ -133,21 +132,20 @@ class Problems:
         outside = "negative" in reasons or "above 1" in reasons
         rounding = outside and is_rounding(self._lowest, self._highest)
         if outside:
-            sentence = scale_hint(self._lowest, self._highest, self._binary)
-            options = tuple(re.findall(r"\w+=True \(--[a-z -]+\)", sentence)) or (_DROP,)
-            yield Hint(sentence, () if "%" in kinds else options)
-        if "sum not 1" in reasons and self._renormalize:
-            yield Hint("A sum of 0 is nothing to divide by.", (_DROP,))
+            sentence, option = scale_hint(self._lowest, self._highest, self._binary)
+            yield Hint(sentence, () if "%" in kinds else (option or DROP,))
+        if "sum not 1" in reasons and self._rescaled:
+            yield Hint("A sum of 0 is nothing to divide by.", (DROP,))
         elif "sum not 1" in reasons:
             rule = f"Rows must sum to 1 within {SUM_TOLERANCE:g}"
-            yield Hint(f"{rule}; {_RENORMALIZE} divides them by their sum.", (_RENORMALIZE,))
+            yield Hint(f"{rule}; {RESCALE} divides them by their sum.", (RESCALE,))
         if reasons == {UNREADABLE} and "" not in kinds:
             return
         remediable = {"sum not 1", *(("negative", "above 1") if rounding else ())}
-        begin = "Or leave" if not self._renormalize and reasons <= remediable else "Repair such rows, or leave"
+        begin = "Or leave" if not self._rescaled and reasons <= remediable else "Repair such rows, or leave"
         begin = "Repair them, or leave" if reasons == {_MISSING} else begin
-        only = (_DROP,) if reasons & {_MISSING, "NaN", "infinite"} else ()
-        yield Hint(f"{begin} them out with {_DROP}.", only)
+        only = (DROP,) if reasons & {_MISSING, "NaN", "infinite"} else ()
+        yield Hint(f"{begin} them out with {DROP}.", only)
 
 
 def _example(reason: str, values: AnyFloats, wrong: Bools, probabilities: AnyFloats) -> str:
@@ -169,22 +167,32 @@ def _kinds(texts: Iterable[str]) -> set[str]:
     return kinds
 
 
+def _together(options: Sequence[Option]) -> str:
+    """Show several options at once; ways of treating invalid rows are one option with several values."""
+    ways = [each for each in options if each.name == DROP.name]
+    others = [each for each in options if each.name != DROP.name]
+    keywords, flags = [f"{each.name}={each.value}" for each in others], [each.flag for each in others]
+    if ways:
+        values = ", ".join(each.value for each in ways)
+        keywords.append(f"{DROP.name}={f'[{values}]' if ways[1:] else values}")
+        flags.append(" ".join([ways[0].flag, *(each.flag.removeprefix("--invalid ") for each in ways[1:])]))
+    return f"{', '.join(keywords)} ({' '.join(flags)})"
+
+
 def text_hints(texts: Sequence[str], decimal_comma: bool) -> list[Hint]:
     """Say how texts would have to be spelled, or read, to be numbers."""
     hints, kinds = [], _kinds(texts)
     if "," in kinds and not decimal_comma:
-        option = "decimal_comma=True (--decimal-comma)"
-        hints.append(Hint(f"Numbers like 0,5 in a text file are read with {option}.", (option,)))
+        hints.append(Hint(f"Numbers like 0,5 in a text file are read with {_COMMA}.", (_COMMA,)))
     if "%" in kinds:
-        option = "percent=True (--scale percent)"
-        hints.append(Hint(f"Percentages are read with {option}.", (option,)))
+        hints.append(Hint(f"Percentages are read with {_PERCENT}.", (_PERCENT,)))
     if "-" in kinds:
         marks = list(dict.fromkeys(text.strip() for text in texts if text.strip() in USUAL_MARKS))
         begin = f"{listed(marks)} mark missing values" if marks[1:] else f"{marks[0]!r} marks a missing value"
-        hints.append(Hint(f"If {begin}: na=[], drop_invalid=True (--na --invalid drop).", (_MARKS, _DROP)))
+        hints.append(Hint(f"If {begin}: {_together([_MARKS, DROP])}.", (_MARKS, DROP)))
     if "" in kinds:
         mark = "comma, no mark between thousands" if decimal_comma else "point"
-        hints.append(Hint(f"Numbers have a decimal {mark}." if not hints else "", (_DROP,)))
+        hints.append(Hint(f"Numbers have a decimal {mark}." if not hints else "", (DROP,)))
     return hints
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from numpy.typing import ArrayLike
 
+from ..kernels.devices import Scale
 from .labels import Label
+
+Invalid = Literal["refuse", "drop", "rescale"]
+"""What is done with invalid rows."""
 
 
 class Reading(TypedDict, total=False):
@@ -16,11 +20,8 @@ class Reading(TypedDict, total=False):
     labels: Sequence[Label] | None
     pos_label: Label | None
     ignore_label: Label | Sequence[Label] | None
-    renormalize: bool
-    drop_invalid: bool
-    percent: bool
-    from_logits: bool
-    from_log_probs: bool
+    scale: Scale
+    invalid: Invalid | Sequence[Invalid]
 
 
 class RowReading(Reading, total=False):
@@ -28,3 +29,7 @@ class RowReading(Reading, total=False):
 
     sample_weight: ArrayLike | None
     groups: Any
+
+
+DEFAULTS = {"scale": "probability", "invalid": "refuse"}
+"""Of options that are None unless they are given, but for these."""

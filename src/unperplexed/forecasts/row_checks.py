@@ -1,12 +1,13 @@
 """Whether rows are distributions: what is wrong with which, and how they are renormalized.
 
 Rows with NaN, or that are no distribution, are found here. `Forecasts.blocks` (in `forecasts`) refuses them by their
-numbers, or with ``drop_invalid`` leaves them out and counts them in `Notes`.
+numbers, or with ``invalid="drop"`` leaves them out and counts them in `Notes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,19 +82,42 @@ def is_rounding(lowest: float, highest: float) -> bool:
     return lowest >= -SUM_TOLERANCE and highest <= 1 + SUM_TOLERANCE
 
 
-def scale_hint(lowest: float, highest: float, binary: bool) -> str:
-    """Say what numbers outside [0, 1] look like; the user decides."""
+class Option(NamedTuple):
+    """An option that reads rows as they are meant: its name, value and flag; shown as ``name=value (--flag)``."""
+
+    name: str
+    value: str
+    flag: str
+
+    def __str__(self) -> str:
+        """Show it, for Python and the command line."""
+        return f"{self.name}={self.value} ({self.flag})"
+
+
+DROP = Option("invalid", '"drop"', "--invalid drop")
+RESCALE = Option("invalid", '"rescale"', "--invalid rescale")
+
+
+def scale_option(scale: str) -> Option:
+    """Return the option that names a scale."""
+    return Option("scale", f'"{scale}"', f"--scale {scale}")
+
+
+def scale_hint(lowest: float, highest: float, binary: bool) -> tuple[str, Option | None]:
+    """Say what numbers outside [0, 1] look like, and the option that reads them so; the user decides."""
     if is_rounding(lowest, highest):
         if binary or lowest < 0:
-            return "That looks like rounding: clip to 0 and 1."
-        return "That looks like rounding: renormalize=True (--invalid rescale) divides each row by its sum."
+            return "That looks like rounding: clip to 0 and 1.", None
+        return f"That looks like rounding: {RESCALE} divides each row by its sum.", RESCALE
     if lowest >= 0 and 2 < highest <= 100 + 1e-5:
-        return "These look like percentages: percent=True (--scale percent) reads them so."
-    if highest <= 0:
-        return "These look like log-probabilities: from_log_probs=True (--scale log-probs) reads them so."
-    if lowest < -1 or highest > 2:
-        return "These look like logits: from_logits=True (--scale logits) reads them so."
-    return ""
+        what, option = "percentages", scale_option("percent")
+    elif highest <= 0:
+        what, option = "log-probabilities", scale_option("log-probs")
+    elif lowest < -1 or highest > 2:
+        what, option = "logits", scale_option("logits")
+    else:
+        return "", None
+    return f"These look like {what}: {option} reads them so.", option
 
 
 def wrong_values(reason: str, x: AnyFloats) -> Bools:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError, listed
 from .._lib.typing import Floats
+from ..kernels.devices import Scale
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
 
@@ -37,7 +38,7 @@ class _Outputs(NamedTuple):
     """What a classifier says of rows that it was not fitted to."""
 
     values: Any
-    from_logits: bool
+    scale: Scale
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -164,7 +165,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         found = self._frozen_outputs(X, y) if frozen else self._held_out_outputs(X, y, given, params)
         recalibrator = Recalibrator(self.method, single=self.single, folds=self.folds, seed=self.random_state)
         reading: dict[str, Any] = {"sample_weight": weight, "groups": groups, "labels": self.classes_.tolist()}
-        self.recalibrator_ = recalibrator.fit(y, found.values, from_logits=found.from_logits, **reading)
+        self.recalibrator_ = recalibrator.fit(y, found.values, scale=found.scale, **reading)
         self.gain_ = self.recalibrator_.gain_
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -188,7 +189,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if unknown.size:
             raise InputError(f"y: the fitted classifier does not know {listed(unknown.tolist())}.")
         response = _response(self.estimator)
-        return _Outputs(getattr(self.estimator, response)(X), response == "decision_function")
+        return _Outputs(getattr(self.estimator, response)(X), _scale_of(response))
 
     def _held_out_outputs(self, X: Any, y: Any, given: dict[str, Any], params: dict[str, Any]) -> _Outputs:
         """Predict each row by a classifier that was not fitted to it, and fit the classifier to all rows.
@@ -210,14 +211,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             keywords = {"params": {name: given[name] for name in wanted}}
         values = cross_val_predict(self.estimator, X, y, cv=cv, method=response, n_jobs=self.n_jobs, **keywords)
         self.estimator_.fit(X, y, **params)
-        return _Outputs(values, response == "decision_function")
+        return _Outputs(values, _scale_of(response))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return recalibrated probabilities, (n, C), in the order of ``classes_``."""
         check_is_fitted(self)
         response = _response(self.estimator_)
         values = getattr(self.estimator_, response)(X)
-        q = self.recalibrator_.transform(values, from_logits=response == "decision_function")
+        q = self.recalibrator_.transform(values, scale=_scale_of(response))
         q = q.reshape(len(q), -1)
         return np.hstack([1 - q, q]) if q.shape[1] == 1 else q
 
@@ -251,3 +252,8 @@ def _response(estimator: Any) -> str:
         if hasattr(estimator, name):
             return name
     raise InputError(f"estimator: {type(estimator).__name__} has neither predict_proba nor decision_function.")
+
+
+def _scale_of(response: str) -> Scale:
+    """Return what a method of a classifier gives."""
+    return "logits" if response == "decision_function" else "probability"

@@ -33,7 +33,7 @@ from .rows import (
     row_primitives,
 )
 
-Scale = Literal["probabilities", "percent", "logits", "log-probabilities"]
+Scale = Literal["probability", "percent", "logits", "log-probs"]
 
 _FLOATS = {"float64": "float64", "float32": "float32", "float16": "float32", "bfloat16": "float32"}
 """Data types, and in which they are computed."""
@@ -116,7 +116,7 @@ def device_columns(data: Any, name: str) -> DeviceColumns | None:
 class DeviceRows:
     """A block of rows on a device, where probabilities are made of them. NumPy gets these with np.asarray."""
 
-    def __init__(self, given: Any, library: Library, scale: Scale = "probabilities") -> None:
+    def __init__(self, given: Any, library: Library, scale: Scale = "probability") -> None:
         self._given, self._library, self._scale = given, library, scale
         self._kernel = _fused(given, scale)
         self.shape = (int(given.shape[0]), int(given.shape[1]))
@@ -243,7 +243,7 @@ def _probabilities(x: Any, library: Library, scale: Scale) -> Any:
         e = xp.exp(x - highest)
         p = library.cast(e, "float64") / _sum(xp, library.cast(e, "float64"))[:, None]
         return xp.where(highest == math.inf, math.inf, p)  # refused as what it is
-    if scale == "log-probabilities":
+    if scale == "log-probs":
         return xp.exp(x)
     return x / 100 if scale == "percent" else x
 

@@ -20,7 +20,7 @@ def log_probabilities(x: AnyFloats, scale: Scale) -> Floats:
     ----------
     x : array of shape (n, C), or (n, 1) for the positive of two classes
         Valid rows: each is a distribution.
-    scale : {"probabilities", "percent", "logits", "log-probabilities"}
+    scale : {"probability", "percent", "logits", "log-probs"}
         What ``x`` holds.
 
     Returns
@@ -47,7 +47,7 @@ def log_odds(x: AnyFloats, scale: Scale) -> Floats:
 
 
 def _of_given(x: Floats, scale: Scale) -> Floats:
-    if scale == "log-probabilities":
+    if scale == "log-probs":
         return x
     if scale == "logits":
         return np.asarray(log_expit(x))
@@ -62,6 +62,6 @@ def _of_rest(x: Floats, scale: Scale) -> Floats:
             return np.asarray(log_expit(-x))
         if scale == "percent":
             return np.log((100 - x) / 100)
-        if scale == "log-probabilities":  # expm1 is exact next to 1, log1p for the others (Maechler 2012)
+        if scale == "log-probs":  # expm1 is exact next to 1, log1p for the others (Maechler 2012)
             return np.where(x > -np.log(2), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
         return np.log1p(-x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,10 +14,8 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..statistics.evidence_of_change import Beginning
-from ..tally.tally import Tally
 from .event_counts import EventCounts
 from .history import Events, History
-from .predictions import Predictions
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,11 @@ class Began(ByValue):
     """With more than two classes, the one that it is about: a class, or "most probable class"."""
 
 
-def watched_periods(history: History | Mapping[Any, Tally | Predictions], level: float, since: str | None) -> History:
-    """Give the periods that are watched; refuses none of them, and a level that is no probability."""
-    if not 0 < level < 1:
-        raise InputError(f"level: {level!r} is not between 0 and 1.")
-    watched = history if isinstance(history, History) else History.of(history)
-    if since is not None:
-        watched = watched.since(since)
+def watched_periods(history: History, confidence: float, restart: str | None) -> History:
+    """Give the periods that are watched; refuses none of them, and a confidence that is no probability."""
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence: {confidence!r} is not between 0 and 1.")
+    watched = history if restart is None else history.since(restart)
     if not watched.periods:
         raise InputError("there are no periods to monitor.")
     return watched

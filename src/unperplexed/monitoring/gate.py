@@ -7,21 +7,30 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
+from ..assessment.assess import assess
 from ..assessment.flat import ANY, Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
+from ..comparison.changes import changes_of_pairs, changes_of_samples
+from ..comparison.compare import compare
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.reading import RowReading
+from ..pairing.skill import BASE_RATE
 from ..report.document import Action, Column, Document, Section, Table
+from ..report.frames import frames_as_input
 from ..report.numbers import between, count, evidence_text, number
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
-from .requirements import VERDICT, Requirement
+from ..statistics.means import DEFAULT_FLOOR, Floor
+from ..tally.tally import Tally
+from .requirements import VERDICT, Requirement, scoring_rules
 
 Looks = Literal["one", "many"]
 
@@ -167,8 +176,8 @@ class Check(JsonResult):
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, ends of intervals, and metrics with point=True (--confidence none), are compared with their"
-                " limits as they are."
+                "Counts, ends of intervals, and metrics with confidence=None (--confidence none), are compared with"
+                " their limits as they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
@@ -191,35 +200,45 @@ class Check(JsonResult):
         )
 
 
+@frames_as_input
 def check(
-    assessment: Assessment,
-    requirements: str | Sequence[str],
+    y_true: Any,
+    y_prob: Any = None,
     *,
-    point: bool = False,
-    looks: Looks = "one",
-    changes: Mapping[str, Figure] | None = None,
-    against: str = "",
+    require: str | Sequence[str],
+    earlier: Any = None,
+    anytime: bool = False,
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float | None = 0.9,
+    **reading: Unpack[RowReading],
 ) -> Check:
-    """Test whether forecasts meet requirements. Requirements fail beyond chance only.
+    """Test whether forecasts meet requirements: a gate. Requirements fail beyond chance only.
 
     Parameters
     ----------
-    assessment : Assessment
-        From `assess`. Its confidence level is that of the gate: at 0.9 a figure exactly at its limit fails in 5% of
-        samples.
-    requirements : str or sequence of str
-        Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of `figures`, or ``"verdict not in (WORD,
-        ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the confidence
-        interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks against it.
-    point : bool, default False
-        Compare the metrics themselves with the limits, without confidence intervals.
-    looks : {"one", "many"}, default "one"
-        "many" keeps the test of changes valid however often one looks while forecasts are added: one exactly at its
-        limit ever fails with a probability of 5% at most. Only changes of mean scores, and counts, are tested then.
-    changes : mapping from name to Figure, optional
-        Further figures by name: differences from earlier forecasts, by `changes_of_pairs` or `changes_of_samples`.
-    against : str, optional
-        Words for what they are differences from.
+    y_true : array_like of shape (n,) or (n, C), Forecasts, Tally, or Assessment
+        Outcomes: class labels or one-hot rows. The others come without ``y_prob``.
+    y_prob : array_like of shape (n,) or (n, C), optional
+        Predicted probabilities of the positive class, or of each class.
+    require : str or sequence of str
+        Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of `Assessment.to_flat`, or ``"verdict not in
+        (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the
+        confidence interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks
+        against it.
+    earlier : array_like of shape (n,) or (n, C), Forecasts, Tally, or Assessment, optional
+        Earlier forecasts: of the same rows, or another sample with its outcomes. Requirements may then name changes of
+        mean scores, now minus earlier, such as ``"change.log_loss <= 0"``: paired, or of two independent samples.
+    anytime : bool, default False
+        Keep the test of changes valid however often one looks while forecasts are added: one exactly at its limit ever
+        fails with a probability of (1 - confidence) / 2 at most. Only changes of mean scores, and counts, are tested
+        then.
+    floor : float or "auto", default "auto"
+        As in `assess`.
+    confidence : float or None, default 0.9
+        Confidence level of the gate: at 0.9 a metric exactly at its limit fails in 5% of samples. None compares the
+        metrics themselves with the limits. An `Assessment` has a confidence level of its own.
+    **reading
+        How rows are read, as in `assess`: ``sample_weight``, ``groups``, ``labels``, ``pos_label``, ...
 
     Returns
     -------
@@ -229,13 +248,13 @@ def check(
     Raises
     ------
     InputError
-        For text that is no requirement, a figure that there is not, or one without a confidence interval; for one that
-        cannot be tested at many looks.
+        As `assess`; for text that is no requirement, a metric that there is not, or one without a confidence interval;
+        for one that cannot be tested at any time.
 
     Notes
     -----
-    With ``looks="one"``, forecasts that are tested again and again, until a figure fails, fail more often. At many
-    looks the evidence against a limit is e = 2 (1 + N/n0)^(-1/2) exp(X^2 / (2 (N + n0))) Phi(X / sqrt(N + n0)), where X
+    With ``anytime=False``, forecasts that are tested again and again, until a metric fails, fail more often. At any
+    time the evidence against a limit is e = 2 (1 + N/n0)^(-1/2) exp(X^2 / (2 (N + n0))) Phi(X / sqrt(N + n0)), where X
     is the sum of what exceeds the limit over N rows, or clusters of paired rows, divided by its standard deviation,
     and n0 is 1,000 rows or 20 clusters. For two samples, N is the number of rows whose mean is as precise as the
     change. Paired changes are corrected for their skewness first (Hall 1992). A requirement fails at evidence of
@@ -244,22 +263,62 @@ def check(
 
     Examples
     --------
-    >>> from unperplexed import assess
-    >>> from unperplexed.monitoring import check
-    >>> found = check(assess([1, 0, 1, 1] * 50, [0.8, 0.3, 0.6, 0.9] * 50), ["log_loss < 0.2", "accuracy > 0.5"])
+    >>> from unperplexed import check
+    >>> found = check([1, 0, 1, 1] * 50, [0.8, 0.3, 0.6, 0.9] * 50, require=["log_loss < 0.2", "accuracy > 0.5"])
     >>> bool(found), [each.requirement for each in found.failed]
     (False, ['log_loss < 0.2'])
     """
-    texts = [requirements] if isinstance(requirements, str) else list(requirements)
-    wanted = [Requirement.parse(text) for text in texts]
+    refuse_unknown("check", reading, RowReading.__annotations__)
+    wanted = [require] if isinstance(require, str) else list(require)
+    parsed = [Requirement.parse(text) for text in wanted]
+    level, scores = 0.9 if confidence is None else confidence, scoring_rules(parsed)
+
+    def assessed(y: Any, p: Any = None) -> Assessment:
+        if isinstance(y, Assessment):
+            return y
+        if isinstance(y, Tally):
+            return assess(y, floor=floor, confidence=level, **reading)
+        baseline = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
+        return assess(y, p, baseline=baseline, scores=scores, floor=floor, confidence=level, **reading)
+
+    now = assessed(y_true, y_prob)
+    changes, against = None, ""
+    if isinstance(earlier, Assessment | Forecasts | Tally):
+        before = assessed(earlier)
+        changes = changes_of_samples(now, before)
+        against = f"change from {before.n_rows:,} earlier forecasts, as two independent samples"
+    elif earlier is not None:
+        if y_prob is None:
+            raise InputError("earlier: forecasts of the same rows go with y_true and y_prob; of others, assess them.")
+        both = {_NOW: y_prob, _EARLIER: earlier}
+        pair = compare(y_true, both, scores=scores, floor=floor, confidence=level, resamples=0, **reading)
+        changes = changes_of_pairs(pair, _NOW)
+        against = f"change from earlier forecasts of the same {pair.n_rows:,} rows"
+    return checked(now, wanted, point=confidence is None, anytime=anytime, changes=changes, against=against)
+
+
+_NOW, _EARLIER = "now", "earlier"
+
+
+def checked(
+    assessment: Assessment,
+    requirements: Sequence[str],
+    *,
+    point: bool = False,
+    anytime: bool = False,
+    changes: Mapping[str, Figure] | None = None,
+    against: str = "",
+) -> Check:
+    """Test requirements of an assessment, and of changes by name; ``against`` says what they are changes from."""
+    wanted = [Requirement.parse(text) for text in requirements]
     if not wanted:
-        raise InputError("requirements: none; name at least one, such as 'log_loss < 0.4'.")
-    check_choice("looks", looks, get_args(Looks))
+        raise InputError("require (--require): none; name at least one requirement, such as 'log_loss < 0.4'.")
     confidence = assessment.source.sampling.confidence
-    if looks == "many":
+    if anytime:
         changes = {name: _at_many_looks(each, confidence) for name, each in (changes or {}).items()}
         _refuse_at_many_looks(wanted, changes, point)
     known = NamedFigures(assessment, changes or {})
+    looks: Looks = "many" if anytime else "one"
     outcomes = tuple(
         _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
     )
@@ -277,12 +336,12 @@ def _at_many_looks(change: Figure, confidence: float) -> Figure:
 def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str], point: bool) -> None:
     if point:
         raise InputError(
-            "looks='many' (--anytime): point=True (--confidence none) leaves chance out; leave out one of them."
+            "anytime=True (--anytime): confidence=None (--confidence none) ignores chance; leave out one of them."
         )
     for each in wanted:
         if each.name not in {*changes, "rows", "effective_rows"}:
             raise InputError(
-                f"requirements (--require): {each.text!r}: with looks='many' (--anytime) only changes of mean scores"
+                f"require (--require): {each.text!r}: with anytime=True (--anytime) only changes of mean scores"
                 " from earlier forecasts, such as 'change.log_loss <= 0', and counts of rows are tested; test limits"
                 " and calibration at every look with `unperplexed monitor --require`."
             )
@@ -291,8 +350,7 @@ def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str
 def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks: Looks) -> Outcome:
     if each.name not in known:
         raise InputError(
-            f"requirements (--require): {each.text!r}: there is no metric {each.name!r} here;"
-            f" {_others(each.name, known)}"
+            f"require (--require): {each.text!r}: there is no metric {each.name!r} here; {_others(each.name, known)}"
         )
     found = known[each.name]
     low, high = found.interval
@@ -310,7 +368,7 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
         remedy = (
             "Or wait for more rows or clusters."
             if looks == "many"
-            else "point=True (--confidence none) compares the metric itself."
+            else "confidence=None (--confidence none) compares the metric itself."
         )
         raise InputError(f"{_unknown(each, 'confidence interval')} {remedy}")
     if looks == "many":
@@ -333,16 +391,13 @@ def _others(name: str, known: Mapping[str, Figure]) -> str:
 
 
 def _unknown(each: Requirement, what: str) -> str:
-    return (
-        f"requirements (--require): {each.text!r}: {each.name} has no {what} for these forecasts; require another"
-        " figure."
-    )
+    return f"require (--require): {each.text!r}: {each.name} has no {what} for these forecasts; require another figure."
 
 
 def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
     d = assessment.diagnosis
     if not d.made:
-        raise InputError(f"requirements (--require): {each.text!r}: there is no verdict. {d.verdict}")
+        raise InputError(f"require (--require): {each.text!r}: there is no verdict. {d.verdict}")
     found, words = verdict_words(d) or {"none"}, set(each.words)
     named = found - {ANY} or found
     allowed = named <= words or (ANY in words and "none" not in found)

@@ -19,7 +19,7 @@ from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
-from ..forecasts.group_keys import Key, in_order
+from ..forecasts.group_keys import Key, columns_of, in_order
 from ..forecasts.labels import Label
 from ..tally.periods import span_of
 from ..tally.tags import UNKNOWN, Tags, different
@@ -27,7 +27,7 @@ from ..tally.tallies import Tallies
 from ..tally.tally import Tally, common_labels
 from ..tally.views import pairs_by_class
 from .event_counts import EventCounts
-from .predictions import Predictions
+from .predictions import Predictions, predicted
 
 FORMAT, VERSION = "unperplexed monitoring history", 1
 
@@ -74,6 +74,10 @@ class Period(ByValue):
         return self.events()[0].log_chance_of_same() < math.log(_CHANCE)
 
 
+MOST_PERIODS = 100_000
+"""More periods of groups than this are refused."""
+
+
 @dataclass(frozen=True)
 class History(ByValue):
     """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
@@ -84,7 +88,7 @@ class History(ByValue):
     Examples
     --------
     >>> from unperplexed import Tally
-    >>> from unperplexed.monitoring import History
+    >>> from unperplexed.results import History
     >>> history = History.of({"2026-03-01": Tally.of([1, 0], [0.8, 0.3])})
     >>> history = history.after("2026-03-02", Tally.of([1, 1], [0.6, 0.9]))
     >>> history.names
@@ -460,3 +464,43 @@ _DAMAGED = "the history is damaged: {} cannot be right. Make it anew from the ta
 def _need(condition: bool, what: str) -> None:
     if not condition:
         raise InputError(_DAMAGED.format(what))
+
+
+def history_of(y_true: Any, y_prob: Any, time: Any, by: Any, reading: Mapping[str, Any]) -> History:
+    """Return forecasts and outcomes in periods: a history or tallies of them as they are, or rows, each with its time.
+
+    Rows in clusters are counted so that clusters are known.
+    """
+    if isinstance(y_true, History | Mapping):
+        return _counted(y_true, {"y_prob": y_prob, "time": time, "by": by, **reading})
+    parts = ["classes", *(["shards"] if reading.get("groups") is not None else [])]
+    return History.of(
+        Tallies.of(
+            y_true, y_prob, by=_in_periods(time, by), most_groups=MOST_PERIODS, parts=parts, diagnosed=0, **reading
+        )
+    )
+
+
+def predictions_of(y_prob: Any, time: Any, by: Any, reading: Mapping[str, Any]) -> History:
+    """Return predictions in periods, likewise."""
+    if isinstance(y_prob, History | Mapping):
+        return _counted(y_prob, {"time": time, "by": by, **reading})
+    read = predicted(y_prob, **reading)
+    return History.of(
+        Tallies.count([(read, _in_periods(time, by))], most_groups=MOST_PERIODS, parts=["classes"], diagnosed=0)
+    ).without_outcomes()
+
+
+def _counted(periods: History | Mapping[Any, Tally | Predictions], given: Mapping[str, Any]) -> History:
+    """Return periods that were counted; refuses what is said of rows."""
+    for name, each in given.items():
+        if each is not None:
+            raise InputError(f"{name}: it is for rows; periods that were counted are given alone.")
+    return periods if isinstance(periods, History) else History.of(periods)
+
+
+def _in_periods(time: Any, by: Any) -> dict[str, Any]:
+    """Return the columns of which a period and a group have a value each."""
+    if time is None:
+        raise InputError("time: missing; give the period of each row, such as its date, or tallies by period.")
+    return {"time": time, **({} if by is None else columns_of(by))}

@@ -23,7 +23,7 @@ class Predictions(ByValue):
 
     Examples
     --------
-    >>> from unperplexed.monitoring import History, Predictions
+    >>> from unperplexed.results import History, Predictions
     >>> day = Predictions.of([0.8, 0.3]) + Predictions.of([0.6])
     >>> day.n_rows
     3
@@ -46,7 +46,7 @@ class Predictions(ByValue):
             Class labels in the order of the columns; (negative, positive) for one column. By default the names of a
             frame's columns.
         **reading
-            As in `Forecasts`: ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``.
+            As in `Forecasts`: ``scale``, ``invalid``.
 
         Returns
         -------
@@ -57,9 +57,7 @@ class Predictions(ByValue):
         InputError
             For values that are no probabilities, naming the rows.
         """
-        columns = as_columns(at_hand(y_prob), "y_prob")
-        forecasts = Forecasts(y_prob=columns, **unobserved(columns, labels), **reading)
-        return cls(Tally.count(forecasts, parts=["classes"], diagnosed=0))
+        return cls(Tally.count(predicted(y_prob, labels, **reading), parts=["classes"], diagnosed=0))
 
     @property
     def n_rows(self) -> int:
@@ -69,3 +67,9 @@ class Predictions(ByValue):
     def __add__(self, other: Predictions) -> Predictions:
         """Count both together; refuses predictions of other classes."""
         return Predictions(self.tally + other.tally) if isinstance(other, Predictions) else NotImplemented
+
+
+def predicted(y_prob: Any, labels: Sequence[Label] | None = None, **reading: Any) -> Forecasts:
+    """Read predictions, with outcomes that stand in for unknown ones."""
+    columns = as_columns(at_hand(y_prob), "y_prob")
+    return Forecasts(y_prob=columns, **unobserved(columns, labels), **reading)

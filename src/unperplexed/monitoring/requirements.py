@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .._lib.errors import InputError
 from ..assessment.flat import WORDS
+from ..scores.registry import SCORES, score_named
 
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")
@@ -30,7 +33,7 @@ class Requirement:
 
     text: str
     name: str
-    """The figure, as `figures` calls it, or "verdict"."""
+    """The figure, as `Assessment.to_flat` calls it, or "verdict"."""
     end: str
     """"lower" or "upper" for an end of the figure's confidence interval; "" for the figure itself."""
     operator: str
@@ -51,17 +54,15 @@ class Requirement:
         """
         found = _FORM.fullmatch(text)
         if found is None:
-            raise InputError(f"requirements (--require): {text!r} is not a requirement; {_HOW}.")
+            raise InputError(f"require (--require): {text!r} is not a requirement; {_HOW}.")
         name, operator, value = found[1], " ".join(found[2].split()), found[3]
         verdict = name.partition(".")[0] == VERDICT
         if verdict and name != VERDICT:
             raise InputError(
-                f"requirements (--require): {text!r}: a verdict has no interval, so no .lower or .upper; {_HOW}."
+                f"require (--require): {text!r}: a verdict has no interval, so no .lower or .upper; {_HOW}."
             )
         if verdict != operator.endswith("in"):
-            raise InputError(
-                f"requirements (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}."
-            )
+            raise InputError(f"require (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}.")
         if verdict:
             return cls(text.strip(), name, "", operator, math.nan, _words(text, value))
         name, dot, end = name.rpartition(".") if name.endswith(tuple(f".{each}" for each in _ENDS)) else (name, "", "")
@@ -70,7 +71,7 @@ class Requirement:
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
-            raise InputError(f"requirements (--require): {text!r}: {value!r} is not a number; {_HOW}.")
+            raise InputError(f"require (--require): {text!r}: {value!r} is not a number; {_HOW}.")
         return cls(text.strip(), name, end if dot else "", operator, limit)
 
     @property
@@ -97,7 +98,15 @@ def _words(text: str, value: str) -> tuple[str, ...]:
     for word in words:
         if word not in WORDS and word != "none":
             raise InputError(
-                f"requirements (--require): {text!r}: no verdict is called {word!r}; there are none,"
-                f" {', '.join(WORDS)}."
+                f"require (--require): {text!r}: no verdict is called {word!r}; there are none, {', '.join(WORDS)}."
             )
     return words
+
+
+def scoring_rules(requirements: Iterable[Requirement]) -> list[str]:
+    """Name the scoring rules that are required and that no assessment has unasked."""
+    found = []
+    for each in requirements:
+        with suppress(InputError):
+            found.append(score_named(each.name.removeprefix("change.")).name)
+    return [name for name in dict.fromkeys(found) if name not in SCORES]

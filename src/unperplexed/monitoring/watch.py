@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import chdtrc
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.typing import Floats
-from ..tally.tally import Tally
+from ..forecasts.reading import RowReading
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
 from .control import NORMAL, control_points, dispersion, point_of
-from .history import WHOLE, Events, History
+from .history import WHOLE, Events, History, history_of
 from .limits import kept
 from .monitored import Alarm, Impossible, Monitored, OfGroup
 
@@ -23,33 +23,47 @@ UNITS = ("auto", "rows", "periods")
 
 
 def monitor(
-    history: History | Mapping[Any, Tally],
+    y_true: Any,
+    y_prob: Any = None,
     *,
-    units: str = "auto",
-    level: float = 0.05,
-    since: str | None = None,
+    time: Any = None,
+    by: Any = None,
     require: Sequence[str] = (),
+    units: str = "auto",
+    restart: str | None = None,
+    confidence: float = 0.95,
+    **reading: Unpack[RowReading],
 ) -> Monitored:
     """Watch the calibration of forecasts over time: raise an alarm when it broke, and say when and how.
 
     The result may be looked at after every period, for as long as one likes: the probability of ever a false alarm is
-    at most ``level``.
+    at most 1 - ``confidence``.
 
     Parameters
     ----------
-    history : History, or mapping from period to Tally, or Tallies
-        The forecasts of successive periods, such as days, in chronological order; as `History.of` takes them.
+    y_true : array_like of shape (n,) or (n, C); or History, mapping from period to Tally, or Tallies
+        Outcomes: class labels or one-hot rows. Or all forecasts of successive periods, such as days, in chronological
+        order, as `History.of` takes them; without ``y_prob``, ``time`` and ``by``.
+    y_prob : array_like of shape (n,) or (n, C), optional
+        Predicted probabilities of the positive class, or of each class.
+    time : array_like of shape (n,), optional
+        The period of each row, such as its date: dates, numbers or texts that sort in time.
+    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Groups that are also watched by themselves, such as the station.
+    require : sequence of str, optional
+        Limits to be kept over time, such as "log_loss < 0.4": log_loss and brier_score of two classes, accuracy of any.
+        One that is kept exactly ever fails with a probability of at most 1 - ``confidence``, for independent rows.
     units : {"auto", "rows", "periods"}, default "auto"
         What is independent. "rows" is exact if rows are. "periods" takes each period as one observation, for rows that
         share a shock, such as the weather of a day or an election night; it is approximate, and slower. "auto" is
-        "periods" for tallies with clusters of dependent rows, else "rows".
-    level : float, default 0.05
-        Largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of 1/level.
-    since : str, optional
-        Name of the period at which to begin, such as the first after a repair; a new watch has its own level.
-    require : sequence of str, optional
-        Limits to be kept over time, such as "log_loss < 0.4": log_loss and brier_score of two classes, accuracy of any.
-        One that is kept exactly ever fails with a probability of at most ``level``, for independent rows.
+        "periods" for clusters of dependent rows, else "rows".
+    restart : str, optional
+        Name of the period at which to begin, such as the first after a repair: a new watch.
+    confidence : float, default 0.95
+        1 minus the largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of
+        1 / (1 - confidence).
+    **reading
+        How rows are read, as in `assess`: ``groups``, ``labels``, ``pos_label``, ``scale``, ``invalid``, ...
 
     Returns
     -------
@@ -61,13 +75,15 @@ def monitor(
     Raises
     ------
     InputError
-        For no periods, weighted rows, tallies of different classes, and settings out of range.
+        As `assess`; for rows without ``time``, no periods, weighted rows, tallies of different classes, and settings
+        out of range.
 
     Notes
     -----
     With "rows" a period multiplies the bet on each of 64 maps from predicted to calibrated log-odds by its likelihood
     ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet is expected
-    never to grow, so that it ever reaches 1/level with a probability of at most ``level`` (Ville 1939). Forecasts must
+    never to grow, so that it ever reaches 1/level, with level = 1 - confidence, with a
+    probability of at most the level (Ville 1939). Forecasts must
     not react to outcomes of their own period. Half of the bet is on groups; of G of them, the one with the j-th largest
     evidence is named at (G - j + 1)/level, and dated and diagnosed by itself. An error is over when the inverse bet,
     against the error and for calibrated forecasts, reaches 1/level; then a new watch begins, with a level of its own.
@@ -78,21 +94,22 @@ def monitor(
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed import Tally
-    >>> from unperplexed.monitoring import monitor
-    >>> rng, days = np.random.default_rng(0), {}
-    >>> for day in range(1, 31):
-    ...     s = rng.normal(0, 2, 500)
-    ...     rain = rng.random(500) < 1 / (1 + np.exp(-s - 0.5 * (day > 20)))
-    ...     days[f"day {day}"] = Tally.of(rain, 1 / (1 + np.exp(-s)))
-    >>> found = monitor(days)
+    >>> from unperplexed import monitor
+    >>> rng = np.random.default_rng(0)
+    >>> day, s = np.repeat(np.arange(1, 31), 500), rng.normal(0, 2, 15_000)
+    >>> rain = rng.random(s.size) < 1 / (1 + np.exp(-s - 0.5 * (day > 20)))
+    >>> found = monitor(rain, 1 / (1 + np.exp(-s)), time=day)
     >>> found.alarm.period, found.alarm.began
-    ('day 22', 'day 21')
+    ('22', '21')
     """
+    refuse_unknown("monitor", reading, RowReading.__annotations__)
     check_choice("units", units, UNITS)
-    watched = watched_periods(history, level, since)
+    level = round(1 - confidence, 12)  # 1 - 0.95 is above 0.05
+    watched = watched_periods(history_of(y_true, y_prob, time, by, reading), confidence, restart)
     if not watched.outcomes:
-        raise InputError("history: it has no outcomes. Test whether its predictions changed: drift (--drift).")
+        raise InputError(
+            "y_true: a history of predictions; it has no outcomes. Test whether they changed: drift (--drift)."
+        )
     shared = units == "periods" or (units == "auto" and watched.clustered)
     if shared and require:
         raise InputError(

@@ -8,16 +8,17 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm, rankdata
 
+from .._lib.errors import refuse_unknown
 from .._lib.typing import Floats
+from ..forecasts.reading import Reading
 from ..statistics.evidence_of_change import Beginning, beginning_of
 from ..statistics.rank_evidence import rank_evidence
-from ..tally.tally import Tally
 from .alarms import (
     dated,
     entered,
@@ -30,10 +31,9 @@ from .alarms import (
 )
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
-from .history import Events, History
+from .history import Events, History, predictions_of
 from .measures import FIRST, MEASURE_WEIGHTS, MEASURES, measured, summaries, summary_of, usual_shares
 from .naming import event_name
-from .predictions import Predictions
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _AS_CLEAR = 3.0
@@ -41,21 +41,35 @@ _AS_CLEAR = 3.0
 
 
 def drift(
-    history: History | Mapping[Any, Tally | Predictions], *, level: float = 0.05, since: str | None = None
+    y_prob: Any,
+    *,
+    time: Any = None,
+    by: Any = None,
+    restart: str | None = None,
+    confidence: float = 0.95,
+    **reading: Unpack[Reading],
 ) -> Drift:
     """Test whether the distribution of the predictions changed, before outcomes are known.
 
     This says less than `monitor`: predictions may change while calibration stays, and calibration may break while they
-    stay. You may look after every period: the probability of ever a false alarm is at most ``level``.
+    stay. You may look after every period: the probability of ever a false alarm is at most 1 - ``confidence``.
 
     Parameters
     ----------
-    history : History, or mapping from period to Predictions or Tally
-        The predictions of successive periods, such as days, in chronological order; outcomes are not used.
-    level : float, default 0.05
-        Largest probability of ever a false alarm, in (0, 1). There is an alarm if the evidence reaches 1/level.
-    since : str, optional
+    y_prob : array_like of shape (n,) or (n, C); or History, or mapping from period to Predictions or Tally
+        Predicted probabilities of the positive class, or of each class. Or all predictions of successive periods, such
+        as days, in chronological order, alone; outcomes are not used.
+    time : array_like of shape (n,), optional
+        The period of each row, such as its date: dates, numbers or texts that sort in time.
+    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Groups that are also watched by themselves, such as the station.
+    restart : str, optional
         Name of the period at which to begin, such as the first after an intended change.
+    confidence : float, default 0.95
+        1 minus the largest probability of ever a false alarm, in (0, 1). There is an alarm if the evidence reaches
+        1 / (1 - confidence).
+    **reading
+        How rows are read, as in `Predictions.of`.
 
     Returns
     -------
@@ -67,7 +81,8 @@ def drift(
     Raises
     ------
     InputError
-        For no periods, weighted rows, predictions of different classes, and settings out of range.
+        For rows without ``time``, no periods, weighted rows, predictions of different classes, and settings out of
+        range.
 
     Notes
     -----
@@ -82,15 +97,16 @@ def drift(
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed.monitoring import Predictions, drift
+    >>> from unperplexed import drift
     >>> rng = np.random.default_rng(0)
-    >>> def p(mean):
-    ...     return 1 / (1 + np.exp(-rng.normal(mean, 2, 500)))
-    >>> found = drift({f"day {day}": Predictions.of(p(0.5 * (day > 40))) for day in range(1, 51)})
+    >>> day = np.repeat(np.arange(1, 51), 500)
+    >>> found = drift(1 / (1 + np.exp(-rng.normal(0.5 * (day > 40), 2))), time=day)
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
-    ('day 44', 'day 41', 'mean')
+    ('44', '41', 'mean')
     """
-    watched = watched_periods(history, level, since)
+    refuse_unknown("drift", reading, Reading.__annotations__)
+    level = round(1 - confidence, 12)  # 1 - 0.95 is above 0.05
+    watched = watched_periods(predictions_of(y_prob, time, by, reading), confidence, restart)
     whole: list[Events | None] = [period.events() for period in watched.periods]
     series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
     of_groups = {name: _weighed(each).log_evidence for name, each in series.items()}

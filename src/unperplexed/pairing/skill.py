@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.arrays import by_column, check_indexes
+from .._lib.arrays import by_forecaster, check_indexes
 from .._lib.errors import InputError, listed, refuse_unknown
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
@@ -37,8 +37,8 @@ _FEW = 30
 
 @frames_as_input
 def skill(
-    forecasts: Any,
     y_true: Any,
+    forecasts: Any,
     *,
     baseline: str = BASE_RATE,
     climatology: Any = None,
@@ -60,10 +60,10 @@ def skill(
 
     Parameters
     ----------
-    forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
-        Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`.
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels or one-hot rows.
+    forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
+        Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`.
     baseline : str, default "base-rate"
         A constant forecast of the observed frequencies in all rows, or the name of one of the forecasters.
     climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
@@ -117,7 +117,7 @@ def skill(
     >>> from unperplexed import skill
     >>> y = [1, 0, 1, 1, 0, 0, 1, 0]
     >>> p = [0.9, 0.2, 0.6, 0.8, 0.4, 0.1, 0.7, 0.3]
-    >>> result = skill(p, y, by={"lead": [24, 24, 24, 24, 48, 48, 48, 48]})
+    >>> result = skill(y, p, by={"lead": [24, 24, 24, 24, 48, 48, 48, 48]})
     >>> round(result.whole.scores["forecast"]["brier_score"].skill, 3)
     0.7
     >>> [group.key for group in result.groups]
@@ -125,7 +125,7 @@ def skill(
     """
     refuse_unknown("skill", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups)
-    named = by_column(forecasts)
+    named = by_forecaster(y_true, forecasts)
     if not isinstance(named, Mapping):
         named = {"forecast": named}
     settings = SkillSettings(

@@ -115,7 +115,7 @@ def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed
     """Deal counts by the probability of the positive class into folds."""
     p, total, squared = columns.by_outcome
     some = total.sum(axis=0) > 0
-    counts = BinaryCounts.of(log_odds(p[some, None], "probabilities"), total[:, some], squared[:, some])
+    counts = BinaryCounts.of(log_odds(p[some, None], "probability"), total[:, some], squared[:, some])
     return rows_of_counts(counts, n_rows, folds, seed)
 
 

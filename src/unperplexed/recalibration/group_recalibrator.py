@@ -17,6 +17,7 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
+from ..kernels.devices import Scale
 from ..report.document import Document
 from ..report.result import Naming, Result
 from .describe_group_recalibrator import group_recalibrator_document
@@ -64,7 +65,7 @@ class GroupRecalibrator(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed.recalibration import GroupRecalibrator
+    >>> from unperplexed.results import GroupRecalibrator
     >>> rng = np.random.default_rng(0)
     >>> station = rng.choice(["coast", "hills"], 2000)
     >>> truth = rng.normal(0, 2, 2000)
@@ -137,14 +138,12 @@ class GroupRecalibrator(Result):
         """Whether the one map serves all groups, since maps of their own are not shown to reduce the log loss."""
         return not self._fitted.maps.own
 
-    def transform(
-        self, y_prob: Any, *, by: Any, percent: bool = False, from_logits: bool = False, from_log_probs: bool = False
-    ) -> Floats:
+    def transform(self, y_prob: Any, *, by: Any, scale: Scale = "probability") -> Floats:
         """Return calibrated probabilities, none of them exactly 0 or 1.
 
         Parameters
         ----------
-        y_prob, percent, from_logits, from_log_probs
+        y_prob, scale
             As in `Recalibrator.transform`.
         by : array_like of shape (n,), mapping from name to such, or data frame
             The group of each row, by the columns of the fit. Groups that the fit did not see have the one map.
@@ -154,8 +153,7 @@ class GroupRecalibrator(Result):
         array of the shape of y_prob
         """
         state = self._fitted
-        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
-        q, n_columns = self.shared_.of_each_class(y_prob, forms)
+        q, n_columns = self.shared_.of_each_class(y_prob, scale)
         columns = columns_of(by)
         named = isinstance(by, Mapping) or hasattr(by, "columns") or hasattr(by, "column_names")
         if len(columns) != len(state.by) or (named and set(columns) != set(state.by)):

@@ -65,7 +65,7 @@ class GroupRows:
 
     def _forecasts(self, truth: Any, **labels: Any) -> Forecasts:
         known: dict[str, Any] = {"sample_weight": self.weight, "groups": self.cluster, **labels}
-        return Forecasts(truth, self.log_p, from_log_probs=True, **known)
+        return Forecasts(truth, self.log_p, scale="log-probs", **known)
 
     def state(self, settings: FitSettings) -> State:
         """Fit maps to the rows, of whatever group."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,10 @@ from .._lib.errors import InputError, listed
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Coded, Label
 from ..forecasts.outcomes import readings
+from ..kernels.devices import Scale
 
 
-def new_forecasts(
-    read: Any, labels: Sequence[Label | None], forms: Mapping[str, Any], name: str = "y_prob"
-) -> Forecasts:
+def new_forecasts(read: Any, labels: Sequence[Label | None], scale: Scale, name: str = "y_prob") -> Forecasts:
     """Check probabilities as `Forecasts` does, and names of columns against the labels where these are known.
 
     ``read`` has the columns, as many as there are labels, or one for two.
@@ -26,7 +25,7 @@ def new_forecasts(
         read,
         known_labels=tuple(range(len(labels))),
         names=("y_true", name, "sample_weight"),
-        **forms,
+        scale=scale,
     )
 
 

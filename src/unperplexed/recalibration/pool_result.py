@@ -22,7 +22,7 @@ from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
-from ..kernels.devices import device_columns
+from ..kernels.devices import Scale, device_columns
 from ..report.document import Document
 from ..report.result import Naming, Result
 from ..statistics.intervals import Interval
@@ -109,9 +109,7 @@ class Pool(ReadOnlyArrays, Result):
         self,
         forecasters: Mapping[str, Any],
         *,
-        percent: bool = False,
-        from_logits: bool = False,
-        from_log_probs: bool = False,
+        scale: Scale = "probability",
     ) -> Floats:
         """Combine forecasts of new rows.
 
@@ -120,8 +118,8 @@ class Pool(ReadOnlyArrays, Result):
         forecasters : mapping from name to array_like of shape (n,) or (n, C)
             Predicted probabilities by the same names: of the positive class, or of each class in the order of
             ``labels``.
-        percent, from_logits, from_log_probs : bool, default False
-            The form of the forecasts, where it is not probabilities.
+        scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
+            What the forecasts hold.
 
         Returns
         -------
@@ -139,9 +137,8 @@ class Pool(ReadOnlyArrays, Result):
                 f"forecasters: the pool is of {', '.join(map(repr, self.weights))}; got"
                 f" {', '.join(map(repr, forecasters)) or 'none'}."
             )
-        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
         columns = _columns(forecasters, self.weights)
-        read = {name: _log_probabilities(name, each, self.labels, forms) for name, each in columns.items()}
+        read = {name: _log_probabilities(name, each, self.labels, scale) for name, each in columns.items()}
         first = next(iter(self.weights))
         for name, log_p in read.items():
             if len(log_p) != len(read[first]):
@@ -215,9 +212,9 @@ def _columns(forecasters: Mapping[str, Any], names: Iterable[str]) -> dict[str, 
     return read
 
 
-def _log_probabilities(name: str, read: Any, labels: Sequence[Label | None], forms: Mapping[str, bool]) -> Floats:
+def _log_probabilities(name: str, read: Any, labels: Sequence[Label | None], scale: Scale) -> Floats:
     """Check probabilities, and the names of their columns, as `Recalibrator.transform` does."""
     if (classes := max(2, read.n_columns)) != len(labels):
         raise InputError(f"{name}: {classes} classes, and the pool is of {len(labels)}.")
-    blocks = [block.log_probabilities for block in new_forecasts(read, labels, forms, name).blocks()]
+    blocks = [block.log_probabilities for block in new_forecasts(read, labels, scale, name).blocks()]
     return np.concatenate(blocks or [np.empty((0, classes))])

@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from .._lib.arrays import by_forecaster
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
@@ -31,8 +32,8 @@ _START_ORDER = 0.5
 
 
 def pool(
-    forecasters: Mapping[str, Any],
-    y_true: Any = None,
+    y_true: Any,
+    forecasts: Mapping[str, Any],
     *,
     method: Method = "linear",
     order: float | None = None,
@@ -50,10 +51,10 @@ def pool(
 
     Parameters
     ----------
-    forecasters : mapping from name to array_like of shape (n,) or (n, C)
+    y_true : array_like of shape (n,) or (n, C), or None
+        Outcomes: class labels or one-hot rows; None for a pool that is not fitted.
+    forecasts : mapping from name to array_like of shape (n,) or (n, C)
         Predicted probabilities, of the positive class or of each class.
-    y_true : array_like of shape (n,) or (n, C), optional
-        Outcomes: class labels or one-hot rows.
     method : {"linear", "logarithmic", "mean"}, default "linear"
         Weighted arithmetic mean of the probabilities, geometric mean, or generalized mean of order ``order``; the last
         two are renormalized.
@@ -72,8 +73,7 @@ def pool(
     seed : int, default 0
         Random seed of the folds.
     **reading
-        How rows are read, as in `Forecasts`; without outcomes ``labels``, ``percent``, ``from_logits`` and
-        ``from_log_probs``.
+        How rows are read, as in `Forecasts`; without outcomes ``labels`` and ``scale``.
 
     Returns
     -------
@@ -106,22 +106,23 @@ def pool(
     >>> y = rng.random(4000) < 0.5
     >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence * 1  # each forecaster is calibrated by itself
     >>> a, b = 1 / (1 + np.exp(-log_odds))
-    >>> found = pool({"a": a, "b": b}, y, method="logarithmic")
+    >>> found = pool(y, {"a": a, "b": b}, method="logarithmic")
     >>> round(found.power, 1)
     2.0
     >>> found.held_out.significant
     True
-    >>> pool({"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
+    >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """
     check_choice("method", method, METHODS)
     check_choice("recalibrate", recalibrate, ("auto", "power", "beta", "none"))
-    if not isinstance(forecasters, Mapping) or not forecasters:
-        raise InputError("forecasters: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
-    start = _start([*forecasters], method, order, weights, power)
+    forecasts = by_forecaster(y_true, forecasts)
+    if not isinstance(forecasts, Mapping) or not forecasts:
+        raise InputError("forecasts: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
+    start = _start([*forecasts], method, order, weights, power)
     if y_true is None:
-        return _unfitted(forecasters, start, method, order, recalibrate, reading)
-    rows = gathered("pool", forecasters, y_true, reading, next(iter(forecasters)), LOG_PROBABILITIES)
+        return _unfitted(forecasts, start, method, order, recalibrate, reading)
+    rows = gathered("pool", forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES)
     return pool_of_rows(
         rows,
         method=method,
@@ -210,10 +211,9 @@ def _unfitted(
         raise InputError("recalibrate: nothing can be fitted without outcomes; pass y_true, or a power.")
     if method == "mean" and order is None:
         raise InputError("order: without outcomes it cannot be fitted; pass one.")
-    known = {"labels", "percent", "from_logits", "from_log_probs"}
+    known = {"labels", "scale"}
     if unknown := [name for name in reading if name not in known]:
         raise InputError(f"{unknown[0]}: has no use without outcomes; pass y_true.")
-    forms = {name: value for name, value in reading.items() if name != "labels"}
     first = np.shape(next(iter(forecasters.values())))
     classes = first[1] if len(first) == 2 else 2
     labels = reading.get("labels")
@@ -221,7 +221,7 @@ def _unfitted(
         raise InputError(f"labels: {len(labels)} for forecasts of {classes} classes.")
     weights = dict(zip(forecasters, start.weights.tolist(), strict=True))
     made = Pool(method, weights, start.order, start.power, None, tuple(labels) if labels else (None,) * classes, 0.0, 0)
-    return replace(made, probabilities=made.transform(forecasters, **forms))
+    return replace(made, probabilities=made.transform(forecasters, scale=reading.get("scale", "probability")))
 
 
 class _Fitting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -20,7 +19,7 @@ from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
-from ..kernels.devices import device_columns
+from ..kernels.devices import Scale, device_columns
 from ..report.document import Document
 from ..report.result import Naming, Result
 from ..tally.tally import Tally
@@ -129,7 +128,7 @@ class Recalibrator(Result):
             Predicted probabilities: of the positive class, or of each class.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, and ``groups``, the
+            ``scale``, ``invalid``, and ``groups``, the
             clusters of rows that may depend on one another.
 
         Returns
@@ -217,17 +216,15 @@ class Recalibrator(Result):
         """Maps that were tried: name, weight, held-out log loss (nats a row), effective number of parameters."""
         return self._fitted.candidates
 
-    def transform(
-        self, y_prob: Any, *, percent: bool = False, from_logits: bool = False, from_log_probs: bool = False
-    ) -> Floats:
+    def transform(self, y_prob: Any, *, scale: Scale = "probability") -> Floats:
         """Return calibrated probabilities, none of them exactly 0 or 1.
 
         Parameters
         ----------
         y_prob : array_like of shape (n,) or (n, C), or a data frame
             Predicted probabilities: of the positive class, or of each class in the order of ``labels_``.
-        percent, from_logits, from_log_probs : bool, default False
-            The form of ``y_prob``, where it is not probabilities.
+        scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
+            What ``y_prob`` holds.
 
         Returns
         -------
@@ -242,15 +239,14 @@ class Recalibrator(Result):
             As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
             other classes, or after these in another order; before a fit.
         """
-        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
-        q, columns = self.of_each_class(y_prob, forms)
+        q, columns = self.of_each_class(y_prob, scale)
         return in_shape_of(y_prob, q, columns)
 
     def of_block(self, block: Block) -> Floats:
         """Return calibrated probabilities of checked rows, (n, C)."""
         return self._fitted.of_block(block)
 
-    def of_each_class(self, y_prob: Any, forms: Mapping[str, bool]) -> tuple[Floats, int]:
+    def of_each_class(self, y_prob: Any, scale: Scale) -> tuple[Floats, int]:
         """Return calibrated probabilities of every class, (n, C), and how many columns the predicted ones have."""
         state = self._fitted
         read: Any = device_columns(y_prob, "y_prob") or as_columns(y_prob, "y_prob")
@@ -260,7 +256,7 @@ class Recalibrator(Result):
             raise InputError(
                 f"y_prob: {columns} columns, but the recalibrator was fitted to {classes} classes; expected {expected}."
             )
-        blocks = [state.of_block(block) for block in new_forecasts(read, state.facts.labels, forms).blocks()]
+        blocks = [state.of_block(block) for block in new_forecasts(read, state.facts.labels, scale).blocks()]
         return np.concatenate(blocks or [np.empty((0, classes))]), columns
 
     def to_dict(self) -> dict[str, Any]:
@@ -297,7 +293,7 @@ class Recalibrator(Result):
         >>> rng = np.random.default_rng(0)
         >>> logits = rng.normal(0, 2, (2000, 3))
         >>> truth = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-        >>> module = Recalibrator("temperature").fit(truth, logits, from_logits=True).to_torch("logits")
+        >>> module = Recalibrator("temperature").fit(truth, logits, scale="logits").to_torch("logits")
         >>> module(torch.tensor([[2.0, 0.0, -2.0]])).round(decimals=1)
         tensor([[0.7000, 0.2000, 0.1000]])
         """

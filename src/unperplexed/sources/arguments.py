@@ -38,7 +38,7 @@ def described(
         None if labels is None else names(labels),
         None if pos_label is None else str(pos_label),
         None if ignore_label is None else names(ignore_label),
-        options={name: bool(reading.get(name)) for name in Reading.__annotations__ if name not in _LABELS},
+        options={"scale": reading.get("scale", "probability"), "invalid": reading.get("invalid", "refuse")},
     )
 
 

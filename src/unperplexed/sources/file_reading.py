@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from .._lib.errors import InputError
 from ..forecasts.labels import USUAL_MARKS
@@ -21,8 +22,8 @@ class FileReading:
     ignore_label: Sequence[str] | None = None
     separator: str | None = None
     """None for that of the format: a comma, a tab, or a semicolon where numbers have decimal commas."""
-    options: dict[str, bool] = field(default_factory=dict)
-    """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """scale, invalid."""
     decimal_comma: bool = False
     format: str | None = None
     """The name of one of `formats()`; None to go by the file's name."""
@@ -43,7 +44,7 @@ class FileReading:
     def cells(self) -> Cells:
         """What is said of the text of cells."""
         missing = () if self.na is None else tuple(self.na) or USUAL_MARKS
-        return Cells(missing, self.options.get("percent", False))
+        return Cells(missing, self.options.get("scale") == "percent")
 
     def written(self, mentioned: Sequence[str]) -> Options:
         """Say how files are written; the names are those of columns that were asked for."""

@@ -100,8 +100,8 @@ def tally_files(
         URL of a Spark master, such as "spark://10.0.0.1:7077" or "yarn". Without it the session counts them if there is
         one, or else one that is started on this machine.
     **reading
-        How rows are read, as in `Forecasts`: ``labels``, ``pos_label``, ``ignore_label``, ``renormalize``,
-        ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``. The classes are read off all files together
+        How rows are read, as in `Forecasts`: ``labels``, ``pos_label``, ``ignore_label``, ``scale``,
+        ``invalid``. The classes are read off all files together
         where these do not say them.
 
     Returns
@@ -172,7 +172,7 @@ def tally_files_by(
     format, separator, decimal_comma, encoding, na, sheet, progress, engine, scheduler, master : optional
         As in `tally_files`.
     columns
-        Everything else that `tally_files` takes: truth, prob, weight, labels, drop_invalid, ...
+        Everything else that `tally_files` takes: truth, prob, weight, labels, invalid, ...
 
     Returns
     -------

@@ -126,7 +126,7 @@ class Tally(ByValue, TallyState, Result):
             How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, ``groups``. A part
+            ``scale``, ``invalid``, ``groups``. A part
             never infers the class set from the labels that happen to be in it. Shards go by ``groups`` where these are
             given, and otherwise by source and row number.
 

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from .._lib.errors import InputError, check_choice
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..forecasts.reading import DEFAULTS
 from .tables import Pairs
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally, View
 
 PAIR_VIEWS: tuple[View, ...] = ("top-label", "each-class", "all-classes")
 """In the order in which they are shown."""
 
-_LIMITS = {"exact_limit": EXACT_LIMIT, "fraction_bits": FRACTION_BITS}
+_UNSAID = {"exact_limit": EXACT_LIMIT, "fraction_bits": FRACTION_BITS, **DEFAULTS}
 
 _EXACT_LIMIT = 1 << 21
 """Rows in memory are counted exactly while they can be: cells of one class are coarse, and bins are cut from them."""
@@ -60,7 +61,7 @@ def refuse_rows(given: Mapping[str, Any]) -> None:
     """Refuse, beside a tally, what is for the reading or counting of rows and is not left at its default."""
     for name, value in given.items():
         left_out = value is None or value is False or (isinstance(value, list | tuple) and not value)
-        if not left_out and not (name in _LIMITS and value == _LIMITS[name]):
+        if not left_out and not (name in _UNSAID and value == _UNSAID[name]):
             raise InputError(f"{name}: a tally's rows are already counted; give it to Tally.of instead.")
 
 

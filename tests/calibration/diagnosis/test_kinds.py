@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from many_classes import prepared
-from unperplexed import Tally, assess, assess_by, diagnose, explain
+from unperplexed import Tally, assess, assess_by, check, diagnose, explain
 from unperplexed.assessment.flat import WORDS, verdict_words
 from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
 from unperplexed.calibration.diagnosis.class_search import Search
@@ -18,7 +18,6 @@ from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, 
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Advice, Clause, Diagnosis, Finding, joined
 from unperplexed.calibration.diagnosis.words import finding_of_two, in_words
-from unperplexed.monitoring import check
 
 OF_TWO = [kind for kind in KINDS.values() if kind.two is not None]
 OF_CLASSES = [kind for kind in KINDS.values() if kind.classes is not None]
@@ -132,8 +131,8 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
         assert json.loads(result.to_json())
         assert "Wavy" in result.to_html()
     assert ">wave<" in found.to_html()
-    assert not check(found.whole, "verdict not in (biased, miscalibrated)")
-    assert check(found.whole, "verdict not in (biased)")
+    assert not check(found.whole, require="verdict not in (biased, miscalibrated)")
+    assert check(found.whole, require="verdict not in (biased)")
     assert math.isfinite(assess(y, p, resamples=0).diagnosis.gain)
 
 

@@ -152,7 +152,7 @@ def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, caps
         assert said in found.verdict
         plain = json.loads(found.to_json())
         assert plain["diagnosis"]["calibration_slope"] == plain["metrics"]["calibration_slope"]
-        assert compare({"a": p, "b": p}, y, groups=groups).forecasters["a"].assessment.verdict == found.verdict
+        assert compare(y, {"a": p, "b": p}, groups=groups).forecasters["a"].assessment.verdict == found.verdict
         file = tmp_path / "rows.csv"
         pl.DataFrame({"y": y, "p": p, "g": cluster}).write_csv(file)
         clusters = [] if groups is None else ["--clusters", "g"]
@@ -219,6 +219,6 @@ def test_only_plain_errors_have_the_size_of_the_line():
 
 def test_where_neither_rows_nor_clusters_are_independent_the_line_has_no_interval(rng):
     y, p = sample(rng, 300)
-    found = compare({"a": p, "b": np.clip(p + 0.01, 0, 1)}, y, lag=2).forecasters["a"].assessment
+    found = compare(y, {"a": p, "b": np.clip(p + 0.01, 0, 1)}, lag=2).forecasters["a"].assessment
     assert math.isnan(found.metrics.calibration_slope.standard_error)
     assert found.metrics.calibration_slope.value == pytest.approx(diagnose(y, p).calibration_slope.value, rel=1e-9)

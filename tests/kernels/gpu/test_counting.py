@@ -126,6 +126,6 @@ def test_logits(dtype, n, classes):
 def test_parts_of_logits_add_up_to_the_last_digit():
     x = 3 * torch.randn(30_000, 50, generator=torch.Generator().manual_seed(0)).to(DEVICE)
     y = torch.randint(50, (30_000,), generator=torch.Generator().manual_seed(1)).to(DEVICE)
-    whole = Tally.of(y, x, from_logits=True)
-    parts = (Tally.of(a, b, from_logits=True) for a, b in zip(y.split(7000), x.split(7000), strict=True))
+    whole = Tally.of(y, x, scale="logits")
+    parts = (Tally.of(a, b, scale="logits") for a, b in zip(y.split(7000), x.split(7000), strict=True))
     assert sum(parts, Tally()).to_bytes() == whole.to_bytes()

@@ -111,7 +111,7 @@ def test_counts_are_those_of_the_host(forecasts):
 def test_logits_of_any_data_type(forecasts, dtype):
     z, y = forecasts
     z = z.clamp(-50, 50).to(dtype)
-    host, there = ForecastMetric(from_logits=True), ForecastMetric(from_logits=True).to(DEVICE)
+    host, there = ForecastMetric(scale="logits"), ForecastMetric(scale="logits").to(DEVICE)
     host.update(z, y)
     batch = z.to(DEVICE), y.to(DEVICE)
     with nothing_waits():

@@ -111,11 +111,11 @@ def test_rows_that_are_none_are_refused_as_numpy_refuses_them(monkeypatch, chunk
     messages = []
     for given in (x, there(x)):
         with pytest.raises(InputError) as error:
-            Tally.of(y, given, from_logits=True, exact_limit=exact_limit)
+            Tally.of(y, given, scale="logits", exact_limit=exact_limit)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
     assert "(301, 311, 312; counted from 0)" in messages[0]
-    settings = {"from_logits": True, "drop_invalid": True, "exact_limit": exact_limit, "renormalize": True}
+    settings = {"scale": "logits", "invalid": ["drop", "rescale"], "exact_limit": exact_limit}
     host, kept = (Tally.of(y, given, **settings) for given in (x, there(x)))
     assert kept.n_rows == 396
     assert kept.notes.dropped == host.notes.dropped
@@ -130,7 +130,7 @@ def test_a_tally(monkeypatch, exact_limit):
         monkeypatch.setattr(_devices, name, 1 << 11)
     x, y = logits(300, 30)
     x[:, 7] = x[:, 8]
-    settings = {"from_logits": True, "exact_limit": exact_limit, "parts": ["classes"]}
+    settings = {"scale": "logits", "exact_limit": exact_limit, "parts": ["classes"]}
     whole = Tally.of(y, there(x), **settings)
     parts = np.split(np.random.default_rng(0).permutation(300), [1, 100])
     total = sum((Tally.of(y[i], there(x[i]), **settings) for i in parts), Tally(exact_limit=exact_limit))
@@ -154,4 +154,4 @@ def test_no_rows():
 def test_float64_and_one_column_are_not_for_it():
     assert DeviceRows(torch.zeros(3, 2, dtype=torch.float64), Torch(torch), "logits")._kernel is None
     assert DeviceRows(torch.zeros(3, 2), Torch(torch))._kernel is None
-    assert Forecasts([0], there(torch.zeros(1)), from_logits=True).correct_class_probabilities()[0] == 0.5
+    assert Forecasts([0], there(torch.zeros(1)), scale="logits").correct_class_probabilities()[0] == 0.5

@@ -89,7 +89,7 @@ def _of_top(block: RowBlock) -> tuple[Floats, Floats, Floats]:
     """Of classes that tie at the top the observed one counts in part."""
     p = np.asarray(block.p.max(axis=1), dtype=np.float64)
     top = block.p == block.p.max(axis=1, keepdims=True)
-    return log_odds(p[:, None], "probabilities"), p, top[np.arange(p.size), block.truth] / top.sum(axis=1)
+    return log_odds(p[:, None], "probability"), p, top[np.arange(p.size), block.truth] / top.sum(axis=1)
 
 
 _MOST_ROWS = 20
@@ -120,7 +120,7 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
     if columns is None:
         return None
     scale = tally.n_weighing / tally.weight
-    s = log_odds(columns.p[:, None], "probabilities")
+    s = log_odds(columns.p[:, None], "probability")
     total, positive = columns.total * scale, columns.positive * scale
     squared, squared_positive = columns.squared * scale**2, columns.squared_positive * scale**2
     # Rows of one value or cell are taken to weigh the same, which matters to a correction for skewness alone.
@@ -154,7 +154,7 @@ def line_of_tally(tally: Tally) -> CalibrationLine:
     if data is not None:
         return calibration_line(data.rows, data.clusters)
     pairs = positive_pairs(tally, "each-class") or tally.pairs("top-label")
-    s = log_odds(pairs.reported[:, None], "probabilities")
+    s = log_odds(pairs.reported[:, None], "probability")
     scale, each = tally.n_weighing / tally.weight, tally.weight_squared / tally.weight
     total, happened = pairs.total * scale, np.minimum(pairs.happened, pairs.total) * scale
     # Weights of the rows of a top class are taken to be spread as those of all rows.

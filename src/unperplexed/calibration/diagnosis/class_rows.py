@@ -45,11 +45,11 @@ class RowBlock(NamedTuple):
         """Log-odds of the second of two classes."""
         if self.given is not None:
             return self.given.log_odds
-        return log_odds(self.p, "probabilities")
+        return log_odds(self.p, "probability")
 
     def logarithms(self, here: slice, p: AnyFloats) -> AnyFloats:
         """Log-probabilities of some rows, of which ``p`` are the probabilities divided by their sums."""
-        if self.given is not None and self.given.scale in ("logits", "log-probabilities"):
+        if self.given is not None and self.given.scale in ("logits", "log-probs"):
             x = self.given[here].log_probabilities
             sums = self.p[here].sum(axis=1, keepdims=True, dtype=np.float64)
             return np.asarray(x - np.log(sums), dtype=p.dtype)

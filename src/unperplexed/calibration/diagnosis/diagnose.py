@@ -33,7 +33,7 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
         Predicted probabilities: of the positive class, or of each class.
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, and ``groups``, the
+        ``scale``, ``invalid``, and ``groups``, the
         clusters of rows that may depend on one another.
 
     Returns

@@ -63,7 +63,7 @@ def tally_dask(
         As in `Tally.of`; shards take ``groups``, by which rows go into them.
     columns
         What holds what, and how it is read, as in `tally_files`: truth, prob, pairs, weight, groups, labels, pos_label,
-        ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs.
+        ignore_label, scale, invalid.
 
     Returns
     -------

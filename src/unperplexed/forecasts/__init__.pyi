@@ -1,1 +1,0 @@
-from .forecasts import Notes as Notes

@@ -1,1 +1,0 @@
-from .surprises import SurpriseTable as SurpriseTable
