@@ -59,8 +59,8 @@ def held(classes: int, n: int, runs: int, by_month: bool, clusters: int) -> dict
         y = np.minimum((up_to[rows] < rng.uniform(size=(n, 1))).sum(axis=1), classes - 1)
         cluster = np.repeat(np.arange(n), clusters)
         result = skill(
-            p[rows][cluster],
             y[cluster],
+            p[rows][cluster],
             labels=range(classes),
             scores=RULES,
             climatology=month[rows][cluster] if by_month else None,

@@ -126,7 +126,7 @@ CASES = ["alike", "apart", "equal", "many", "mended", "mended ahead"]
 def test_the_first_sentence_of_advice_agrees_with_the_verdict(case, seed):
     """A ranking stands, or somebody would be ahead, only by an interval that is as wide as those of the verdict."""
     y, p = compared_like(case, seed)
-    found = compare(p, y, resamples=0)
+    found = compare(y, p, resamples=0)
     step = found.next_step
     first = re.match(r".*?[a-z)]\.(?= |$)", step.words)[0]
     if not step.mended:
