@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from .._lib.typing import Floats
 from ..calibration.diagnosis.binary import BinaryData, diagnose_binary
+from ..calibration.diagnosis.binary_data import sums_over_clusters
 from ..calibration.diagnosis.binary_search import PARAMETERS
-from ..calibration.diagnosis.clusters import ClusterSums
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label
@@ -56,7 +55,7 @@ def named_error(
         event=f"the {TOP}" if len(labels) > 2 and event == 0 else "",
         mean=counts.mean,
         frequency=counts.frequency,
-        clusters=_sums_over(period, positive - total * counts.p, total) if shared else None,
+        clusters=sums_over_clusters(np.arange(s.size), total, positive - total * counts.p, period) if shared else None,
         by="cells",
     )
     found = diagnose_binary(data)
@@ -69,15 +68,3 @@ def named_error(
 def _undetermined(finding: Finding) -> bool:
     """Whether a few rows do not bound the coefficient of an error: it is then as large as the fit lets it be."""
     return PARAMETERS.get(finding.error, LAPSE) != LAPSE and math.isnan(finding.interval[0])
-
-
-def _sums_over(period: np.ndarray, residual: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:
-    def of(kept: np.ndarray) -> ClusterSums:
-        _, number = np.unique(period[kept], return_inverse=True)
-
-        def sums(f: Floats, of_cells: Floats) -> Floats:
-            return np.stack([np.bincount(number, each * of_cells[kept]) for each in f], axis=1)
-
-        return ClusterSums(lambda f: sums(f, residual), lambda f: sums(f, total))
-
-    return of

@@ -68,7 +68,7 @@ def _counted(
 
     rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
     clustered = bool((cluster >= 0).all())
-    sums = _sums_over_clusters(entry, w, w * (y - expit(s)), cluster, values.size) if clustered else None
+    sums = sums_over_clusters(entry, w, w * (y - expit(s)), cluster) if clustered else None
     return rows, sums
 
 
@@ -96,15 +96,15 @@ _MOST_ROWS = 20
 """Row numbers that a finding names."""
 
 
-def _sums_over_clusters(
-    entry: Ints, weight: Floats, residual: Floats, cluster: Ints, n_entries: int
+def sums_over_clusters(
+    entry: Ints, weight: Floats, residual: Floats, cluster: Ints
 ) -> Callable[[np.ndarray], ClusterSums]:
+    """Sum over the clusters of rows, or of other parts of entries, given which entries are kept."""
+
     def of(kept: np.ndarray) -> ClusterSums:
         some = np.flatnonzero(kept[entry])
         _, number = np.unique(cluster[some], return_inverse=True)
-        place = np.zeros(n_entries, dtype=np.int64)
-        place[kept] = np.arange(int(kept.sum()))
-        at = place[entry[some]]
+        at = (np.cumsum(kept) - 1)[entry[some]]
 
         def sums(f: Floats, of_rows: Floats) -> Floats:
             return np.stack([np.bincount(number, of_rows * each[at]) for each in f], axis=1)

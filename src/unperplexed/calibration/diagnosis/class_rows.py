@@ -102,7 +102,6 @@ class RowCounts:
     rows: int = 0
     classes: int = 0
     weight: float = 0.0
-    weighted: bool = False
     clusters: Ints | None = None
     """Numbers of the clusters, ascending."""
 
@@ -122,16 +121,15 @@ class RowCounts:
 
 def count(rows: Rows) -> RowCounts:
     """Count rows, classes, weights and clusters."""
-    n, classes, weight, weighted = 0, 0, 0.0, False
+    n, classes, weight = 0, 0, 0.0
     clusters: Ints | None = None
     for block in rows():
         n, classes = n + len(block.truth), block.p.shape[1]
-        weighted |= block.weights is not None
         weight += len(block.truth) if block.weights is None else float(block.weights.sum(dtype=np.float64))
         if block.cluster is not None:
             here = np.unique(block.cluster).astype(np.int64)
             clusters = here if clusters is None else np.union1d(clusters, here)
-    return RowCounts(n, classes, weight, weighted, clusters)
+    return RowCounts(n, classes, weight, clusters)
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,11 +133,8 @@ class Search:
         parameters = [PARAMETERS[name] for name in errors]
         if plain != errors and plain:
             return part_of(self._information(plain), self.of.together, parameters, self.of.classes)
-        return (
-            part_of(self.of.known, KNOWN, parameters, self.of.classes)
-            if parameters and {*parameters} <= {*KNOWN}
-            else None
-        )
+        known = bool(parameters) and {*parameters} <= {*KNOWN}
+        return part_of(self.of.known, KNOWN, parameters, self.of.classes) if known else None
 
     def _variance_beside(self, errors: Errors) -> Floats:
         """Information on the bias of each class beside other errors: more than predicted beside overconfidence."""
@@ -179,9 +176,8 @@ class Search:
             own[np.diag_indices_from(own)] *= 1 + 1e-9
             covariance = covariance - across.T @ np.linalg.solve(definite(own), across)
         inflation = np.maximum(self.gate.class_effect, 1.0)
-        s = self.statistics
-        step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
-        return forward(self._score(errors), covariance, third_moments(s), inflation, step, self.alpha)
+        step = float(self.statistics.equal_weights)
+        return forward(self._score(errors), covariance, third_moments(self.statistics), inflation, step, self.alpha)
 
 
 def prior_of(n_classes: int, effect: float, classes: Ints | None = None, sd: float = BIAS_SD) -> Prior:

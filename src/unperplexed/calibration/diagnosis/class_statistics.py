@@ -67,6 +67,11 @@ class ClassStatistics(ReadOnlyArrays):
     """(classes, CELLS): their sum."""
     clusters: ClusterSums | None = None
 
+    @property
+    def equal_weights(self) -> bool:
+        """Whether the weights of all rows are the same, so that sums of them count rows."""
+        return abs(self.squared_weight - self.weight) <= 1e-9 * self.weight
+
     def __add__(self, other: ClassStatistics) -> ClassStatistics:
         """Statistics of both parts."""
         found: ClassStatistics = _plus(self, other, 1)

@@ -140,7 +140,7 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     some = s.cells[used].any(axis=0)
     n = s.cells[used][:, some]
     p = s.cell_sums[used][:, some] / np.maximum(n, 1)
-    whole = s.clusters is None and abs(s.squared_weight - s.weight) <= 1e-9 * s.weight
+    whole = s.clusters is None and s.equal_weights
     if s.squared_weight > 0:
         n = n * (s.weight**2 / s.squared_weight / max(s.rows, 1))
     expected, spread = (n * p).sum(axis=1), (n * p * (1 - p)).sum(axis=1)

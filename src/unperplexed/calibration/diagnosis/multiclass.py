@@ -180,8 +180,8 @@ def _least(observed: tuple[Floats, Floats], s: ClassStatistics) -> Floats:
     """The least probabilities of observed classes, one a row; rows of unequal weight and one probability are one."""
     p, weight = observed
     few = np.argsort(p, kind="stable")[:MOST_SURPRISING]
-    alike = abs(s.squared_weight - s.weight) <= 1e-9 * s.weight  # then weights are numbers of rows
-    return np.repeat(p[few], np.clip(weight[few], 1, MOST_SURPRISING).astype(np.int64)) if alike else p[few]
+    times = np.clip(weight[few], 1, MOST_SURPRISING).astype(np.int64) if s.equal_weights else 1
+    return np.repeat(p[few], times)
 
 
 def _surprising_level(
