@@ -61,7 +61,7 @@ def test_many_pairs_are_counted_and_their_p_values_adjusted(data):
     found = compare(y, p, resamples=0)
     assert "... and 4 further pairs" in str(found)
     table = differences_table(found, headline=True)
-    shown = next(column.values for column in table.columns if column.heading == "p-value")
+    shown = next(column.values for column in table.columns if column.heading == "adjusted p-value")
     assert shown[0] == p_value_cell(found.pairs[0].differences["log_loss"].adjusted_p_value)
     assert "with simultaneous 95% CI" in table.caption
 

@@ -194,7 +194,8 @@ class Described:
     @property
     def _few(self) -> bool:
         """Whether nothing was found, in few rows."""
-        return not self.a.diagnosis.findings and self.a.n_rows < _FEW_ROWS
+        d = self.a.diagnosis
+        return d.made and not d.findings and self.a.n_rows < _FEW_ROWS
 
     def _verdict(self) -> str:
         """Give the verdict, which on few rows is no approval."""

@@ -69,7 +69,7 @@ class Recalibrator(Result):
     method_ : str
         Name of the map with the largest weight.
     parameters_ : dict
-        Parameters of that map, such as ``{"temperature": 1.55}``.
+        Parameters of that map, such as ``{"temperature": 1.55}``; a shift is added to the log-odds.
     gain_ : Gain or None
         Decrease of the log loss on held-out rows, with a 95% confidence interval; None for fewer than 100 rows, or
         fewer than 10 clusters of dependent rows.
