@@ -22,7 +22,9 @@ def about(topic: str, command: argparse.ArgumentParser) -> Callable[..., argpars
 
 def first_given(arguments: argparse.Namespace, defaults: Mapping[str, Any]) -> str:
     """Name the first of some options that has another value than its default; "" for none."""
+    kept = getattr(arguments, "from_reading", ())  # what a file's reading says is for other commands too
     given = (name for name, default in defaults.items() if getattr(arguments, name, default) != default)
+    given = (name for name in given if name not in kept)
     return next((f"--{name.replace('_', '-')}" for name in given), "")
 
 
@@ -127,6 +129,9 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add("--scale", choices=("probability", "percent", "logits", "log-probs"), default="probability", help=text)
     text = "invalid rows are refused, or: drop leaves them out, rescale divides each row by its sum; both report them"
     add("--invalid", nargs="+", action="extend", choices=("refuse", "drop", "rescale"), default=[], help=text)
+    text = "how FILE is read, from a file that --save-reading wrote, or said here: separator=';' encoding=cp1252"
+    add("--reading", nargs="+", action="extend", default=[], metavar="FILE | KEY=VALUE", help=text)
+    add("--save-reading", type=Path, metavar="PATH", help="write how FILE is read, for --reading (.toml)")
     if pairs and engine:
         add_engine(command)
 
