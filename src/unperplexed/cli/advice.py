@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..comparison.next_step import MapCommands
 
 _LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "clusters", "invalid")
-_SINGLE = ("weight", "pos_label", "format", "sheet", "where")
+_SINGLE = ("weight", "format", "sheet", "where")
 _NOT_APPLIED = ("truth", "pair", "weight", "clusters", "ignore_label")
 
 

@@ -80,7 +80,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add(
         "--prob",
         metavar="COLUMN",
-        help="probability of the positive class, or of each class; label=COLUMN names it, 'p_*' takes all such columns",
+        help="probability of the positive class (yes=COLUMN names it), or of each class; 'p_*': all such columns",
         **many,
     )
     if pairs:
@@ -99,7 +99,6 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         metavar="LABEL",
         help="class labels in column order (negative positive for one column); @FILE: one on each line of a file",
     )
-    add("--pos-label", metavar="LABEL", help="the outcome that a single probability column predicts")
     add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
     add(
         "--separator",

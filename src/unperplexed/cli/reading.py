@@ -13,7 +13,7 @@ from typing import Any
 from .._lib.errors import InputError
 
 KEYS = (
-    *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "pos-label", "ignore-label"),
+    *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "ignore-label"),
     *("scale", "invalid", "where", "clusters", "in-order"),
     *("separator", "decimal-comma", "na", "encoding", "sheet", "format"),
 )
