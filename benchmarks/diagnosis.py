@@ -28,9 +28,13 @@ from scipy.stats import norm
 
 from unperplexed.calibration.diagnosis.binary import diagnose_binary
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
+from unperplexed.calibration.diagnosis.binary_search import _BOUNDS as BOUNDS
 from unperplexed.calibration.diagnosis.binary_search import NOISE, PARAMETERS
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.result import Diagnosis
+from unperplexed.maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
+from unperplexed.maps.fit import Prior
+from unperplexed.maps.parameters import LAPSE
 from unperplexed.maps.two import BinaryMap
 
 Values = NDArray[np.float64]
@@ -114,7 +118,7 @@ class Case(NamedTuple):
 def mended(s: Values, parameters: dict[str, float]) -> Values:
     """Return calibrated probabilities, given the parameters of errors."""
     coefficients = {PARAMETERS[name]: x for name, x in parameters.items() if name != NOISE}
-    return np.asarray(BinaryMap("", coefficients, parameters.get(NOISE, 0.0)).probabilities(s))
+    return np.asarray(BinaryMap("", coefficients, parameters.get(NOISE, 0.0)).probabilities(s, level=False))
 
 
 def draw(rng: np.random.Generator, case: Case) -> RowBlock:
@@ -157,12 +161,18 @@ def diagnosed(block: RowBlock) -> Diagnosis:
     return diagnose_binary(data)
 
 
-def gain_on_other_rows(diagnosis: Diagnosis, error: str, s: Values) -> float:
-    """Return the expected reduction of the log loss by the remedy, over the true probabilities of other rows."""
-    remedy = {finding.error: finding.parameter for finding in diagnosis.findings}
-    if not diagnosis.gain > 0:
+def gain_on_other_rows(diagnosis: Diagnosis, block: RowBlock, error: str, s: Values) -> float:
+    """Return the expected reduction of the log loss by the named errors' map, over true probabilities of other rows.
+
+    The map is fitted again: the size of an error that a finding shows is that of the calibration line, with intercept.
+    """
+    named = [parameter for name, parameter in PARAMETERS.items() if name in diagnosis.errors]
+    if not (diagnosis.gain > 0 and named):
         return 0.0
-    q, p = mended(s, ERRORS[error]), np.clip(mended(s, remedy), 1e-300, 1 - 1e-16)
+    weights = np.ones(block.truth.size) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
+    counts = Counts(block.log_odds(), weights, weights * block.truth)
+    found = map_of(fitted_cells(Cells(counts, named), Prior(BOUNDS) if LAPSE in named else NO_PRIOR))
+    q, p = mended(s, ERRORS[error]), np.clip(found.probabilities(s, level=False), 1e-300, 1 - 1e-16)
     return float(np.mean(q * (np.log(p) - log_expit(s)) + (1 - q) * (np.log1p(-p) - log_expit(-s))))
 
 
@@ -175,7 +185,8 @@ def run(case: Case, seed: int) -> dict[str, Any]:
     claimed, brought, covered = [], [], []
     start = time.perf_counter()
     for _ in range(case.runs):
-        d = diagnosed(draw(rng, case))
+        block = draw(rng, case)
+        d = diagnosed(block)
         names = set(d.errors)
         rejected += d.p_value < LEVEL
         anything += d.miscalibrated
@@ -183,7 +194,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
         right += names == expected
         offered += names == expected or expected in [set(each) for each in d.alternatives]
         claimed.append(d.gain)
-        brought.append(gain_on_other_rows(d, case.error, fresh))
+        brought.append(gain_on_other_rows(d, block, case.error, fresh))
         if names == expected:
             covered += [
                 x.interval[0] < ERRORS[case.error][x.error] < x.interval[1]

@@ -89,14 +89,14 @@ class BinaryMap:
         turn = math.expm1(min(max(0.0, -(1 + self.value("slope")) / bend), _FARTHEST))
         return xp.clip(s, -turn, turn)
 
-    def log_odds(self, s: Any, xp: Any = np) -> Any:
-        """Return calibrated log-odds, before the lapse."""
-        s = self.within(s, xp)
+    def log_odds(self, s: Any, xp: Any = np, level: bool = True) -> Any:
+        """Return calibrated log-odds, before the lapse: level where they would fall, or as they were fitted."""
+        s = self.within(s, xp) if level else finite(s, self.zero, xp)
         return sum((c * TWO[name](s, xp) for name, c in self.coefficients.items()), start=s)
 
-    def probabilities(self, s: Any, xp: Any = np) -> Any:
+    def probabilities(self, s: Any, xp: Any = np, level: bool = True) -> Any:
         """Return the calibrated probability of the positive class."""
-        return probability_of(self.log_odds(s, xp), self.lapse, xp)
+        return probability_of(self.log_odds(s, xp, level), self.lapse, xp)
 
     def both(self, s: Any, xp: Any = np) -> Any:
         """Return that of the negative and of the positive class, (2, n), each with its own digits next to 0."""

@@ -212,6 +212,19 @@ def test_a_shape_without_a_name_is_found(rng):
     assert found.errors == ("shape",) or found.rest_p_value < 0.01
 
 
+def test_a_tail_that_turns_leaves_no_rest(rng):
+    """Predictions reach beyond the log-odds 2.4, where this map turns: the map is taken out as it was fitted."""
+    rest = []
+    for _ in range(10):
+        s = rng.normal(0, 3, 10_000).clip(-4.6, 4.6)
+        t = 1.6 * s - 1.3 * np.sign(s) * ((1 + np.abs(s)) * np.log1p(np.abs(s)) - np.abs(s))
+        found = diagnose((rng.random(s.size) < expit(t)).astype(int), expit(s))
+        assert {"confidence", "tail"} <= set(found.errors)
+        rest.append(found.rest_p_value)
+    assert min(rest) > 0.001
+    assert np.median(rest) > 0.2
+
+
 def test_separated_outcomes_end_in_no_warning():
     for y, p in (
         ([1, 1], [3.54e-172, 0.5]),

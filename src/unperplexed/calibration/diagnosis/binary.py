@@ -233,7 +233,7 @@ class _Naming:
             self.findings.append(finding_of_two(name, error, p_value, gain, self.data.labels[1]))
         if not (sizes_tell(best) or whole.fit.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
-            mended = whole.map.probabilities(np.log(p) - np.log1p(-p))
+            mended = whole.map.probabilities(np.log(p) - np.log1p(-p), level=False)
             self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
         others = sorted(search.fits, key=lambda names: -search.fits[names].worth)
         self.alternatives = tuple(
@@ -256,7 +256,7 @@ class _Naming:
     def _rest(self, whole: Fitted) -> None:
         """Test what the named errors leave over."""
         rows, found = self.rows, whole.map
-        q, t = found.probabilities(rows.s), found.log_odds(rows.s)
+        q, t = found.probabilities(rows.s, level=False), found.log_odds(rows.s, level=False)
         v = np.maximum(q * (1 - q), 1e-100)
         rise = (1 - found.lapse) * expit(t) * expit(-t) / v
         nuisance = list(columns(found.coefficients, rows.s) * rise)

@@ -91,7 +91,7 @@ class Uncertain(NamedTuple):
 
 def uncertain(rows: Scored, clusters: ClusterSums, found: BinaryMap) -> dict[str, Uncertain]:
     """Give standard errors of the coefficients of a map, by a sandwich, and quantiles of Student's distribution."""
-    q, t = found.probabilities(rows.s), found.log_odds(rows.s)
+    q, t = found.probabilities(rows.s, level=False), found.log_odds(rows.s, level=False)
     v = np.maximum(q * (1 - q), 1e-100)
     directions = columns(found.coefficients, rows.s) * ((1 - found.lapse) * expit(t) * expit(-t) / v)
     scores = DependentScores.of(rows, clusters, directions, q)
