@@ -120,7 +120,7 @@ def export_of_a_survey(path):
 COMMANDS = {
     "excel-de.csv": (
         german_excel,
-        "--truth=Regen --prob=Chance --pos-label=ja --decimal-comma --encoding=cp1252 --scale=percent",
+        "--truth=Regen --prob=ja=Chance --decimal-comma --encoding=cp1252 --scale=percent",
     ),
     "excel-unicode.txt": (excel_unicode_text, "--truth=Outcome --prob=Chance --encoding=utf-16 --separator=tab"),
     "excel-us.xlsx": (us_excel, "--truth=Outcome --prob=Chance --sheet=Data --invalid=drop"),

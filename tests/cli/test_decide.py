@@ -19,7 +19,7 @@ def cases(rng, tmp_path, monkeypatch):
     return y, p
 
 
-COLUMNS = ("--truth", "fraud", "--prob", "p", "--pos-label", "yes")
+COLUMNS = ("--truth", "fraud", "--prob", "yes=p")
 COSTS = ("--costs", "fp=1", "fn=4")
 
 

@@ -36,7 +36,7 @@ def files(rng, tmp_path, monkeypatch):
     return frame
 
 
-COLUMNS = ("--truth", "rain", "--pos-label", "yes")
+COLUMNS = ("--truth", "rain", "--labels", "no", "yes")
 WITHIN = ("--forecaster", "a=p_a", "b=p_b")
 LOGARITHMIC = ("--method", "logarithmic")
 QUICK = (*WITHIN, *LOGARITHMIC)  # its fit takes a tenth of the time of the default's

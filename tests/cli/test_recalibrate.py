@@ -37,7 +37,7 @@ def files(tmp_path, rng, monkeypatch):
     return tmp_path
 
 
-COLUMNS = ("--truth", "outcome", "--prob", "p", "--pos-label", "fraud")
+COLUMNS = ("--truth", "outcome", "--prob", "fraud=p")
 
 
 def run(*arguments):
@@ -233,7 +233,7 @@ def test_the_printed_commands_recalibrate_one_group(files, capsys):
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        (["p"], ["--pos-label", "fine"], "the recalibration map is of the probability of 'fraud'"),
+        (["fine=p"], [], "the recalibration map is of the probability of 'fraud'"),
         (["p"], ["--labels", "ham", "fraud"], "the recalibration map is of the classes 'fine', 'fraud'"),
         (["p", "match"], [], "the order"),
         (["a=p", "b=match"], [], "the recalibration map is of the classes 'fine', 'fraud', the columns of 'a', 'b'"),
@@ -409,7 +409,7 @@ def small(tmp_path, rng, monkeypatch):
     return frame
 
 
-NAMED = ("--truth", "y", "--prob", "p", "--pos-label", "b")
+NAMED = ("--truth", "y", "--prob", "b=p")
 
 
 @pytest.mark.parametrize(

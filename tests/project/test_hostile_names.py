@@ -235,7 +235,7 @@ def test_a_gate_knows_the_words_of_findings_and_no_labels(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_is_one_line_that_a_shell_reads_as_it_was_meant(name):
-    words = ["unperplexed", "recalibrate", "file.csv", "--pos-label", name, "--where", f"x = '{name}'", "--prob", "p"]
+    words = ["unperplexed", "recalibrate", "file.csv", "--labels", name, "--where", f"x = '{name}'", "--prob", "p"]
     command = command_line(words)
     assert command.isprintable()
     lines = [*command_lines(command, 50)]
@@ -251,7 +251,7 @@ def test_commands_print_the_verdict_whole_and_commands_that_can_be_copied(name, 
     monkeypatch.chdir(tmp_path)
     y, p = events(off=0.8)
     pl.DataFrame({"outcome": labelled(y, name).tolist(), "p": p}).write_csv("rows.csv")
-    reading = ["rows.csv", "--truth", "outcome", "--prob", "p", "--pos-label", name]
+    reading = ["rows.csv", "--truth", "outcome", "--prob", f"{name}=p"]
     assert main(["assess", *reading, "--resamples", "0", "--report", "page.html", "--json", "all.json"]) in (0, None)
     text = one_line(capsys.readouterr().out)
     verdict = json.loads((tmp_path / "all.json").read_text("utf-8"))["diagnosis"]["verdict"]

@@ -35,9 +35,7 @@ def test_every_format(tmp_path, capsys):
     frame.write_ipc(tmp_path / "b.arrow")
     printed = set()
     for path in (EXAMPLE, *(tmp_path / f"b.{suffix}" for suffix in ("parquet", "npz", "jsonl", "arrow"))):
-        assert (
-            main(["assess", str(path), "--truth", "diagnosis", "--prob", "malignant", "--pos-label", "malignant"]) == 0
-        )
+        assert main(["assess", str(path), "--truth", "diagnosis", "--prob", "malignant=malignant"]) == 0
         printed.add(" ".join(capsys.readouterr().out.replace(path.name, "FILE").split()))
     assert len(printed) == 1
 

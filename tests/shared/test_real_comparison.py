@@ -198,7 +198,7 @@ def test_versions_of_an_election_model_in_one_table(capsys):
 def test_answers_of_language_models_are_events_of_their_own(capsys):
     """Each model's confidence is in its own answer, right or wrong: the same question, another event."""
     path = next((DATA / "llm_mcqa").glob("*.parquet"))
-    options = ["--truth", "grade", "--prob", "confidence_level", "--pos-label", "Correct", "--invalid", "drop"]
+    options = ["--truth", "grade", "--prob", "Correct=confidence_level", "--invalid", "drop"]
     options += ["--ignore-label", "Unparseable", "--forecaster", "model", "--on", "prompt", "row", "--common"]
     assert run("compare", path, *options) == 2
     err = capsys.readouterr().err

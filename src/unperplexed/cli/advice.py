@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..comparison.next_step import MapCommands
 
 _LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "clusters", "invalid")
-_SINGLE = ("weight", "pos_label", "format", "sheet", "where")
+_SINGLE = ("weight", "format", "sheet", "where")
 _NOT_APPLIED = ("truth", "pair", "weight", "clusters", "ignore_label")
 
 
@@ -23,7 +23,8 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     """Give the commands that fit a map to the same files, and apply it to others."""
     from ..assessment.remedy import Commands
 
-    fit = ["unperplexed", "recalibrate", *arguments.files, *_options(arguments)]
+    save = ["--save-reading", _READING] if _many_labels(arguments) else []
+    fit = ["unperplexed", "recalibrate", *arguments.files, *_options(arguments), *save]
     return Commands(command_line(fit), apply_command(arguments))
 
 
@@ -33,8 +34,22 @@ def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) 
         return ""
     suffix = Path(arguments.files[0]).suffix
     new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
-    words = ["unperplexed", "recalibrate", "--apply", str(made), new, *_options(arguments, _NOT_APPLIED)]
+    reading = ["--reading", _READING] if _many_labels(arguments) else _options(arguments, _NOT_APPLIED)
+    words = ["unperplexed", "recalibrate", "--apply", str(made), new, *reading]
     return command_line([*words, "-o", _recalibrated_file(arguments)])
+
+
+_READING = "reading.toml"
+"""File in which commands to copy keep how files are read."""
+
+_MOST_LABELS = 6
+"""So many labels are named in each command; more are kept in a file."""
+
+
+def _many_labels(arguments: argparse.Namespace) -> bool:
+    """Whether commands would repeat many labels that no file keeps."""
+    named = "labels" not in getattr(arguments, "from_reading", ())
+    return named and len(arguments.labels or ()) > _MOST_LABELS
 
 
 def _recalibrated_file(arguments: argparse.Namespace) -> str:
@@ -84,14 +99,16 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
 
 def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> list[str]:
     """Give the options that say how rows are read, as far as they are in use."""
-    words: list[str] = []
+    files = [word for word in getattr(arguments, "reading", ()) if Path(word).is_file()]
+    words = ["--reading", *files] if files else []
+    without = (*without, *getattr(arguments, "from_reading", ()))
     for name in (*_LISTS, *_SINGLE):
         value, flag = getattr(arguments, name, None), f"--{name.replace('_', '-')}"
         if name not in without and value:
             words += [flag, value] if name in _SINGLE else [flag, *value]
-    words += ["--decimal-comma"] if arguments.decimal_comma else []
+    words += ["--decimal-comma"] if arguments.decimal_comma and "decimal_comma" not in without else []
     spelled = {"scale": "probability", "separator": None, "encoding": "utf-8"}  # and their defaults
     for name, default in spelled.items():
         value = getattr(arguments, name)
         words += [] if value == default or name in without else [f"--{name}", value]
-    return words if arguments.na is None else [*words, "--na", *arguments.na]
+    return words if arguments.na is None or "na" in without else [*words, "--na", *arguments.na]

@@ -26,7 +26,7 @@ from .outputs import TALLY, sayer
 
 READING: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "clusters", "invalid")},
-    **dict.fromkeys(("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "cells", "jobs")),
+    **dict.fromkeys(("where", "weight", "labels", "ignore_label", "na", "sheet", "cells", "jobs")),
     "scale": "probability",
     "decimal_comma": False,
     "separator": None,
@@ -161,7 +161,7 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
     """How rows are read, as the options say."""
     return FileReading(
         labels_of(arguments),
-        arguments.pos_label,
+        None,
         arguments.ignore_label,
         {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator),
         _checks(arguments),

@@ -23,6 +23,7 @@ COMMANDS = {
 """What to type instead of a command."""
 
 FLAGS = {
+    "--pos-label": "--prob LABEL=COLUMN, or --labels NEGATIVE POSITIVE",
     "tally --name": "--tag name=",
     "tally --model": "--tag model=",
     "tally --period": "--tag period=",

@@ -22,7 +22,9 @@ def about(topic: str, command: argparse.ArgumentParser) -> Callable[..., argpars
 
 def first_given(arguments: argparse.Namespace, defaults: Mapping[str, Any]) -> str:
     """Name the first of some options that has another value than its default; "" for none."""
+    kept = getattr(arguments, "from_reading", ())  # what a file's reading says is for other commands too
     given = (name for name, default in defaults.items() if getattr(arguments, name, default) != default)
+    given = (name for name in given if name not in kept)
     return next((f"--{name.replace('_', '-')}" for name in given), "")
 
 
@@ -78,7 +80,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add(
         "--prob",
         metavar="COLUMN",
-        help="probability of the positive class, or of each class; label=COLUMN names it, 'p_*' takes all such columns",
+        help="probability of the positive class (yes=COLUMN names it), or of each class; 'p_*': all such columns",
         **many,
     )
     if pairs:
@@ -97,7 +99,6 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         metavar="LABEL",
         help="class labels in column order (negative positive for one column); @FILE: one on each line of a file",
     )
-    add("--pos-label", metavar="LABEL", help="the outcome that a single probability column predicts")
     add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
     add(
         "--separator",
@@ -127,6 +128,9 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add("--scale", choices=("probability", "percent", "logits", "log-probs"), default="probability", help=text)
     text = "invalid rows are refused, or: drop leaves them out, rescale divides each row by its sum; both report them"
     add("--invalid", nargs="+", action="extend", choices=("refuse", "drop", "rescale"), default=[], help=text)
+    text = "how FILE is read, from a file that --save-reading wrote, or said here: separator=';' encoding=cp1252"
+    add("--reading", nargs="+", action="extend", default=[], metavar="FILE | KEY=VALUE", help=text)
+    add("--save-reading", type=Path, metavar="PATH", help="write how FILE is read, for --reading (.toml)")
     if pairs and engine:
         add_engine(command)
 

@@ -57,7 +57,7 @@ def _print_all(text: str) -> None:
         sys.stdout.flush()
 
 
-_ANY_SUFFIX = ("json", "summary", "junit", "history")
+_ANY_SUFFIX = ("json", "summary", "junit", "history", "save_reading")
 
 
 def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:

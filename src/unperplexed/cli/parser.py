@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
 from .._lib.formatting import printable
+from .._lib.output_files import write_whole
 from .._version import __version__
 from . import options
 from .check import add_check
@@ -24,6 +25,7 @@ from .lm import add_lm
 from .meaning import settle
 from .monitor import add_monitor
 from .pool import add_pool
+from .reading import saved_reading, words_of_reading
 from .signals import listen
 from .skill import add_skill
 from .terminal import drop_output, print_error
@@ -60,20 +62,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     listen()
-    # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
     refuse_former(words, _COMMANDS)
     parser = _parser(*words[:1])
     if words and words[0] in _COMMANDS:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
-    parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
-    parsed.words = list(words)
-    settle(parsed)
+    parsed, reading = _parsed(parser, words)
     from . import commands
 
     code: int | None = getattr(commands, parsed.command)(parsed)
+    if getattr(parsed, "save_reading", None) is not None:
+        write_whole(parsed.save_reading, reading.encode())
     if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
     return code or 0
+
+
+def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[argparse.Namespace, str]:
+    """Parse the words with those that a reading stands for; also give the reading in use."""
+    # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
+    spelled = [f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words]
+    parsed, text = parser.parse_args(spelled), ""
+    if hasattr(parsed, "reading"):
+        command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
+        if more := words_of_reading(command, parsed):
+            kept = parsed.from_reading
+            parsed = parser.parse_args([*spelled, *more])
+            parsed.from_reading = kept
+        text = saved_reading(command, parsed)
+    parsed.words = list(words)
+    settle(parsed)
+    return parsed, text
 
 
 def _settle_streams() -> None:
@@ -201,17 +219,21 @@ class _Completion(argparse.Action):
         parser.exit()
 
 
-_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP", "POOL")
+_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP", "POOL", "FILE | KEY=VALUE")
 """What stands for the name of a file."""
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Give the parsers of the commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.values()
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Give what a parser takes, and what its commands take."""
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _actions(command)
+    for each in (parser, *_subparsers(parser)):
+        yield from each._actions
 
 
 class _Parser(argparse.ArgumentParser):

@@ -39,6 +39,7 @@ from .counting import (
     tally_names,
 )
 from .new_rows import unit_of
+from .options import first_given
 from .outputs import check_outputs, print_text, report_bytes, sayer, show_while_read, write_outputs
 from .recalibrated_rows import RecalibratedRows
 
@@ -133,9 +134,8 @@ def _report(arguments: argparse.Namespace, made: Recalibrator) -> dict[Path, byt
 
 
 def _apply(arguments: argparse.Namespace) -> None:
-    for name, default in _FITTING.items():
-        if getattr(arguments, name) != default:
-            raise InputError(f"--{name.replace('_', '-')} is for the fit of a map; leave it out with --apply.")
+    if option := first_given(arguments, _FITTING):
+        raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
     if arguments.named is not None and "*" not in arguments.named:
         raise InputError(f"--as {arguments.named}: expected a name with * for that of the old column, such as '*_cal'.")
     if len(arguments.files) != 1:

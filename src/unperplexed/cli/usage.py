@@ -29,7 +29,7 @@ USAGE = {
             "assess nba.csv --truth won --prob p --by season",
             "assess net.npz --truth labels --prob logits --scale logits",
         ],
-        "--truth --prob --where --clusters --by --show --plot --report --json",
+        "--truth --prob --where --clusters --by --show --plot --report --json --reading",
         "compare, recalibrate, 'unperplexed explain calibration slope'",
     ),
     "compare": Usage(
@@ -45,7 +45,7 @@ USAGE = {
             "compare long.csv --truth won --prob p --forecaster model --on id",
             "compare a=a.csv b=b.csv --truth y --prob 'p_*' --on id",
         ],
-        "--truth --forecaster --prob --on --where --clusters --by --plot --report --json",
+        "--truth --forecaster --prob --on --where --clusters --by --plot --report --json --reading",
         "skill, pool, 'unperplexed explain log loss'",
     ),
     "skill": Usage(
@@ -55,7 +55,7 @@ USAGE = {
             "skill rain.csv --truth rain --prob p --reference climatology:month",
             "skill rain.csv --truth rain --forecaster a=p1 b=p2 --reference b",
         ],
-        "--truth --prob --reference --forecaster --on --where --clusters --by --plot --report --json",
+        "--truth --prob --reference --forecaster --on --where --clusters --by --plot --report --json --reading",
         "compare, assess, 'unperplexed explain skill'",
     ),
     "recalibrate": Usage(

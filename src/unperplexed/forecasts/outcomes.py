@@ -252,7 +252,7 @@ def _binary_labels(
         if named and positive not in named:
             raise InputError(
                 f"pos_label: {positive!r}, but the probability column is named after the class {named[0]!r}. Name the"
-                " column's class as pos_label (--pos-label), or rename the column."
+                " column's class as pos_label (--prob LABEL=COLUMN), or rename the column."
             )
         others = [v for v in present if v != positive]
         if others and positive not in present and settings.whole:
@@ -298,7 +298,7 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         )
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        f"Name it with pos_label, such as {present[-1]!r} (--pos-label {quote(str(present[-1]))}), or both with"
+        f"Name it with pos_label, such as {present[-1]!r} (--prob {quote(str(present[-1]))}=COLUMN), or both with"
         " labels=[negative, positive] (--labels)."
     )
 

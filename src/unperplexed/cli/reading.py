@@ -1,0 +1,100 @@
+"""How files are read, said once: kept in a file of TOML, or as KEY=VALUE beside it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from .._lib.errors import InputError
+
+KEYS = (
+    *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "ignore-label"),
+    *("scale", "invalid", "where", "clusters", "in-order"),
+    *("separator", "decimal-comma", "na", "encoding", "sheet", "format"),
+)
+"""Options that belong to a file: each is a key of the same name."""
+
+
+def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> list[str]:
+    """Give the words of ``--reading`` as options, without those that were typed: these win."""
+    actions = _actions(command)
+    given = {key for key, action in actions.items() if getattr(parsed, action.dest) != action.default}
+    of_files, beside = read(parsed.reading, actions)
+    found = {key: value for key, value in (of_files | beside).items() if key not in given}
+    parsed.from_reading = {actions[key].dest for key in found if key not in beside}
+    return [word for key, value in found.items() for word in _typed(key, actions[key], value)]
+
+
+def read(words: Sequence[str], known: Mapping[str, argparse.Action]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read files, whose keys of other commands are left out, and KEY=VALUE, which wins over them."""
+    of_files: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
+    for word in words:
+        key, sign, value = word.partition("=")
+        if not sign or Path(word).is_file():
+            of_files |= {name: each for name, each in _of_file(word).items() if name in known}
+            continue
+        _check_key(key, f"--reading {word}")
+        if key not in known:
+            raise InputError(f"--reading {word}: this command has no --{key}.")
+        beside[key] = value
+    return of_files, beside
+
+
+def _of_file(name: str) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(Path(name).read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(
+            f"--reading {name}: cannot be read: {reason}. Name a file that --save-reading wrote, or KEY=VALUE."
+        ) from None
+    for key in found:
+        _check_key(key, f"--reading {name}")
+    return found
+
+
+def _check_key(key: str, where: str) -> None:
+    if key not in KEYS:
+        near = get_close_matches(key, KEYS, 1)
+        raise InputError(f"{where}: no key {key!r}; {f'did you mean {near[0]!r}' if near else ', '.join(KEYS)}.")
+
+
+def _typed(key: str, action: argparse.Action, value: Any) -> Iterator[str]:
+    """Give a key as it is typed: a list as words, true as a flag alone."""
+    many = action.nargs in ("+", "*")
+    if action.nargs == 0:
+        if str(value).lower() not in ("true", "false"):
+            raise InputError(f"--reading: {key} is true or false, not {value!r}.")
+        yield from [f"--{key}"] if str(value).lower() == "true" else []
+        return
+    if isinstance(value, list) and not many:
+        raise InputError(f"--reading: {key} is one value, not a list.")
+    values = value if isinstance(value, list) else value.split(",") if many and isinstance(value, str) else [value]
+    texts = [str(each) for each in values if each != ""]
+    if not many:
+        yield f"--{key}={texts[0] if texts else ''}"
+    elif texts or action.nargs == "*":
+        yield f"--{key}"
+        yield from texts
+
+
+def saved_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> str:
+    """Give what says how the files are read, as TOML."""
+    lines = []
+    for key, action in _actions(command).items():
+        value = getattr(parsed, action.dest)
+        if value != action.default:
+            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}\n")
+    return "".join(lines)
+
+
+def _actions(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Give the options of a command that are keys."""
+    options = command._option_string_actions
+    return {key: options[f"--{key}"] for key in KEYS if f"--{key}" in options}

@@ -1,0 +1,132 @@
+"""How files are read, said once: files of TOML, KEY=VALUE, and what wins."""
+
+import json
+import tomllib
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed.cli.parser import _parser, main
+from unperplexed.cli.reading import KEYS
+
+TYPED = ["--truth", "rain", "--prob", "yes=p", "--separator", ";", "--decimal-comma", "--invalid", "drop"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(6)
+    p = rng.random(300).round(3)
+    outcome = np.where(rng.random(300) < p, "yes", "no")
+    frame = pl.DataFrame(
+        {"rain": outcome, "p": p, "q": (p**3 / (p**3 + (1 - p) ** 3)).clip(0.001, 0.999), "day": np.arange(300) // 10}
+    )
+    frame = frame.with_columns(p=pl.when(pl.int_range(300) == 7).then(None).otherwise("p"))
+    frame.write_csv("f.csv", separator=";", decimal_comma=True)
+    return tmp_path
+
+
+def assessed(capsys, *words):
+    assert main(["assess", "f.csv", *words, "--resamples", "0", "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_what_is_saved_reads_the_file_again(folder, capsys):
+    expected = assessed(capsys, *TYPED, "--save-reading", "f.toml")
+    saved = tomllib.loads((folder / "f.toml").read_text())
+    assert saved == {
+        "truth": ["rain"], "prob": ["yes=p"], "invalid": ["drop"], "separator": ";", "decimal-comma": True
+    }  # fmt: skip
+    assert assessed(capsys, "--reading", "f.toml") == expected
+    assert expected["n_rows"] == 299
+    assert main(["tally", "f.csv", "--reading", "f.toml", "-o", "f.tally", "-q"]) == 0
+    assert assessed(capsys, "--reading", "f.toml")["scores"] == expected["scores"]
+
+
+def test_keys_may_stand_in_place_and_win_over_the_file_and_flags_over_both(folder, capsys):
+    (folder / "f.toml").write_text('truth = "rain"\nprob = ["yes=q"]\nseparator = ";"\ndecimal-comma = true\n')
+    other = assessed(capsys, "--reading", "f.toml")
+    expected = assessed(capsys, *TYPED)
+    assert other["scores"] != expected["scores"]
+    assert assessed(capsys, "--reading", "f.toml", "prob=yes=p", "invalid=drop") == expected
+    in_place = ["truth=rain", "prob=yes=q", "separator=;", "decimal-comma=true", "invalid=drop"]
+    assert assessed(capsys, "--reading", *in_place, "--prob", "yes=p") == expected
+
+
+def test_a_reading_is_for_every_command(folder, capsys):
+    """Keys that a command has no use for are left out; a map is applied with the reading that it was fitted with."""
+    (folder / "f.toml").write_text(
+        'truth = "rain"\nprob = "yes=q"\nseparator = ";"\ndecimal-comma = true\ntime = "day"\nclusters = "day"\n'
+    )
+    assert main(["recalibrate", "f.csv", "--reading", "f.toml", "--method", "bias", "-o", "map.json", "-q"]) == 0
+    assert main(["recalibrate", "f.csv", "--reading", "f.toml", "--apply", "map.json", "-o", "new.csv", "-q"]) == 0
+    assert pl.read_csv("new.csv", separator=";", decimal_comma=True).columns == ["rain", "p", "q", "day"]
+    assert main(["monitor", "f.csv", "--reading", "f.toml", "-q"]) in (0, 1)
+    assert main(["tally", "f.csv", "--reading", "f.toml", "clusters=day", "--parts", "shards", "-o", "f.tally"]) == 0
+    capsys.readouterr()
+    assert main(["assess", "f.tally", "--reading", "f.toml", "--resamples", "0"]) == 0
+    assert main(["assess", "f.tally", "--reading", "truth=rain"]) == 2
+    assert "--truth is for the reading of rows" in capsys.readouterr().err
+
+
+def test_commands_to_copy_name_the_reading(folder, capsys):
+    (folder / "f.toml").write_text('truth = "rain"\nprob = "yes=q"\nseparator = ";"\ndecimal-comma = true\n')
+    main(["assess", "f.csv", "--reading", "f.toml", "--where", "day < 40", "--resamples", "0"])
+    printed = capsys.readouterr().out
+    assert "--reading f.toml --where 'day < 40'" in " ".join(printed.replace("\\", "").split())
+    assert "--truth" not in printed
+
+
+def test_many_labels_are_named_once(tmp_path, monkeypatch, capsys):
+    """The first command to copy keeps them in a file, which the others name; all of them work."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    names = [f"kind {at}" for at in range(8)]
+    p = rng.dirichlet(np.ones(8), 2000)
+    p /= p.sum(axis=1, keepdims=True)
+    sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
+    y = np.array(names)[(p.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(max=7)]
+    frame = pl.DataFrame({"y": y, **{f"x{at}": sharp[:, at] for at in range(8)}})
+    for name in ("f.csv", "NEW.csv"):
+        frame.write_csv(name)
+    columns = [f"x{at}" for at in range(8)]
+    words = ["assess", "f.csv", "--truth", "y", "--prob", *columns, "--labels", *names, "--resamples", "0"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert text.count("--labels") == 1
+    assert "--save-reading reading.toml" in text
+    assert "--reading reading.toml" in text.partition("--save-reading")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["encodin=cp1252"], "--reading encodin=cp1252: no key 'encodin'; did you mean 'encoding'"),
+        (["time=day"], "--reading time=day: this command has no --time"),
+        (["none.toml"], "--reading none.toml: cannot be read: No such file"),
+        (["bad.toml"], "--reading bad.toml: cannot be read: Expected '='"),
+        (["other.toml"], "--reading other.toml: no key 'tru'; did you mean 'truth'"),
+        (["decimal-comma=perhaps"], "--reading: decimal-comma is true or false, not 'perhaps'"),
+        (["list.toml"], "--reading: weight is one value, not a list"),
+    ],
+)
+def test_readings_that_are_none(folder, capsys, words, message):
+    (folder / "bad.toml").write_text("truth\n")
+    (folder / "other.toml").write_text('tru = "y"\n')
+    (folder / "list.toml").write_text('weight = ["a", "b"]\n')
+    assert main(["assess", "f.csv", "--reading", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_reading_is_not_written_over_what_is_read(folder, capsys):
+    before = (folder / "f.csv").read_bytes()
+    assert main(["assess", "f.csv", *TYPED, "--save-reading", "f.csv"]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert (folder / "f.csv").read_bytes() == before
+
+
+def test_every_key_is_an_option():
+    commands = next(a.choices for a in _parser()._actions if isinstance(getattr(a, "choices", None), dict))
+    flags = {flag for command in commands.values() for flag in command._option_string_actions}
+    assert {f"--{key}" for key in KEYS} <= flags
