@@ -304,7 +304,8 @@ class Described:
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
         yield Section("scores", "Scores", [scores_table(c)], "Scores", 7)
         for at, pair in enumerate(each for each in c.pairs[:MOST_PAIRS] if len(each.contributions)):
-            title = f"Largest contributions to {short_name(pair.first, 200)} − {short_name(pair.second, 200)}, log loss"
+            names = f"{short_name(pair.first, 200)} − {short_name(pair.second, 200)}"
+            title = f"Largest contributions to {names}, {rule_at_floor(LOG_LOSS, c.scored_floor)}"
             table = contributions_table(pair)
             folded = replace(table, folded=True, caption="The ten rows") if at else table
             blocks = [folded, *_turning(pair, c.n_rows)]

@@ -7,7 +7,15 @@ import math
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import confidence_interval, p_value_text, percent, rule_text, short_name, short_names
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    p_value_text,
+    percent,
+    rule_text,
+    short_name,
+    short_names,
+)
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.numbers import between, count, number
 from ..scores.registry import rule_at_floor, score_named
@@ -53,7 +61,7 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
     names = [f"{short[pair.first]} − {short[pair.second]}" for pair in pairs]
     rows = np.arange(len(pairs), 0, -1).astype(np.float64)
     texts = [f"{name}: {_estimate(c, d)}" for name, d in zip(names, found, strict=True)]
-    rule = rule_at_floor(score, c.scored_floor)
+    rule = rule_text(score) + (f" {at_floor_text(c.scored_floor)}" if score_named(score).surprisal else "")
     more = f"; the first {len(pairs)} of {len(c.pairs):,} pairs" if len(pairs) < len(c.pairs) else ""
     return Chart(
         title=_found(c, score, larger),
