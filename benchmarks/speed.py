@@ -315,7 +315,7 @@ def of_commands() -> Iterator[Figure]:
             "569 rows": (examples / "breast_cancer.csv", "--truth diagnosis --prob malignant", loading),
             "442 rows, overconfident": (
                 examples / "gallery" / "diabetes.csv",
-                "--truth progressed --prob boosted --pos-label yes",
+                "--truth progressed --prob yes=boosted",
                 loading,
             ),
             "10,000 x 10": (classes, "--truth y --prob p*", reading(classes)),

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from unperplexed import Recalibrator
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.reading import KEYS
 
@@ -68,6 +69,28 @@ def test_a_reading_is_for_every_command(folder, capsys):
     assert main(["assess", "f.tally", "--reading", "f.toml", "--resamples", "0"]) == 0
     assert main(["assess", "f.tally", "--reading", "truth=rain"]) == 2
     assert "--truth is for the reading of rows" in capsys.readouterr().err
+
+
+def test_a_map_keeps_how_its_forecasts_were_read(folder, capsys):
+    """So that it is applied without naming columns; columns that are named win, and the scale is theirs then."""
+    fit = ["--truth", "rain", "--prob", "yes=q", "--separator", ";", "--decimal-comma", "--method", "bias", "-q"]
+    text = ["--separator", ";", "--decimal-comma", "-q"]
+    assert main(["recalibrate", "f.csv", *fit, "-o", "map.json"]) == 0
+    assert main(["recalibrate", "f.csv", "--apply", "map.json", *text, "-o", "kept.csv"]) == 0
+    assert main(["recalibrate", "f.csv", "--apply", "map.json", "--prob", "yes=q", *text, "-o", "named.csv"]) == 0
+    assert (folder / "kept.csv").read_bytes() == (folder / "named.csv").read_bytes()
+    made = Recalibrator.load("map.json")
+    found, before = (pl.read_csv(name, separator=";", decimal_comma=True)["q"] for name in ("kept.csv", "f.csv"))
+    assert found.to_numpy() == pytest.approx(made.transform(before.to_numpy()), rel=1e-9)
+    assert main(["recalibrate", "f.csv", "--apply", "map.json", "--prob", "no=q", *text, "-o", "other.csv"]) == 2
+    assert "is of the probability of 'yes'" in capsys.readouterr().err
+    table = pl.read_csv("f.csv", separator=";", decimal_comma=True).with_columns(pl.col("p", "q") * 100).drop_nulls()
+    table.write_csv("percent.csv")
+    columns = ["--forecaster", "a=p", "b=q", "--labels", "no", "yes", "--scale", "percent", "--truth", "rain"]
+    assert main(["pool", "percent.csv", *columns, "--method", "linear:equal,map=none", "-o", "pool.json", "-q"]) == 0
+    assert main(["pool", "percent.csv", "--apply", "pool.json", "-o", "pooled.csv", "-q"]) == 0
+    pooled = pl.read_csv("pooled.csv")
+    assert pooled["pooled"].to_numpy() == pytest.approx((table["p"] + table["q"]).to_numpy() / 2, rel=1e-9)
 
 
 def test_commands_to_copy_name_the_reading(folder, capsys):

@@ -13,17 +13,24 @@ from .errors import InputError
 LARGEST_FILE = 1 << 27
 """Bytes."""
 
+READING = "reading"
+"""Key under which the command line keeps how the probabilities of a file were read."""
+
 Made = TypeVar("Made")
 
 
 def made_of_file(path: str | PathLike[str], what: str, make: Callable[[Any], Made]) -> Made:
-    """Make something of what a JSON file holds; errors name the file and what it should be, such as "history"."""
+    """Make something of what a JSON file holds; errors name the file and what it should be, such as "history".
+
+    Maps and pools keep with them how files are read (`READING`), which is for the command line alone.
+    """
     try:
         with Path(path).open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
             raise InputError(f"not a {what}: the file is too large.")
-        return make(parsed(content.decode(), what))
+        found = parsed(content.decode(), what)
+        return make({key: found[key] for key in found if key != READING} if isinstance(found, dict) else found)
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a {what}: no text.") from None
     except InputError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Sequence, Set
 from difflib import get_close_matches
 
 from .._lib.errors import InputError
@@ -15,9 +16,16 @@ COMMANDS = {
     "merge": "tally TALLY TALLY -o SUM",
     "show": "tally TALLY",
     "calibrate": "recalibrate",
+    "combine": "pool",
+    "diff": "compare",
+    "drift": "monitor FILE --drift",
     "ensemble": "pool",
     "evaluate": "assess",
+    "plot": "assess FILE --plot PICTURE",
+    "report": "assess FILE --report PAGE",
     "score": "assess",
+    "test": "check FILE --require TEXT",
+    "threshold": "decide",
     "verify": "assess",
 }
 """What to type instead of a command."""
@@ -73,9 +81,17 @@ FLAGS = {
     "check --point": "--confidence none",
     "compare --level": "--confidence, which is 1 - level",
     "monitor --level": "--confidence, which is 1 - level",
+    "--alpha": "--confidence, which is 1 - alpha",
     "--bins": "--show calibration:bins=20",
+    "--bootstrap": "--resamples",
+    "--delimiter": "--separator",
+    "--filter": "--where",
+    "--group-by": "--by",
+    "--id": "--on",
     "--orders": "--show profile:orders=-2,0,2",
     "--html": "--report",
+    "--label": "--truth",
+    "--n-jobs": "--jobs",
     "--observed": "--truth",
     "--outcome": "--truth",
     "--pred": "--prob",
@@ -83,8 +99,14 @@ FLAGS = {
     "--probability": "--prob",
     "--sep": "--separator",
     "--target": "--truth",
+    "--threads": "--jobs",
+    "--y-prob": "--prob",
+    "--y-true": "--truth",
 }
 """What to type instead of a flag; "COMMAND --flag" is for one command alone."""
+
+
+_FLAG = re.compile(r"--[a-z-]+")
 
 
 def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
@@ -94,16 +116,17 @@ def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
         raise InputError(f"{name}: the command is unperplexed {COMMANDS[name]}.")
 
 
-def refuse_unknown(words: Sequence[str], known: Collection[str]) -> None:
+def refuse_unknown(words: Sequence[str], known: Set[str]) -> None:
     """Refuse flags that a command does not have, with what to type instead: flags are typed in full."""
     command = words[0]
     for word in words[1:]:
         flag = word.partition("=")[0]
         if not flag.startswith("--") or flag == "--" or flag in known:
             continue
-        today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag))
-        if today is not None:
-            raise InputError(f"{flag}: {command} takes {today}." if today.startswith("-") else f"{flag}: {today}")
+        today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag, ""))
+        first = _FLAG.match(today)
+        if today and (first is None or first[0] in known):
+            raise InputError(f"{flag}: {today}" if first is None else f"{flag}: {command} takes {today}.")
         begun = [each for each in known if each.startswith(flag)]
         near = begun or get_close_matches(flag, known, 1)
         also = f"; did you mean {' or '.join(near[:3])}" if near else f"; see unperplexed {command} --help"

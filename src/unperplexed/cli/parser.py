@@ -25,7 +25,7 @@ from .lm import add_lm
 from .meaning import settle
 from .monitor import add_monitor
 from .pool import add_pool
-from .reading import saved_reading, words_of_reading
+from .reading import as_toml, reading_in_use, words_of_reading
 from .signals import listen
 from .skill import add_skill
 from .terminal import drop_output, print_error
@@ -66,32 +66,32 @@ def _run(words: Sequence[str]) -> int:
     parser = _parser(*words[:1])
     if words and words[0] in _COMMANDS:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
-    parsed, reading = _parsed(parser, words)
+    parsed = _parsed(parser, words)
     from . import commands
 
     code: int | None = getattr(commands, parsed.command)(parsed)
     if getattr(parsed, "save_reading", None) is not None:
-        write_whole(parsed.save_reading, reading.encode())
+        write_whole(parsed.save_reading, as_toml(parsed.kept).encode())
     if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
     return code or 0
 
 
-def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[argparse.Namespace, str]:
-    """Parse the words with those that a reading stands for; also give the reading in use."""
+def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words with those that a reading stands for."""
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
     spelled = [f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words]
-    parsed, text = parser.parse_args(spelled), ""
+    parsed = parser.parse_args(spelled)
     if hasattr(parsed, "reading"):
         command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
         if more := words_of_reading(command, parsed):
             kept = parsed.from_reading
             parsed = parser.parse_args([*spelled, *more])
             parsed.from_reading = kept
-        text = saved_reading(command, parsed)
+        parsed.kept = reading_in_use(command, parsed)
     parsed.words = list(words)
     settle(parsed)
-    return parsed, text
+    return parsed
 
 
 def _settle_streams() -> None:

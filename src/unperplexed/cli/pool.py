@@ -69,7 +69,7 @@ def _fit(a: argparse.Namespace) -> None:
     from ..comparison.files import PairingOptions, compared_files, named_files
     from .counting import reading_of, rivals_of, selection_of
     from .outputs import check_outputs, report_bytes, sayer, write_outputs
-    from .recalibrate import MAPS
+    from .recalibrate import MAPS, saved_with_reading
 
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply POOL.")
@@ -80,7 +80,7 @@ def _fit(a: argparse.Namespace) -> None:
     options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     saved = json_text(found.to_dict())
-    outputs = report_bytes(a, found) | {a.output: f"{saved}\n".encode()}
+    outputs = report_bytes(a, found) | {a.output: saved_with_reading(a, found.to_dict())}
     write_outputs(a, lambda: saved, str(found), outputs)
 
 

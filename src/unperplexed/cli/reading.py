@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
+from .._lib.json_files import READING
 
 KEYS = (
     *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "ignore-label"),
@@ -25,9 +26,34 @@ def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespac
     actions = _actions(command)
     given = {key for key, action in actions.items() if getattr(parsed, action.dest) != action.default}
     of_files, beside = read(parsed.reading, actions)
+    if given.isdisjoint(_COLUMNS):
+        of_files = _of_made(parsed, actions) | of_files
     found = {key: value for key, value in (of_files | beside).items() if key not in given}
     parsed.from_reading = {actions[key].dest for key in found if key not in beside}
     return [word for key, value in found.items() for word in _typed(key, actions[key], value)]
+
+
+KEPT = ("prob", "forecaster", "scale")
+"""Keys that a map or a pool keeps, since its forecasts are read in the same way wherever it is applied."""
+
+
+_COLUMNS = {*KEPT, "in-order"}
+
+
+def kept_reading(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Give what a map or a pool keeps of how its forecasts were read."""
+    return {key: parsed.kept[key] for key in KEPT if key in parsed.kept}
+
+
+def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -> dict[str, Any]:
+    """Read what a map or a pool keeps that is applied to one file, unless its columns are named."""
+    if parsed.command not in ("recalibrate", "pool") or parsed.apply is None or len(parsed.files) > 1:
+        return {}
+    try:
+        found = json.loads(parsed.apply.read_text("utf-8")).get(READING, {})
+    except (OSError, ValueError, AttributeError):  # which is said when it is loaded
+        return {}
+    return {key: found[key] for key in KEPT if key in known and key in found} if isinstance(found, dict) else {}
 
 
 def read(words: Sequence[str], known: Mapping[str, argparse.Action]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -84,14 +110,15 @@ def _typed(key: str, action: argparse.Action, value: Any) -> Iterator[str]:
         yield from texts
 
 
-def saved_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> str:
-    """Give what says how the files are read, as TOML."""
-    lines = []
-    for key, action in _actions(command).items():
-        value = getattr(parsed, action.dest)
-        if value != action.default:
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}\n")
-    return "".join(lines)
+def reading_in_use(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> dict[str, Any]:
+    """Give what says how the files are read, by key."""
+    found = {key: (getattr(parsed, action.dest), action.default) for key, action in _actions(command).items()}
+    return {key: value for key, (value, default) in found.items() if value != default}
+
+
+def as_toml(reading: Mapping[str, Any]) -> str:
+    """Write a reading as TOML, whose strings and lists are those of JSON."""
+    return "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in reading.items())
 
 
 def _actions(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.json_files import made_of_file
+from .._lib.json_files import READING, made_of_file
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
 from .._lib.typing import Floats, Ints
@@ -41,6 +41,7 @@ from .counting import (
 from .new_rows import unit_of
 from .options import first_given
 from .outputs import check_outputs, print_text, report_bytes, sayer, show_while_read, write_outputs
+from .reading import kept_reading
 from .recalibrated_rows import RecalibratedRows
 
 MAPS = (".json",)
@@ -94,8 +95,13 @@ def _fit(arguments: argparse.Namespace) -> None:
     remaining = remaining_lines(made.gain_, made.baseline)
     text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
     outputs = {} if arguments.report is None else _report(arguments, made)
-    outputs[arguments.output] = (json_text(made.to_dict()) + "\n").encode()
+    outputs[arguments.output] = saved_with_reading(arguments, made.to_dict())
     write_outputs(arguments, partial(json_text, made.to_dict()), text, outputs)
+
+
+def saved_with_reading(arguments: argparse.Namespace, made: dict[str, Any]) -> bytes:
+    """Give the file of a map or a pool, which keeps how its forecasts were read."""
+    return (json_text(made | {READING: kept_reading(arguments)}) + "\n").encode()
 
 
 def _fit_groups(arguments: argparse.Namespace) -> None:
@@ -114,7 +120,7 @@ def _fit_groups(arguments: argparse.Namespace) -> None:
         made.fit_chunks(grouped_chunks(arguments))
     except InputError as error:
         raise naming_files(arguments.files, error) from None
-    outputs = {arguments.output: (json_text(made.to_dict()) + "\n").encode()}
+    outputs = {arguments.output: saved_with_reading(arguments, made.to_dict())}
     write_outputs(arguments, partial(json_text, made.to_dict()), str(made), outputs)
 
 

@@ -59,12 +59,12 @@ USAGE = {
         "compare, assess, 'unperplexed explain skill'",
     ),
     "recalibrate": Usage(
-        [f"{_READ} -o map.json", "NEW --apply map.json --prob COLUMN -o NEWER"],
+        [f"{_READ} -o map.json", "NEW --apply map.json -o NEWER"],
         "Fit a map from predicted to better calibrated probabilities to forecasts with outcomes, or apply one to new"
         " forecasts.",
         [
             "recalibrate 2025.csv --truth rain --prob p -o map.json",
-            "recalibrate live.csv --apply map.json --prob p -o better.csv",
+            "recalibrate live.csv --apply map.json -o better.csv",
         ],
         "--truth --prob --apply --method --by --as --where --clusters --report --output",
         "assess, decide, 'unperplexed explain recalibration map'",
@@ -72,12 +72,12 @@ USAGE = {
     "pool": Usage(
         [
             "FILE --truth COLUMN --forecaster A=COLUMN ... -o POOL",
-            "NEW --apply POOL --forecaster A=COLUMN ... -o NEWER",
+            "NEW --apply POOL -o NEWER",
         ],
         "Combine several forecasters into one, or apply such a pool to their new forecasts.",
         [
             "pool rain.csv --truth rain --forecaster a=p1 b=p2 -o pool.json",
-            "pool new.csv --apply pool.json --forecaster a=p1 b=p2 -o new2.csv",
+            "pool new.csv --apply pool.json -o pooled.csv",
         ],
         "--truth --forecaster --prob --on --in-order --apply --method --as --clusters --report --output",
         "compare, recalibrate",
