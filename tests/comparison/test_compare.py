@@ -694,13 +694,8 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
         assert not re.findall(r"[Ll]og loss [(0-9−]|, log loss(?! at the floor)", where)  # each has its floor
     for kind in ("differences", "ratios"):
         assert named in comparison.plot(Figure().subplots(), kind=kind).get_xlabel()
-<<<<<<< HEAD
-    assert "f2 in 1 row" in " ".join(comparison._repr_html_().split())
-    without = compare(y, p, resamples=0)
-=======
     assert assigned in " ".join(comparison._repr_html_().split())
-    without = compare(p, y, resamples=0)
->>>>>>> s2_words
+    without = compare(y, p, resamples=0)
     assert "without a floor" in without.plot(Figure().subplots()).get_xlabel()
     for where in (str(without), without.to_html()):
         assert "without a floor" in " ".join(where.split())
