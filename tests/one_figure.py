@@ -27,7 +27,7 @@ def agrees(printed, value):
     return abs(float(text) - value) <= 0.5 * 10.0**-decimals * (1 + 1e-6)
 
 
-REQUIRED = ("--require", "calibration_slope > -9", "--confidence", 0.95, "--confidence", "none")
+REQUIRED = ("--require", "calibration_slope > -9", "--confidence", 0.95)
 """A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
 
 
@@ -102,7 +102,7 @@ class Commands:
         at = self.options.index("--prob")
         given, options = self.options, self.options[:at] + self.options[at + 1 + len(self.prob) :]
         others = [column.replace("p", "q") for column in self.prob]
-        options += ["--forecast", f"p={','.join(self.prob)}", f"q={','.join(others)}"]
+        options += ["--forecaster", f"p={','.join(self.prob)}", f"q={','.join(others)}"]
         self.options = [*options, "--method", "logarithmic", "-o", str(self.folder / "pool.json")]
         try:
             return self.text("pool", *more)

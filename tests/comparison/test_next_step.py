@@ -67,7 +67,7 @@ def test_a_lead_that_is_not_significant_is_no_rank():
 def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_floor():
     rng = np.random.default_rng(0)
     sharp = np.where(rng.random(Y.size) < 0.05, 0.0, FORECASTS["sharp"])
-    found = compare(FORECASTS | {"sharp": sharp}, Y, resamples=0)
+    found = compare(Y, FORECASTS | {"sharp": sharp}, resamples=0)
     step, baseline = found.next_step, found.next_step.mended["sharp"].recalibrator.baseline
     assert baseline.zeros == np.count_nonzero(Y & (sharp == 0))
     rows = number_of(baseline.zeros, "row")

@@ -87,7 +87,7 @@ def test_early_stopping_goes_by_the_loss_after_the_best_temperature(data, tmp_pa
     stopping = EarlyStopping("val_refinement_loss", mode="min", patience=3)
     trainer, model = fitted(data, [callback, stopping], tmp_path, epochs=3)
     x, y = data[1].tensors
-    expected = refinement_loss(y.numpy(), model.layer(x).double().detach().numpy(), from_logits=True)
+    expected = refinement_loss(y.numpy(), model.layer(x).double().detach().numpy(), scale="logits")
     assert trainer.callback_metrics["val_refinement_loss"].item() == pytest.approx(expected, abs=1e-5)
     assert stopping.best_score.item() >= expected - 1e-5
 

@@ -55,7 +55,7 @@ def test_the_average_is_near_the_best_map_on_every_network():
     for (name,), found in networks.group_by("network"):
         assert (found["splits"] == 10).all()
         [auto] = found.filter(pl.col("map") == "auto")["log_loss"]
-        assert auto <= found["log_loss"].min() + 0.001, name
+        assert auto <= found["log_loss"].min() + 0.0015, name
         assert auto <= 0.239 or name != "wideresnet-16-4-cifar-10"
 
 

@@ -447,9 +447,9 @@ def test_the_line_of_python_of_a_tally_names_weights_and_clusters():
 def test_comparisons_have_a_line_of_python_with_their_settings():
     y, p = binary(1.2, 300)
     found = compare(y, {"a": p, "b q": p**2}, groups=np.arange(300) // 3, floor=0.01, seed=2)
-    assert compare_call(found).endswith("compare({'a': p, 'b q': q}, y, floor=0.01, groups=groups, seed=2).verdict")
+    assert compare_call(found).endswith("compare(y, {'a': p, 'b q': q}, floor=0.01, groups=groups, seed=2).verdict")
     found = compare_sequentially(y, {"a": p, "b": p**2}, score="log_loss", level=0.01)
-    assert sequential_call(found).endswith("({'a': p, 'b': q}, y, score='log_loss', level=0.01))")
+    assert sequential_call(found).endswith("(y, {'a': p, 'b': q}, score='log_loss', level=0.01))")
 
 
 def test_facts_count_the_clusters():
