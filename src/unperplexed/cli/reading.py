@@ -21,16 +21,19 @@ KEYS = (
 """Options that belong to a file: each is a key of the same name."""
 
 
-def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> list[str]:
-    """Give the words of ``--reading`` as options, without those that were typed: these win."""
+def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> tuple[list[str], set[str]]:
+    """Give the words of ``--reading`` as options, without those that were typed: these win.
+
+    Also give the options that a file names, and nothing that was typed.
+    """
     actions = _actions(command)
     given = {key for key, action in actions.items() if getattr(parsed, action.dest) != action.default}
     of_files, beside = read(parsed.reading, actions)
     if given.isdisjoint(_COLUMNS):
         of_files = _of_made(parsed, actions) | of_files
     found = {key: value for key, value in (of_files | beside).items() if key not in given}
-    parsed.from_reading = {actions[key].dest for key in found if key not in beside}
-    return [word for key, value in found.items() for word in _typed(key, actions[key], value)]
+    words = [word for key, value in found.items() for word in _typed(key, actions[key], value)]
+    return words, {actions[key].dest for key in found if key not in beside}
 
 
 KEPT = ("prob", "forecaster", "scale")
