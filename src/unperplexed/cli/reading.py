@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from .._lib.json_files import READING
+from .._lib.json_files import READING, made_of_file
 
 KEYS = (
     *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "ignore-label"),
@@ -42,6 +43,9 @@ KEPT = ("prob", "forecaster", "scale")
 
 _COLUMNS = {*KEPT, "in-order"}
 
+_NUMBER = re.compile(r"-(\d|\.\d|$)")
+"""Begins a negative number, or is the mark - of a missing value."""
+
 
 def kept_reading(parsed: argparse.Namespace) -> dict[str, Any]:
     """Give what a map or a pool keeps of how its forecasts were read."""
@@ -52,10 +56,8 @@ def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -
     """Read what a map or a pool keeps that is applied to one file, unless its columns are named."""
     if parsed.command not in ("recalibrate", "pool") or parsed.apply is None or len(parsed.files) > 1:
         return {}
-    try:
-        found = json.loads(parsed.apply.read_text("utf-8")).get(READING, {})
-    except (OSError, ValueError, AttributeError):  # which is said when it is loaded
-        return {}
+    made = made_of_file(parsed.apply, "map or pool", lambda found: found, without=())
+    found = made.get(READING, {}) if isinstance(made, dict) else {}
     return {key: found[key] for key in KEPT if key in known and key in found} if isinstance(found, dict) else {}
 
 
@@ -106,6 +108,9 @@ def _typed(key: str, action: argparse.Action, value: Any) -> Iterator[str]:
         raise InputError(f"--reading: {key} is one value, not a list.")
     values = value if isinstance(value, list) else value.split(",") if many and isinstance(value, str) else [value]
     texts = [str(each) for each in values if each != ""]
+    for text in texts if many else ():
+        if text.startswith("-") and not _NUMBER.match(text):  # which would be read as an option of its own
+            raise InputError(f"--reading: {key}: {text!r} begins like an option; type it as one.")
     if not many:
         yield f"--{key}={texts[0] if texts else ''}"
     elif texts or action.nargs == "*":
