@@ -10,9 +10,7 @@ from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_ordered
 from unperplexed.assessment.describe_ordered import ordered_document
 from unperplexed.assessment.ordered import _moments, _pit
-from unperplexed.cli.meaning import settle
-from unperplexed.cli.ordered import _OTHERS
-from unperplexed.cli.parser import _parser, main
+from unperplexed.cli.parser import main
 from unperplexed.report.result import Naming
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence
@@ -207,6 +205,3 @@ def test_what_is_refused(tmp_path, capsys):
     assert "give the file that the tally came from" in capsys.readouterr().err
     assert main(["assess", "f.csv", "--ordered", "--by", "lead"]) == 2
     assert "--by does not go with --ordered" in capsys.readouterr().err
-    parsed = _parser("assess").parse_args(["assess", "f.csv", "--ordered"])
-    settle(parsed)
-    assert {name: getattr(parsed, name) for name in _OTHERS} == _OTHERS

@@ -93,6 +93,19 @@ def test_a_map_keeps_how_its_forecasts_were_read(folder, capsys):
     assert pooled["pooled"].to_numpy() == pytest.approx((table["p"] + table["q"]).to_numpy() / 2, rel=1e-9)
 
 
+def test_a_map_from_outside_adds_no_option(folder, capsys):
+    fit = ["--truth", "rain", "--prob", "yes=q", "--separator", ";", "--decimal-comma"]
+    assert main(["recalibrate", "f.csv", *fit, "--method", "bias", "-o", "map.json", "-q"]) == 0
+    saved = json.loads((folder / "map.json").read_text())
+    for prob in (["yes=q", "--report", "x.html"], ["yes=q", "--output=other.csv"], {"a": 1}, 7):
+        (folder / "map.json").write_text(json.dumps(saved | {"reading": {"prob": prob}}))
+        apply = ["recalibrate", "f.csv", "--apply", "map.json", *fit[4:], "-o", "new.csv"]
+        before = {*folder.iterdir()}
+        assert main(apply) == 2
+        assert {*folder.iterdir()} == before
+    assert "no column '7'" in capsys.readouterr().err
+
+
 def test_commands_to_copy_name_the_reading(folder, capsys):
     (folder / "f.toml").write_text('truth = "rain"\nprob = "yes=q"\nseparator = ";"\ndecimal-comma = true\n')
     main(["assess", "f.csv", "--reading", "f.toml", "--where", "day < 40", "--resamples", "0"])
@@ -131,6 +144,8 @@ def test_many_labels_are_named_once(tmp_path, monkeypatch, capsys):
         (["bad.toml"], "--reading bad.toml: cannot be read: Expected '='"),
         (["other.toml"], "--reading other.toml: no key 'tru'; did you mean 'truth'"),
         (["decimal-comma=perhaps"], "--reading: decimal-comma is true or false, not 'perhaps'"),
+        (["smuggled.toml"], "--reading: prob: '--report' begins like an option; type it as one"),
+        (["prob=p,--report,x.html"], "--reading: prob: '--report' begins like an option"),
         (["list.toml"], "--reading: weight is one value, not a list"),
     ],
 )
@@ -138,7 +153,10 @@ def test_readings_that_are_none(folder, capsys, words, message):
     (folder / "bad.toml").write_text("truth\n")
     (folder / "other.toml").write_text('tru = "y"\n')
     (folder / "list.toml").write_text('weight = ["a", "b"]\n')
+    (folder / "smuggled.toml").write_text('prob = ["p", "--report", "x.html"]\n')
+    before = {*folder.iterdir()}
     assert main(["assess", "f.csv", "--reading", *words]) == 2
+    assert {*folder.iterdir()} == before
     assert message in capsys.readouterr().err
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -19,7 +19,9 @@ READING = "reading"
 Made = TypeVar("Made")
 
 
-def made_of_file(path: str | PathLike[str], what: str, make: Callable[[Any], Made]) -> Made:
+def made_of_file(
+    path: str | PathLike[str], what: str, make: Callable[[Any], Made], without: Sequence[str] = (READING,)
+) -> Made:
     """Make something of what a JSON file holds; errors name the file and what it should be, such as "history".
 
     Maps and pools keep with them how files are read (`READING`), which is for the command line alone.
@@ -30,7 +32,7 @@ def made_of_file(path: str | PathLike[str], what: str, make: Callable[[Any], Mad
         if len(content) > LARGEST_FILE:
             raise InputError(f"not a {what}: the file is too large.")
         found = parsed(content.decode(), what)
-        return make({key: found[key] for key in found if key != READING} if isinstance(found, dict) else found)
+        return make({key: found[key] for key in found if key not in without} if isinstance(found, dict) else found)
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a {what}: no text.") from None
     except InputError as error:

@@ -48,7 +48,7 @@ _MOST_LABELS = 6
 
 def _many_labels(arguments: argparse.Namespace) -> bool:
     """Whether commands would repeat many labels that no file keeps."""
-    named = "labels" not in getattr(arguments, "from_reading", ())
+    named = "labels" not in arguments.from_reading
     return named and len(arguments.labels or ()) > _MOST_LABELS
 
 
@@ -101,7 +101,7 @@ def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> li
     """Give the options that say how rows are read, as far as they are in use."""
     files = [word for word in getattr(arguments, "reading", ()) if Path(word).is_file()]
     words = ["--reading", *files] if files else []
-    without = (*without, *getattr(arguments, "from_reading", ()))
+    without = (*without, *arguments.from_reading)
     for name in (*_LISTS, *_SINGLE):
         value, flag = getattr(arguments, name, None), f"--{name.replace('_', '-')}"
         if name not in without and value:

@@ -156,7 +156,7 @@ def tallies_of(
 
 def refuse_without_groups(arguments: argparse.Namespace) -> None:
     """What is for groups alone would be ignored."""
-    if option := first_given(arguments, {"sort": "geometric_accuracy"}):
+    if option := first_given(arguments, ["sort"]):
         raise InputError(f"{option} is for groups; name their column with --by.")
 
 

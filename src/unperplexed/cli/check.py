@@ -6,7 +6,7 @@ import argparse
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import options
 
@@ -74,7 +74,6 @@ def check(arguments: argparse.Namespace) -> int:
     from ..monitoring.requirements import Requirement, scoring_rules
     from ..sources.readers.formats import matching, place_of
     from .assessing import assessment_of
-    from .counting import tally_names
     from .outputs import check_outputs, text_of, write_outputs
     from .skill import skill_beside
 
@@ -91,7 +90,7 @@ def check(arguments: argparse.Namespace) -> int:
         raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --earlier.")
     if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
-    a.metric = [] if tally_names(matching(a.files), a) else scoring_rules(parsed)
+    a.metric = scoring_rules(parsed)
     assessed = assessment_of(a)
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "reference": "base-rate"})))
@@ -138,11 +137,11 @@ def _name(a: argparse.Namespace) -> str:
 
 def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .assessing import assessment_of
-    from .counting import READING
     from .outputs import TALLY
 
-    counted = {**READING, "format": None} if path.lower().endswith(TALLY) else {}  # how FILE is read is not about it
-    counted |= {"groups": []} if counted else {}
+    counted: dict[str, Any] = (
+        {"given": {}, "format": None} if path.lower().endswith(TALLY) else {}
+    )  # how FILE is read is not about it
     return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
 
 

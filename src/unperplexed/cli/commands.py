@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._lib.errors import InputError
 from .._lib.serialize import json_text
@@ -20,7 +20,7 @@ from .counting import (
     tally_names,
     tally_of,
 )
-from .options import level_of
+from .options import first_given, level_of
 from .outputs import (
     called,
     check_outputs,
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from ..pairing.rows import Chunks, Pair
 
 
-_NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
-    "by": ([], "it has no groups"),
-    "reference": (None, "skill scores are of all rows together"),
-    "lag": (None, "its limits hold however rows depend on one another"),
-    "clusters": ([], "its limits hold however rows depend on one another"),
-    "weight": (None, "its rows have equal weight"),
-    "resamples": (400, "it has no bootstrap replicates"),
-    "seed": (0, "it has no bootstrap replicates"),
+_NOT_SEQUENTIAL = {
+    "by": "it has no groups",
+    "reference": "skill scores are of all rows together",
+    "lag": "its limits hold however rows depend on one another",
+    "clusters": "its limits hold however rows depend on one another",
+    "weight": "its rows have equal weight",
+    "resamples": "it has no bootstrap replicates",
+    "seed": "it has no bootstrap replicates",
 }
-"""Options of other comparisons, their defaults, and why they have no place in one row after another."""
+"""Options of other comparisons, and why they have no place in one row after another."""
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -139,9 +139,8 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     """Compare one row after another."""
     from ..comparison.sequential import SequentialSettings, compared_sequentially
 
-    for name, (default, reason) in _NOT_SEQUENTIAL.items():
-        if getattr(arguments, name) != default:
-            raise InputError(f"--{name} does not go with --anytime: {reason}.")
+    if option := first_given(arguments, _NOT_SEQUENTIAL):
+        raise InputError(f"{option} does not go with --anytime: {_NOT_SEQUENTIAL[option[2:]]}.")
     if arguments.metric[1:]:
         raise InputError(f"--metric {' '.join(arguments.metric)}: --anytime compares by one metric; name one.")
     score = arguments.metric[0] if arguments.metric else SequentialSettings.score

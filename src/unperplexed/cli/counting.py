@@ -24,16 +24,11 @@ from ..tally.tally import Tally
 from .options import first_given
 from .outputs import TALLY, sayer
 
-READING: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "metric", "parts", "clusters", "invalid")},
-    **dict.fromkeys(("where", "weight", "labels", "ignore_label", "na", "sheet", "cells", "jobs")),
-    "scale": "probability",
-    "decimal_comma": False,
-    "separator": None,
-    "encoding": "utf-8",
-    "engine": "local",
-}
-"""What says how rows are read and counted, and its defaults."""
+_READING = (
+    *("truth", "prob", "pair", "weight", "where", "clusters", "labels", "ignore_label", "scale", "invalid"),
+    *("separator", "decimal_comma", "na", "encoding", "sheet", "metric", "parts", "cells", "engine", "jobs"),
+)
+"""What says how rows are read and counted."""
 _PAIRED = ("compare", "skill", "pool")
 """Commands that choose rows, and say which depend on one another, once they are paired."""
 
@@ -82,7 +77,7 @@ def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str
 
 def refuse_reading(arguments: argparse.Namespace, name: str) -> None:
     """A tally's rows are counted: what says how to read or count them would be ignored."""
-    option = first_given(arguments, READING)
+    option = first_given(arguments, _READING)
     if option:
         raise InputError(f"{name}: {option} is for the reading of rows; those of a tally are already counted.")
 

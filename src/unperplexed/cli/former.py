@@ -127,7 +127,7 @@ def refuse_unknown(words: Sequence[str], known: Set[str]) -> None:
         first = _FLAG.match(today)
         if today and (first is None or first[0] in known):
             raise InputError(f"{flag}: {today}" if first is None else f"{flag}: {command} takes {today}.")
-        begun = [each for each in known if each.startswith(flag)]
-        near = begun or get_close_matches(flag, known, 1)
+        begun = sorted(each for each in known if each.startswith(flag))
+        near = begun or get_close_matches(flag, sorted(known), 1)
         also = f"; did you mean {' or '.join(near[:3])}" if near else f"; see unperplexed {command} --help"
         raise InputError(f"{flag}: {command} has no such option{also}.")

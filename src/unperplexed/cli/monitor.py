@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import options
 
@@ -49,12 +49,8 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_report(command)
 
 
-_OBSERVED: dict[str, Any] = {
-    **{name: [] for name in ("pair", "clusters", "require")},
-    "ignore_label": None,
-    "weight": None,
-}
-"""Options that predictions alone have no use for, and their defaults."""
+_OBSERVED = ("pair", "clusters", "require", "ignore_label", "weight")
+"""Options that predictions alone have no use for."""
 
 
 def monitor(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,9 @@ def about(topic: str, command: argparse.ArgumentParser) -> Callable[..., argpars
     return (next(found, None) or command.add_argument_group(topic)).add_argument
 
 
-def first_given(arguments: argparse.Namespace, defaults: Mapping[str, Any]) -> str:
-    """Name the first of some options that has another value than its default; "" for none."""
-    kept = getattr(arguments, "from_reading", ())  # what a file's reading says is for other commands too
-    given = (name for name, default in defaults.items() if getattr(arguments, name, default) != default)
-    given = (name for name in given if name not in kept)
-    return next((f"--{name.replace('_', '-')}" for name in given), "")
+def first_given(arguments: argparse.Namespace, names: Iterable[str]) -> str:
+    """Give the first of some options that was given, but for a file's reading, which is for other commands too."""
+    return next((arguments.given[name] for name in names if name in arguments.given), "")
 
 
 class _NamingHelp(str):

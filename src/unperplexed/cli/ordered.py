@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from .options import first_given
 
-_OTHERS: dict[str, Any] = {
-    **{name: [] for name in ("metric", "show", "by", "style")},
-    **dict.fromkeys(("reference", "apply", "jobs")),
-    **{"floor": "auto", "limit": "floor", "measured": "shrunk-isotonic", "view": "auto", "resamples": 400, "seed": 0},
-    **{"sort": "geometric_accuracy", "engine": "local"},
-}
-"""Options of assess that ordered classes have no use for, and their defaults."""
+_OTHERS = (
+    *("by", "sort", "show", "metric", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("engine", "jobs", "style"),
+)
+"""Options of assess that ordered classes have no use for."""
 
 
 def ordered(arguments: argparse.Namespace) -> None:

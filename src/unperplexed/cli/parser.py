@@ -79,19 +79,23 @@ def _run(words: Sequence[str]) -> int:
 
 def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
     """Parse the words with those that a reading stands for."""
-    # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
-    spelled = [f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words]
-    parsed = parser.parse_args(spelled)
+    parsed, kept = parser.parse_args(_spelled(words)), set[str]()
+    command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
     if hasattr(parsed, "reading"):
-        command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
-        if more := words_of_reading(command, parsed):
-            kept = parsed.from_reading
-            parsed = parser.parse_args([*spelled, *more])
-            parsed.from_reading = kept
+        more, kept = words_of_reading(command, parsed)
+        parsed = parser.parse_args(_spelled([*words, *more]))
         parsed.kept = reading_in_use(command, parsed)
-    parsed.words = list(words)
+    parsed.words, parsed.from_reading = list(words), kept
+    named = [action for action in command._actions if action.option_strings and action.dest not in kept]
+    named = [action for action in named if getattr(parsed, action.dest, action.default) != action.default]
+    parsed.given = {action.dest: action.option_strings[-1] for action in named}
     settle(parsed)
     return parsed
+
+
+def _spelled(words: Sequence[str]) -> list[str]:
+    """Write -1e-3 and -inf behind a space: argparse takes -1 for a number but these for options."""
+    return [f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words]
 
 
 def _settle_streams() -> None:

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from ..pairing.rows import Chunks, Pair
     from ..recalibration.pool_result import Pool
 
-_FITTING: dict[str, Any] = {
-    **{"truth": [], "weight": None, "clusters": [], "on": [], "common": False, "forecaster": None, "where": None},
-    "method": "linear",
-    **{"folds": None, "seed": 0, "ignore_label": None, "json": None, "report": None},
-}
-"""Options of a fit, and their defaults."""
+_FITTING = (
+    *("truth", "weight", "clusters", "on", "common", "where", "method", "folds", "seed", "ignore_label"),
+    *("json", "report"),
+)
+"""Options of a fit."""
 
 _COLUMN = "pooled"
 
@@ -132,7 +131,7 @@ def _apply(a: argparse.Namespace) -> None:
     from .outputs import check_outputs, print_text, sayer, show_while_read
     from .pooled_rows import forecaster_files
 
-    option = options.first_given(a, _FITTING)
+    option = options.first_given(a, _FITTING) or ("--forecaster COLUMN" if a.forecaster else "")
     if option:
         more = ": files need the same rows in the same order (--in-order)" if option == "--on" else ""
         raise InputError(f"{option} is for the fit of a pool; leave it out with --apply{more}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from .._lib.json_files import READING
+from .._lib.json_files import READING, made_of_file
 
 KEYS = (
     *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "ignore-label"),
@@ -21,16 +22,19 @@ KEYS = (
 """Options that belong to a file: each is a key of the same name."""
 
 
-def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> list[str]:
-    """Give the words of ``--reading`` as options, without those that were typed: these win."""
+def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> tuple[list[str], set[str]]:
+    """Give the words of ``--reading`` as options, without those that were typed: these win.
+
+    Also give the options that a file names, and nothing that was typed.
+    """
     actions = _actions(command)
     given = {key for key, action in actions.items() if getattr(parsed, action.dest) != action.default}
     of_files, beside = read(parsed.reading, actions)
     if given.isdisjoint(_COLUMNS):
         of_files = _of_made(parsed, actions) | of_files
     found = {key: value for key, value in (of_files | beside).items() if key not in given}
-    parsed.from_reading = {actions[key].dest for key in found if key not in beside}
-    return [word for key, value in found.items() for word in _typed(key, actions[key], value)]
+    words = [word for key, value in found.items() for word in _typed(key, actions[key], value)]
+    return words, {actions[key].dest for key in found if key not in beside}
 
 
 KEPT = ("prob", "forecaster", "scale")
@@ -38,6 +42,9 @@ KEPT = ("prob", "forecaster", "scale")
 
 
 _COLUMNS = {*KEPT, "in-order"}
+
+_NUMBER = re.compile(r"-(\d|\.\d|$)")
+"""Begins a negative number, or is the mark - of a missing value."""
 
 
 def kept_reading(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -49,10 +56,8 @@ def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -
     """Read what a map or a pool keeps that is applied to one file, unless its columns are named."""
     if parsed.command not in ("recalibrate", "pool") or parsed.apply is None or len(parsed.files) > 1:
         return {}
-    try:
-        found = json.loads(parsed.apply.read_text("utf-8")).get(READING, {})
-    except (OSError, ValueError, AttributeError):  # which is said when it is loaded
-        return {}
+    made = made_of_file(parsed.apply, "map or pool", lambda found: found, without=())
+    found = made.get(READING, {}) if isinstance(made, dict) else {}
     return {key: found[key] for key in KEPT if key in known and key in found} if isinstance(found, dict) else {}
 
 
@@ -103,6 +108,9 @@ def _typed(key: str, action: argparse.Action, value: Any) -> Iterator[str]:
         raise InputError(f"--reading: {key} is one value, not a list.")
     values = value if isinstance(value, list) else value.split(",") if many and isinstance(value, str) else [value]
     texts = [str(each) for each in values if each != ""]
+    for text in texts if many else ():
+        if text.startswith("-") and not _NUMBER.match(text):  # which would be read as an option of its own
+            raise InputError(f"--reading: {key}: {text!r} begins like an option; type it as one.")
     if not many:
         yield f"--{key}={texts[0] if texts else ''}"
     elif texts or action.nargs == "*":

@@ -47,19 +47,8 @@ from .recalibrated_rows import RecalibratedRows
 MAPS = (".json",)
 """Suffixes of recalibration maps."""
 
-_FITTING: dict[str, Any] = {
-    "truth": [],
-    "weight": None,
-    "clusters": [],
-    "by": [],
-    "method": "auto",
-    "folds": None,
-    "seed": 0,
-    "ignore_label": None,
-    "json": None,
-    "report": None,
-}
-"""Options of a fit, and their defaults."""
+_FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report")
+"""Options of a fit."""
 
 
 def recalibrate(arguments: argparse.Namespace) -> None:
@@ -106,9 +95,8 @@ def saved_with_reading(arguments: argparse.Namespace, made: dict[str, Any]) -> b
 
 def _fit_groups(arguments: argparse.Namespace) -> None:
     """Fit one map to all rows and a map to each group."""
-    for name in ("method", "report"):
-        if getattr(arguments, name) != _FITTING[name]:
-            raise InputError(f"--{name}: the maps of groups are averages; leave it out with --by.")
+    if option := first_given(arguments, ["method", "report"]):
+        raise InputError(f"{option}: the maps of groups are averages; leave it out with --by.")
     if tallies := tally_names(matching(arguments.files), arguments):
         raise InputError(f"{tallies[0]}: --by needs rows; name the file that the tally was counted from.")
     refuse_outcomes(arguments, "name columns that are known before the outcome.")
