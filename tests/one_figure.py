@@ -229,7 +229,7 @@ COSTS = {"cost": "predicted probabilities", "recalibrated": "recalibrated probab
 
 def hold_decision(figures, run):
     """Costs of decisions by held-out probabilities, and clusters: in JSON, text and page; of rows and of a tally."""
-    costs = "--cost-fp", 1, "--cost-fn", 4
+    costs = "--costs", "fp=1", "fn=4"
     found = run.json("decide", *costs)
     figures.add("decide", clusters=found["n_clusters"] or 0)
     for name, shown in COSTS.items():
