@@ -1014,6 +1014,7 @@ def test_equals_are_said_to_be_equal(data):
     assert "1.000" in str(comparison)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["groups", "clusters", "sample_weight"])
 def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
     s = rng.normal(0, 1.5, 600)

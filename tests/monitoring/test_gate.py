@@ -306,3 +306,15 @@ def test_earlier_forecasts_are_of_the_same_rows_or_of_others():
     assert check(y, p, require="change.log_loss <= 0", earlier=better, anytime=True).looks == "many"
     with pytest.raises(InputError, match="earlier: forecasts of the same rows go with y_true and y_prob"):
         check(assess(y, p), require="change.log_loss <= 0", earlier=better)
+
+
+def test_what_was_counted_or_assessed_is_given_alone():
+    y, p = forecasts(2_000)
+    tally, before = Tally.of(y, p), Tally.of(*forecasts(2_000, slope=2, seed=1))
+    found = check(tally, require=["log_loss < 1", "change.log_loss <= 0"], earlier=before)
+    assert found
+    assert check(y, p, require="change.log_loss <= 0", earlier=before, sample_weight=np.ones(y.size)).against
+    for counted in (tally, assess(tally)):
+        for more in ({"y_prob": p}, {"sample_weight": p}):
+            with pytest.raises(InputError, match=rf"{next(iter(more))}: a tally's rows are already counted"):
+                check(counted, require="log_loss < 1", **more)

@@ -28,6 +28,10 @@ NAMES = [
     "no evidence: observed frequency",
     "unperplexed {count} <b>&",
 ]
+every_name = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if at < 2 else pytest.mark.slow) for at, name in enumerate(NAMES)]
+)
+"""Two of them in every run, all in a whole one."""
 OTHER = "the other"
 
 
@@ -70,7 +74,7 @@ def biased_classes(labels):
     return np.array(labels, dtype=object)[y], p
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_a_verdict_has_the_label_once_and_whole(name):
     y, p = events(off=0.8)
     found = assess(labelled(y, name), p, pos_label=name, resamples=0)
@@ -93,7 +97,7 @@ def test_a_verdict_has_the_label_once_and_whole(name):
     assert one_line(found.verdict) in one_line(str(assess(Tally.of(labelled(y, name), p, pos_label=name), resamples=0)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_each_remedy_is_named_by_its_error(name):
     y, p = events(off=0.8, slope=2.0)
     d = assess(labelled(y, name), p, pos_label=name, resamples=0).diagnosis
@@ -105,7 +109,7 @@ def test_each_remedy_is_named_by_its_error(name):
     assert one_line(d.to_text()).count(HELD_OUT) == 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_classes_keep_their_labels(name):
     labels = ["a", name, "b"]
     y, p = biased_classes(labels)
@@ -117,7 +121,7 @@ def test_classes_keep_their_labels(name):
     assert one_line(str(fitted)).startswith("Recalibrate with bias: a shift for each class, ")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_forecasters_keep_their_names(name):
     y, p = events()
     worse = events(slope=2.5)[1]
@@ -130,7 +134,7 @@ def test_forecasters_keep_their_names(name):
         assert f"{short_name(loser)}: overconfident, about" in one_line(str(found))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     y, p = events()
     zero = np.where(np.arange(y.size) == np.flatnonzero(y)[0], 0.0, events(slope=3.0)[1])
@@ -147,7 +151,7 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     assert heading_of(found) == printable(found.clauses[0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_other_comparisons_keep_the_names(name):
     y, p = events()
     said = f"{short_name(name)!r} beats the base rate"
@@ -158,7 +162,7 @@ def test_other_comparisons_keep_the_names(name):
     assert one_line(str(found)).startswith(one_line(f"{short_name(name)} has the smaller Brier score"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_groups_keep_their_names(name):
     rng = np.random.default_rng(1)
     groups = np.where(rng.random(6000) < 0.5, name, OTHER).astype(object)
@@ -207,7 +211,7 @@ def test_long_names_are_whole_in_sentences_and_json_and_told_apart_in_tables_and
     assert f"for '{LONG[1]}'" in remedy["map"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_an_alarm_names_group_and_class(name):
     periods = {}
     for at in range(12):
@@ -225,7 +229,7 @@ def test_an_alarm_names_group_and_class(name):
     assert said in page_of(found)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_a_gate_knows_the_words_of_findings_and_no_labels(name):
     y, p = events(off=0.8)
     found = assess(labelled(y, name), p, pos_label=name, resamples=0)
@@ -233,7 +237,7 @@ def test_a_gate_knows_the_words_of_findings_and_no_labels(name):
     assert [each.passed for each in gate.outcomes] == [True, False]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_a_command_is_one_line_that_a_shell_reads_as_it_was_meant(name):
     words = ["unperplexed", "recalibrate", "file.csv", "--labels", name, "--where", f"x = '{name}'", "--prob", "p"]
     command = command_line(words)
@@ -244,7 +248,7 @@ def test_a_command_is_one_line_that_a_shell_reads_as_it_was_meant(name):
         assert printed.decode().split("\0")[:-1] == words
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 def test_commands_print_the_verdict_whole_and_commands_that_can_be_copied(name, tmp_path, capsys, monkeypatch):
     import polars as pl
 

@@ -1,17 +1,19 @@
-"""Every figure of an assessment by a short name, flat: what dashboards and experiment trackers read."""
+"""Every figure of an `Assessment` by a short name, flat: what dashboards and experiment trackers read.
+
+An assessment is not typed here, since it offers its figures itself.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis
 from ..statistics.intervals import Interval
 from ..statistics.many_looks import Spread
-from .result import Assessment
 
 NOWHERE = Interval(math.nan, math.nan)
 
@@ -37,7 +39,7 @@ class Figure(NamedTuple):
     """For the change of a mean score: what a test at many looks needs."""
 
 
-def figures(assessment: Assessment, changes: Mapping[str, Figure] | None = None) -> dict[str, float | None]:
+def figures(assessment: Any, changes: Mapping[str, Figure] | None = None) -> dict[str, float | None]:
     """Give all figures of an assessment, as `Assessment.to_flat` does, and changes by name."""
     flat: dict[str, float | None] = {}
     for name, each in NamedFigures(assessment, changes or {}).items():
@@ -57,7 +59,7 @@ def _finite(value: float) -> float | None:
 class NamedFigures(Mapping[str, Figure]):
     """The figures of an assessment by name, each computed when it is asked for."""
 
-    def __init__(self, assessment: Assessment, changes: Mapping[str, Figure]) -> None:
+    def __init__(self, assessment: Any, changes: Mapping[str, Figure]) -> None:
         """Name the figures that there are, and changes beside them."""
         self._made = _figures(assessment) | {name: partial(Figure, *each) for name, each in changes.items()}
 
@@ -74,7 +76,7 @@ class NamedFigures(Mapping[str, Figure]):
         return self._made[name]()
 
 
-def _figures(a: Assessment) -> dict[str, Callable[[], Figure]]:
+def _figures(a: Any) -> dict[str, Callable[[], Figure]]:
     """Name the figures that there are, each with what computes it."""
 
     def own(value: float, name: str) -> Callable[[], Figure]:

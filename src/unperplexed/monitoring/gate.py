@@ -20,7 +20,6 @@ from ..assessment.flat import ANY, Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
 from ..comparison.changes import changes_of_pairs, changes_of_samples
 from ..comparison.compare import compare
-from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import RowReading
 from ..pairing.skill import BASE_RATE
 from ..report.document import Action, Column, Document, Section, Table
@@ -30,6 +29,7 @@ from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.tally import Tally
+from ..tally.views import refuse_rows
 from .requirements import VERDICT, Requirement, scoring_rules
 
 Looks = Literal["one", "many"]
@@ -216,7 +216,7 @@ def check(
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C), Forecasts, Tally, or Assessment
+    y_true : array_like of shape (n,) or (n, C), Tally, or Assessment
         Outcomes: class labels or one-hot rows. The others come without ``y_prob``.
     y_prob : array_like of shape (n,) or (n, C), optional
         Predicted probabilities of the positive class, or of each class.
@@ -225,8 +225,8 @@ def check(
         (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the
         confidence interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks
         against it.
-    earlier : array_like of shape (n,) or (n, C), Forecasts, Tally, or Assessment, optional
-        Earlier forecasts: of the same rows, or another sample with its outcomes. Requirements may then name changes of
+    earlier : array_like of shape (n,) or (n, C), Tally, or Assessment, optional
+        Earlier forecasts: of the same rows, or of others with their outcomes. Requirements may then name changes of
         mean scores, now minus earlier, such as ``"change.log_loss <= 0"``: paired, or of two independent samples.
     anytime : bool, default False
         Keep the test of changes valid however often one looks while forecasts are added: one exactly at its limit ever
@@ -273,18 +273,18 @@ def check(
     parsed = [Requirement.parse(text) for text in wanted]
     level, scores = 0.9 if confidence is None else confidence, scoring_rules(parsed)
 
-    def assessed(y: Any, p: Any = None) -> Assessment:
-        if isinstance(y, Assessment):
-            return y
-        if isinstance(y, Tally):
-            return assess(y, floor=floor, confidence=level, **reading)
+    if isinstance(y_true, Assessment):
+        refuse_rows({"y_prob": y_prob, **reading})
+        now = y_true
+    elif isinstance(y_true, Tally):
+        refuse_rows({"y_prob": y_prob, **reading})
+        now = assess(y_true, floor=floor, confidence=level)
+    else:
         baseline = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
-        return assess(y, p, baseline=baseline, scores=scores, floor=floor, confidence=level, **reading)
-
-    now = assessed(y_true, y_prob)
+        now = assess(y_true, y_prob, baseline=baseline, scores=scores, floor=floor, confidence=level, **reading)
     changes, against = None, ""
-    if isinstance(earlier, Assessment | Forecasts | Tally):
-        before = assessed(earlier)
+    if isinstance(earlier, Assessment | Tally):
+        before = assess(earlier, floor=floor, confidence=level) if isinstance(earlier, Tally) else earlier
         changes = changes_of_samples(now, before)
         against = f"change from {before.n_rows:,} earlier forecasts, as two independent samples"
     elif earlier is not None:

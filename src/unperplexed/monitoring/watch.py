@@ -28,7 +28,7 @@ def monitor(
     *,
     time: Any = None,
     by: Any = None,
-    require: Sequence[str] = (),
+    require: str | Sequence[str] = (),
     units: str = "auto",
     restart: str | None = None,
     confidence: float = 0.95,
@@ -50,7 +50,7 @@ def monitor(
         The period of each row, such as its date: dates, numbers or texts that sort in time.
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
         Groups that are also watched by themselves, such as the station.
-    require : sequence of str, optional
+    require : str or sequence of str, optional
         Limits to be kept over time, such as "log_loss < 0.4": log_loss and brier_score of two classes, accuracy of any.
         One that is kept exactly ever fails with a probability of at most 1 - ``confidence``, for independent rows.
     units : {"auto", "rows", "periods"}, default "auto"
@@ -110,6 +110,7 @@ def monitor(
         raise InputError(
             "y_true: a history of predictions; it has no outcomes. Test whether they changed: drift (--drift)."
         )
+    require = [require] if isinstance(require, str) else require
     shared = units == "periods" or (units == "auto" and watched.clustered)
     if shared and require:
         raise InputError(

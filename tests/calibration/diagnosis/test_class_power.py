@@ -156,6 +156,7 @@ def test_the_interval_beside_a_lapse_holds_the_truth(rng):
     assert np.mean(held, axis=0).min() >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
 
 
+@pytest.mark.slow
 def test_a_lapse_seldom_pays_without_one(rng):
     labels = [diagnose(*forecasts(rng, 600, 4, 1.7), labels=range(4)).temperature_label for _ in range(60)]
     assert labels.count("alone") >= 59
