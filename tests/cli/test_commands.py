@@ -345,6 +345,7 @@ def test_clusters_are_read_once(words, read):
         ("assess f.csv --floor 0.05 0.9", "--floor 0.05 0.9: expected one number, or for assess also 1 minus it"),
         ("compare f.csv --floor 0.05 0.95", "expected one number, or for assess also 1 minus it"),
         ("assess f.csv --style colour=red", "--style colour=red: known is axes=nelson"),
+    arguments.given = {}
         ("tally f.csv --cells all", "--cells all: expected whole numbers, such as 65536:9"),
         ("compare f.csv --forecaster a=p model", "expected NAME=COLUMN for each forecaster of one file, or one"),
         ("compare f.csv --lag many", "--lag many: expected places, such as 14, or places within units, 14:station."),

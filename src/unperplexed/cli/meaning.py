@@ -57,6 +57,9 @@ def _read_clusters(a: argparse.Namespace) -> None:
     a.groups, a.cluster, a.units = [], [], "auto"
     if a.command == "monitor" and a.clusters in (_NONE, ["period"]):
         a.units = "rows" if a.clusters == _NONE else "periods"
+        a.clusters = []  # these words are no columns
+        if "clusters" in a.given:
+            a.given["units"] = a.given.pop("clusters")
     elif len(a.clusters) == 1 and a.clusters != _NONE:
         a.groups = a.clusters[0].split(",")
     elif a.clusters[1:]:

@@ -49,7 +49,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_report(command)
 
 
-_OBSERVED = ("pair", "clusters", "require", "ignore_label", "weight")
+_OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
 """Options that predictions alone have no use for."""
 
 
