@@ -214,6 +214,13 @@ def test_a_reading_is_not_written_over_what_is_read(folder, capsys):
     assert main(["assess", "f.csv", *TYPED, "--save-reading", "f.csv"]) == 2
     assert "would overwrite" in capsys.readouterr().err
     assert (folder / "f.csv").read_bytes() == before
+    (folder / "f.toml").write_text('truth = "rain"\nprob = "yes=q"\nseparator = ";"\ndecimal-comma = true\n')
+    kept = (folder / "f.toml").read_bytes()
+    assert main(["assess", "f.csv", "--reading", "f.toml", "--json", "f.toml"]) == 2
+    assert "would overwrite f.toml, which this command reads" in capsys.readouterr().err
+    assert (folder / "f.toml").read_bytes() == kept
+    assert main(["assess", "f.csv", "--reading", "f.toml", "--save-reading", "-"]) == 2
+    assert "--save-reading -: only --json writes" in capsys.readouterr().err
 
 
 def test_every_key_is_an_option():
