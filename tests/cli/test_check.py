@@ -88,6 +88,7 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
         (["--require", "log_loss < 1", "--junit", "-"], "only --json writes to standard output; name a file"),
         (["--require", "verdict.lower > 0"], "a verdict has no interval"),
+        (["--require", "log_loss < 1", "--confidence", "0"], "expected a number between 0 and 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(files, capsys, words, says):
