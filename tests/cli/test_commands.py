@@ -355,6 +355,7 @@ def test_options_that_cannot_be_read(capsys, words, message):
     assert run(*words.split()) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 
+        ("assess f.csv --floor 0.01 0.99 0.5", "--floor 0.01 0.99 0.5: expected one number, or for assess also 1"),
 
 def test_a_swallowed_file_is_explained(forecasts, capsys):
     with pytest.raises(SystemExit):
