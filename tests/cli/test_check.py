@@ -111,6 +111,23 @@ def test_scoring_rules_are_computed_that_are_required(files, capsys):
     assert json.loads(capsys.readouterr().out)["power_score(2)"] == pytest.approx(expected)
 
 
+def test_metrics_go_by_the_names_of_reports_too(files, capsys):
+    assert main(["check", "good.csv", *READ, "--require", "ece < 0.1", "brier_score < 0.5", "auc > 0.6"]) == 0
+    capsys.readouterr()
+    assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
+    found = capsys.readouterr().out
+    assert main(["check", "good.csv", *READ, "--require", "calibration_error.upper < 0.001"]) == 1
+    assert found.split()[-6:] == capsys.readouterr().out.split()[-6:]
+
+
+def test_skill_of_a_tally_is_refused_by_the_option_that_asks_for_it(files, capsys):
+    assert main(["tally", "good.csv", *READ, "-o", "good.tally", "-q"]) == 0
+    assert main(["check", "good.tally", "--require", "skill > 0"]) == 2
+    said = capsys.readouterr().err
+    assert "--require: skill is compared row by row, and the rows of" in said
+    assert "--reference" not in said
+
+
 @pytest.mark.parametrize("level", ["0.5", "none"])
 def test_the_level_of_the_intervals(files, capsys, level):
     """The log loss is above its limit, and at 90% not by more than chance; at 50%, or without intervals, it fails."""
