@@ -88,6 +88,7 @@ def test_at_many_looks_it_takes_more_to_fail(files, capsys):
         (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
         (["--require", "log_loss < 1", "--junit", "-"], "only --json writes to standard output; name a file"),
         (["--require", "verdict.lower > 0"], "a verdict has no interval"),
+        (["--require", "log_loss < 1", "--confidence", "0"], "expected a number between 0 and 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(files, capsys, words, says):
@@ -108,6 +109,23 @@ def test_scoring_rules_are_computed_that_are_required(files, capsys):
     assert main(["check", "good.csv", *READ, "--require", "power_score(2) < 9", "log_loss < 9", "--json", "-"]) == 0
     expected = row_scores(*pl.read_csv("good.csv").select("y", "p"), "power_score(2)").mean()
     assert json.loads(capsys.readouterr().out)["power_score(2)"] == pytest.approx(expected)
+
+
+def test_metrics_go_by_the_names_of_reports_too(files, capsys):
+    assert main(["check", "good.csv", *READ, "--require", "ece < 0.1", "brier_score < 0.5", "auc > 0.6"]) == 0
+    capsys.readouterr()
+    assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
+    found = capsys.readouterr().out
+    assert main(["check", "good.csv", *READ, "--require", "calibration_error.upper < 0.001"]) == 1
+    assert found.split()[-6:] == capsys.readouterr().out.split()[-6:]
+
+
+def test_skill_of_a_tally_is_refused_by_the_option_that_asks_for_it(files, capsys):
+    assert main(["tally", "good.csv", *READ, "-o", "good.tally", "-q"]) == 0
+    assert main(["check", "good.tally", "--require", "skill > 0"]) == 2
+    said = capsys.readouterr().err
+    assert "--require: skill is compared row by row, and the rows of" in said
+    assert "--reference" not in said
 
 
 @pytest.mark.parametrize("level", ["0.5", "none"])

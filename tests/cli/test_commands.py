@@ -21,7 +21,7 @@ from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli import former, meaning
 from unperplexed.cli.meaning import settle
-from unperplexed.cli.parser import _parser, main
+from unperplexed.cli.parser import _parsed, _parser, main
 from unperplexed.cli.usage import HEADINGS, USAGE
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.document import Document
@@ -270,13 +270,24 @@ def test_former_flags_are_told_todays(capsys, name):
     """By every command that had them, or by those that have what they became; what a command has is no former flag."""
     *only, flag = name.split()
     told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", former.FLAGS[name]))
-    having = only or [command for command in COMMANDS if told <= flags_of(command)]
+    own = {each.removesuffix(f" {flag}") for each in former.FLAGS} - {*only}
+    having = only or [command for command in COMMANDS if told <= flags_of(command) and command not in own]
     assert having
     for command in having:
         assert told <= flags_of(command)
         assert flag not in flags_of(command)
         assert run(command, "f.csv", flag, "x") == 2
         assert former.FLAGS[name] in capsys.readouterr().err
+        for typed in re.findall(r"(?<![(\w-])(--[a-z][a-z-]*(?: (?!for|or)[\w=:.*'-]+)+)", former.FLAGS[name]):
+            output = ["-o", "x"] if "-o" in flags_of(command) else []
+            _parsed(_parser(), [command, "f.csv", *output, *typed_as(typed).split()])
+
+
+def typed_as(text):
+    """Give values for what stands for one."""
+    for word, value in {"LOW": "0.01", "HIGH": "0.99", "L:": "7:", "EXACT": "512", "BITS": "9"}.items():
+        text = text.replace(word, value)
+    return re.sub("=$", "=1", text)
 
 
 ROOT = Path(__file__).parents[2]
@@ -334,6 +345,7 @@ def test_slots_and_distinct_flags_stay_few():
 def test_clusters_are_read_once(words, read):
     """A comma joins columns whose values are shared together; two words are two ways."""
     arguments = _parser().parse_args(words.split())
+    arguments.given = {}
     settle(arguments)
     assert (arguments.groups, arguments.cluster, arguments.units) == read
 
@@ -343,6 +355,7 @@ def test_clusters_are_read_once(words, read):
     [
         ("assess f.csv --clusters day place", "For rows that share all name day,place, with commas."),
         ("assess f.csv --floor 0.05 0.9", "--floor 0.05 0.9: expected one number, or for assess also 1 minus it"),
+        ("assess f.csv --floor 0.01 0.99 0.5", "--floor 0.01 0.99 0.5: expected one number, or for assess also 1"),
         ("compare f.csv --floor 0.05 0.95", "expected one number, or for assess also 1 minus it"),
         ("assess f.csv --style colour=red", "--style colour=red: known is axes=nelson"),
         ("tally f.csv --cells all", "--cells all: expected whole numbers, such as 65536:9"),

@@ -60,6 +60,18 @@ def test_text_and_picture(cases, capsys, tmp_path):
     assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
 
 
+def test_commands_read_what_a_map_writes(rng, capsys, tmp_path, monkeypatch):
+    """Recalibrated logits are logits."""
+    monkeypatch.chdir(tmp_path)
+    s = rng.normal(-1, 2, 2000)
+    y = rng.random(2000) < 1 / (1 + np.exp(-s))
+    lines = "\n".join(f"{int(a)},{b:.6f}" for a, b in zip(y, s + 2, strict=True))
+    (tmp_path / "cases.csv").write_text(f"fraud,p\n{lines}\n")
+    assert main(["decide", "cases.csv", "--truth", "fraud", "--prob", "p", "--scale", "logits", *COSTS]) == 0
+    out = " ".join(capsys.readouterr().out.replace("\\", "").split())
+    assert "--scale logits" in out.partition("unperplexed decide recalibrated.csv")[2]
+
+
 @pytest.mark.slow
 def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

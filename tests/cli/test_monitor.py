@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import InputError, Tally
+from unperplexed import monitor as watched
 from unperplexed._lib.output_files import sole_run
 from unperplexed.cli import main
 from unperplexed.monitoring.history import in_time
@@ -65,6 +66,39 @@ def test_tallies_are_periods_named_by_their_files(tmp_path, capsys):
         Tally.of(rng.random(300) < expit(s + 1.5 * (at >= 9)), expit(s)).save(tmp_path / f"day{at}.tally")
     assert main(["monitor", str(tmp_path / "*.tally")]) == 1
     assert "most probably in day9" in capsys.readouterr().out
+
+
+def test_what_is_one_observation_of_tallies_may_be_said(tmp_path, capsys):
+    rng, files = np.random.default_rng(2), []
+    for at in range(12):
+        s = rng.normal(0, 2, 300)
+        files.append(str(tmp_path / f"day{at:02}.tally"))
+        Tally.of(rng.random(300) < expit(s), expit(s)).save(files[-1])
+    own = [Tally.load(file) for file in files]
+    for word, units in (("none", "rows"), ("period", "periods")):
+        code = main(["monitor", *files, "--clusters", word, "--json", "-"])
+        expected = watched({f"day{at:02}": each for at, each in enumerate(own)}, units=units)
+        assert code == (not expected)
+        assert capsys.readouterr().out == expected.to_json() + "\n"
+        assert main(["monitor", *files, "--drift", "--clusters", word]) == 2
+        assert "--clusters: not for --drift" in capsys.readouterr().err
+    assert main(["monitor", *files, "--clusters", "day"]) == 2
+    assert "--clusters is for the reading of rows" in capsys.readouterr().err
+    assert main(["monitor", *files, "--restart", "noon"]) == 2
+    assert "restart (--restart): there is no period 'noon'" in capsys.readouterr().err
+
+
+def test_drift_leaves_out_what_a_reading_says_of_outcomes(rain, tmp_path, capsys):
+    call = ["monitor", str(rain), "--drift", "--json", "-", "--reading"]
+    (tmp_path / "r.toml").write_text('prob = "p"\ntime = "date"\n')
+    code = main([*call, str(tmp_path / "r.toml")])
+    expected = capsys.readouterr().out
+    more = 'prob = "p"\ntime = "date"\ntruth = "rain"\nclusters = "site"\nweight = "rain"\nignore-label = "0"\n'
+    (tmp_path / "r.toml").write_text(more)
+    assert main([*call, str(tmp_path / "r.toml")]) == code
+    assert capsys.readouterr().out == expected
+    assert main([*call, str(tmp_path / "r.toml"), "--weight", "rain"]) == 2
+    assert "--weight: not for --drift" in capsys.readouterr().err
 
 
 def test_tallies_do_not_go_with_rows_or_the_options_of_rows(rain, tmp_path, capsys):

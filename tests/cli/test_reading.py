@@ -72,7 +72,7 @@ def test_a_reading_is_for_every_command(folder, capsys):
 
 
 def test_a_map_keeps_how_its_forecasts_were_read(folder, capsys):
-    """So that it is applied without naming columns; columns that are named win, and the scale is theirs then."""
+    """So that it is applied without naming columns or the scale; of these, what is typed wins."""
     fit = ["--truth", "rain", "--prob", "yes=q", "--separator", ";", "--decimal-comma", "--method", "bias", "-q"]
     text = ["--separator", ";", "--decimal-comma", "-q"]
     assert main(["recalibrate", "f.csv", *fit, "-o", "map.json"]) == 0
@@ -91,6 +91,55 @@ def test_a_map_keeps_how_its_forecasts_were_read(folder, capsys):
     assert main(["pool", "percent.csv", "--apply", "pool.json", "-o", "pooled.csv", "-q"]) == 0
     pooled = pl.read_csv("pooled.csv")
     assert pooled["pooled"].to_numpy() == pytest.approx((table["p"] + table["q"]).to_numpy() / 2, rel=1e-9)
+
+
+def test_what_is_typed_wins_over_a_map_by_itself(folder, capsys):
+    """Columns leave the scale as it was, a scale the columns, and a default counts that is typed."""
+    frame = pl.read_csv("f.csv", separator=";", decimal_comma=True).with_columns(pc=100 * pl.col("q"))
+    frame.write_csv("g.csv")
+    fit = ["--truth", "rain", "--labels", "no", "yes", "--method", "bias", "-q"]
+    assert main(["recalibrate", "g.csv", *fit, "--prob", "pc", "--scale", "percent", "-o", "percent.json"]) == 0
+    assert main(["recalibrate", "g.csv", *fit, "--prob", "q", "-o", "map.json"]) == 0
+    expected = Recalibrator.load("map.json").transform(frame["q"].to_numpy())
+
+    def applied(made, column, *words):
+        assert main(["recalibrate", "g.csv", "--apply", made, *words, "-o", "new.csv", "-q"]) == 0
+        return pl.read_csv("new.csv")[column].to_numpy()
+
+    assert applied("percent.json", "pc", "--prob", "pc") == pytest.approx(100 * expected, rel=1e-9)
+    assert applied("percent.json", "q", "--prob", "q", "--scale", "probability") == pytest.approx(expected, rel=1e-9)
+    frame.with_columns(q="pc").write_csv("g.csv")
+    assert applied("map.json", "q", "--scale", "percent") == pytest.approx(100 * expected, rel=1e-9)
+
+
+def test_a_pool_of_several_files_keeps_its_scale(folder, capsys):
+    """Where all percentages are below 1, nothing but the scale tells that they are percentages."""
+    frame = pl.read_csv("f.csv", separator=";", decimal_comma=True).drop_nulls()
+    for name in "pq":
+        frame.select("rain", x=pl.col(name) * 100).write_csv(f"{name}.csv")
+        frame.select("rain", x=pl.col(name)).write_csv(f"new-{name}.csv")
+    fit = ["p=p.csv", "q=q.csv", "--in-order", "--truth", "rain", "--labels", "no", "yes", "--prob", "x"]
+    assert main(["pool", *fit, "--scale", "percent", "--method", "linear:equal,map=none", "-o", "r.json", "-q"]) == 0
+    apply = ["pool", "p=new-p.csv", "q=new-q.csv", "--prob", "x", "--apply", "r.json", "--in-order"]
+    assert main([*apply, "-o", "new.csv"]) == 0
+    assert "in percent" in capsys.readouterr().out
+    assert main([*apply, "--scale", "percent", "-o", "typed.csv"]) == 0
+    assert (folder / "new.csv").read_bytes() == (folder / "typed.csv").read_bytes()
+
+
+def test_columns_of_one_forecaster_and_of_each_give_way_to_those_that_are_typed(folder, capsys):
+    text = 'truth = "rain"\nseparator = ";"\ndecimal-comma = true\ninvalid = "drop"\n'
+    (folder / "one.toml").write_text(f'{text}prob = "yes=p"\n')
+    (folder / "each.toml").write_text(f'{text}labels = ["no", "yes"]\nforecaster = ["a=p", "b=q"]\n')
+    each = ["--forecaster", "a=p", "b=q", "--labels", "no", "yes", "-q"]
+    assert main(["compare", "f.csv", "--reading", "one.toml", *each, "--json", "a.json"]) == 0
+    assert main(["compare", "f.csv", "--reading", "each.toml", "-q", "--json", "b.json"]) == 0
+    assert (folder / "a.json").read_bytes() == (folder / "b.json").read_bytes()
+    linear = ["--method", "linear:equal,map=none"]
+    assert main(["pool", "f.csv", "--reading", "one.toml", *each, *linear, "-o", "pool.json"]) == 0
+    assert main(["skill", "f.csv", "--reading", "each.toml", "--prob", "q", "-q"]) == 0
+    (folder / "one.toml").write_text('separator = ";"\ndecimal-comma = true\ninvalid = "drop"\nprob = "yes=p"\n')
+    assert main(["pool", "f.csv", "--reading", "one.toml", "--apply", "pool.json", "-q", "-o", "new.csv"]) == 0
 
 
 def test_a_map_from_outside_adds_no_option(folder, capsys):
@@ -165,6 +214,13 @@ def test_a_reading_is_not_written_over_what_is_read(folder, capsys):
     assert main(["assess", "f.csv", *TYPED, "--save-reading", "f.csv"]) == 2
     assert "would overwrite" in capsys.readouterr().err
     assert (folder / "f.csv").read_bytes() == before
+    (folder / "f.toml").write_text('truth = "rain"\nprob = "yes=q"\nseparator = ";"\ndecimal-comma = true\n')
+    kept = (folder / "f.toml").read_bytes()
+    assert main(["assess", "f.csv", "--reading", "f.toml", "--json", "f.toml"]) == 2
+    assert "would overwrite f.toml, which this command reads" in capsys.readouterr().err
+    assert (folder / "f.toml").read_bytes() == kept
+    assert main(["assess", "f.csv", "--reading", "f.toml", "--save-reading", "-"]) == 2
+    assert "--save-reading -: only --json writes" in capsys.readouterr().err
 
 
 def test_every_key_is_an_option():

@@ -189,6 +189,17 @@ def test_the_printed_commands_do_what_they_say(files, capsys):
     assert "No evidence of miscalibration" in out
 
 
+def test_the_command_that_applies_the_map_of_a_tally_names_a_column(files, capsys):
+    """A tally knows no column, so a map that is fitted to it keeps none."""
+    assert run("tally", "fit.csv", *COLUMNS, "-o", "fit.tally", "-q") == 0
+    out = printed(capsys, "assess", "fit.tally", "--resamples", "0")
+    commands = [shlex.split(line) for line in unfolded(out).splitlines() if line.lstrip().startswith("unperplexed ")]
+    filled = [[{"NEW.csv": "new.csv", "COLUMN": "p"}.get(word, word) for word in words] for words in commands]
+    assert filled != commands
+    for words in filled:
+        assert run(*words[1:]) == 0
+
+
 @pytest.mark.parametrize("source", ["csv", "parquet", "jsonl"])
 def test_rows_that_a_condition_chooses_are_recalibrated_and_others_kept(files, capsys, source):
     fit, new = pl.read_parquet("fit.parquet"), pl.read_parquet("new.parquet")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._lib.formatting import command_line
+from .outputs import TALLY
 
 if TYPE_CHECKING:
     from ..assessment.remedy import Commands
@@ -33,8 +34,10 @@ def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) 
     if arguments.pair:
         return ""
     suffix = Path(arguments.files[0]).suffix
-    new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
+    new = f"NEW{suffix if suffix and suffix != TALLY else '.csv'}"
     reading = ["--reading", _READING] if _many_labels(arguments) else _options(arguments, _NOT_APPLIED)
+    if suffix == TALLY and not arguments.prob:  # whose map has no column
+        reading += ["--prob", "COLUMN"]
     words = ["unperplexed", "recalibrate", "--apply", str(made), new, *reading]
     return command_line([*words, "-o", _recalibrated_file(arguments)])
 
@@ -65,10 +68,9 @@ def decision_commands(arguments: argparse.Namespace) -> str:
     """
     a, commands = arguments, remedy_command(arguments)
     lines = [commands.text("auto")]
-    if commands.apply and not a.files[0].endswith(".tally"):
+    if commands.apply and not a.files[0].endswith(TALLY):
         costs = ["--costs", *(f"{key}={value:.12g}" for key, value in a.costs.items())]
-        reading = _options(a, ("scale",))
-        lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *reading, *costs]))
+        lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *_options(a), *costs]))
     return "\n".join(lines)
 
 

@@ -79,7 +79,7 @@ def check(arguments: argparse.Namespace) -> int:
 
     a = arguments
     check_outputs(a)
-    point, a.confidence = a.confidence is None, a.confidence or _CONFIDENCE
+    point, a.confidence = a.confidence is None, _CONFIDENCE if a.confidence is None else a.confidence
     wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:

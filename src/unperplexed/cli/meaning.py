@@ -57,6 +57,9 @@ def _read_clusters(a: argparse.Namespace) -> None:
     a.groups, a.cluster, a.units = [], [], "auto"
     if a.command == "monitor" and a.clusters in (_NONE, ["period"]):
         a.units = "rows" if a.clusters == _NONE else "periods"
+        a.clusters = []  # these words are no columns
+        if "clusters" in a.given:
+            a.given["units"] = a.given.pop("clusters")
     elif len(a.clusters) == 1 and a.clusters != _NONE:
         a.groups = a.clusters[0].split(",")
     elif a.clusters[1:]:
@@ -95,11 +98,10 @@ def _read_lag(a: argparse.Namespace) -> None:
 def _read_floor(a: argparse.Namespace) -> None:
     """Read LOW, or LOW HIGH of which the second is as far from 1 as the first from 0."""
     low, *high = a.floor
-    symmetric = isinstance(low, float) and high and math.isclose(high[0], 1 - low)
+    symmetric = isinstance(low, float) and len(high) == 1 and math.isclose(high[0], 1 - low)
     if high and not (symmetric and a.command == "assess"):
-        raise InputError(
-            f"--floor {low} {high[0]}: expected one number, or for assess also 1 minus it, such as 0.01 0.99."
-        )
+        given = " ".join(map(str, a.floor))
+        raise InputError(f"--floor {given}: expected one number, or for assess also 1 minus it, such as 0.01 0.99.")
     a.floor, a.limit = low, "both" if high else "floor"
 
 

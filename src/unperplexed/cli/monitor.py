@@ -49,7 +49,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_report(command)
 
 
-_OBSERVED = ("pair", "clusters", "require", "ignore_label", "weight")
+_OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
 """Options that predictions alone have no use for."""
 
 
@@ -62,6 +62,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     check_outputs(a)
     if a.drift:
         _refuse_observed(a)
+        a.groups, a.weight, a.ignore_label = [], None, None  # those of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         history, kept = _history(a)
         found = _watched(a, history)

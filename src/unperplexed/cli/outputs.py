@@ -66,7 +66,7 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     named = {name: getattr(arguments, name, None) for name in known}
     printed = next((name for name, path in named.items() if str(path) == "-" and name != "json"), None)
     if printed:
-        raise InputError(f"--{printed} -: only --json writes to standard output; name a file.")
+        raise InputError(f"--{printed.replace('_', '-')} -: only --json writes to standard output; name a file.")
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):
@@ -88,7 +88,7 @@ def _streams() -> Iterator[tuple[str, os.stat_result]]:
             yield name, os.fstat(number)
 
 
-_FILE_OPTIONS = ("apply", "earlier", "labels", "phrases")
+_FILE_OPTIONS = ("apply", "earlier", "labels", "phrases", "reading")
 _COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "clusters", "by", "on")
 """Options whose values may name a file that is read, perhaps behind a name or an @, and an array file as a column."""
 

@@ -82,7 +82,7 @@ def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.N
     parsed, kept = parser.parse_args(_spelled(words)), set[str]()
     command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
     if hasattr(parsed, "reading"):
-        more, kept = words_of_reading(command, parsed)
+        more, kept = words_of_reading(command, words, parsed)
         parsed = parser.parse_args(_spelled([*words, *more]))
         parsed.kept = reading_in_use(command, parsed)
     parsed.words, parsed.from_reading = list(words), kept

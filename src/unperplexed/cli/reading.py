@@ -22,16 +22,20 @@ KEYS = (
 """Options that belong to a file: each is a key of the same name."""
 
 
-def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> tuple[list[str], set[str]]:
-    """Give the words of ``--reading`` as options, without those that were typed: these win.
+def words_of_reading(
+    command: argparse.ArgumentParser, words: Sequence[str], parsed: argparse.Namespace
+) -> tuple[list[str], set[str]]:
+    """Give the words of ``--reading`` as options, without those that were typed: these win, even as defaults.
 
     Also give the options that a file names, and nothing that was typed.
     """
     actions = _actions(command)
-    given = {key for key, action in actions.items() if getattr(parsed, action.dest) != action.default}
+    given = {key for key in actions if any(word.partition("=")[0] == f"--{key}" for word in words)}
     of_files, beside = read(parsed.reading, actions)
-    if given.isdisjoint(_COLUMNS):
-        of_files = _of_made(parsed, actions) | of_files
+    of_files = _of_made(parsed, actions) | of_files
+    typed = beside | {key: getattr(parsed, actions[key].dest) for key in given}
+    if "=" in str((of_files | typed).get("forecaster", "")):  # columns of each forecaster, or those of one
+        of_files.pop("forecaster" if "prob" in typed else "prob", None)
     found = {key: value for key, value in (of_files | beside).items() if key not in given}
     words = [word for key, value in found.items() for word in _typed(key, actions[key], value)]
     return words, {actions[key].dest for key in found if key not in beside}
@@ -40,8 +44,6 @@ def words_of_reading(command: argparse.ArgumentParser, parsed: argparse.Namespac
 KEPT = ("prob", "forecaster", "scale")
 """Keys that a map or a pool keeps, since its forecasts are read in the same way wherever it is applied."""
 
-
-_COLUMNS = {*KEPT, "in-order"}
 
 _NUMBER = re.compile(r"-(\d|\.\d|$)")
 """Begins a negative number, or is the mark - of a missing value."""
@@ -53,12 +55,14 @@ def kept_reading(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -> dict[str, Any]:
-    """Read what a map or a pool keeps that is applied to one file, unless its columns are named."""
-    if parsed.command not in ("recalibrate", "pool") or parsed.apply is None or len(parsed.files) > 1:
+    """Read what a map or a pool keeps that is applied: columns for one file, and the scale for all."""
+    if parsed.command not in ("recalibrate", "pool") or parsed.apply is None:
         return {}
-    made = made_of_file(parsed.apply, "map or pool", lambda found: found, without=())
+    kept = KEPT if len(parsed.files) == 1 else ("scale",)
+    what = "pool" if parsed.command == "pool" else "recalibration map"
+    made = made_of_file(parsed.apply, what, lambda found: found, without=())
     found = made.get(READING, {}) if isinstance(made, dict) else {}
-    return {key: found[key] for key in KEPT if key in known and key in found} if isinstance(found, dict) else {}
+    return {key: found[key] for key in kept if key in known and key in found} if isinstance(found, dict) else {}
 
 
 def read(words: Sequence[str], known: Mapping[str, argparse.Action]) -> tuple[dict[str, Any], dict[str, Any]]:

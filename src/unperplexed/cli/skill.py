@@ -67,13 +67,16 @@ def skill_beside(arguments: argparse.Namespace) -> Skill | None:
     from .counting import tally_names
 
     names = matching(a.files)
+    flag, what = "--reference", f"--reference {a.reference}: a reference"
+    if a.command == "check":
+        flag, what = "--require", "--require: skill"
     once = [*tally_names(names, a), *(name for name in names if name == "-")]
     if once or a.engine != "local":
         raise InputError(
-            f"--reference {a.reference}: a reference is compared row by row, and the rows of {once[0]} cannot be read"
+            f"{what} is compared row by row, and the rows of {once[0]} cannot be read"
             " for that; give the file that they came from."
             if once
-            else f"--engine {a.engine}: --reference is by the engine local; leave one of them out."
+            else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
     pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []

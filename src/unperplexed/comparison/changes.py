@@ -45,7 +45,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
     """
     if now.labels != before.labels:
         raise InputError(
-            f"baseline (--earlier): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
+            f"earlier (--earlier): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
             " of scores is between forecasts of the same classes."
         )
     refuse_as_baseline(now.source.tally.tags, before.source.tally.tags)

@@ -265,7 +265,7 @@ class History(ByValue):
         """Leave out the periods before one of them: a new watch begins there."""
         at = self._place(name)
         if at is None:
-            raise InputError(f"since (--restart): there is no period {name!r}; they go from {self._ends()}.")
+            raise InputError(f"restart (--restart): there is no period {name!r}; they go from {self._ends()}.")
         return replace(self, periods=self.periods[at:])
 
     def _ends(self) -> str:

@@ -100,12 +100,12 @@ def refuse_as_baseline(now: Tags, before: Tags) -> None:
     found = different(replace(now, models=UNKNOWN), before)
     if found:
         raise InputError(
-            f"baseline (--earlier): its data are {found[2]}, not {found[1]}. Name earlier forecasts of the same data."
+            f"earlier (--earlier): its data are {found[2]}, not {found[1]}. Name earlier forecasts of the same data."
         )
     period = shared(_known(now.periods), _known(before.periods))
     if period and _known(now.models) == _known(before.models):
         raise InputError(
-            f"baseline (--earlier): the period {period} is in both, and their tags name no different models. Name"
+            f"earlier (--earlier): the period {period} is in both, and their tags name no different models. Name"
             ' earlier forecasts, or tag each tally with its model: tally.tagged(model="v7") (tally --tag model=v7).'
         )
 
