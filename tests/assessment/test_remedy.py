@@ -98,6 +98,17 @@ def test_zeros_that_occurred_are_named_and_a_constant_forecast_is_better():
     assert "scores worse" not in words
 
 
+def test_weights_do_not_change_how_many_rows_assigned_0(rng):
+    y, p = forecasts(2000, slope=2, bias=1)
+    p[np.flatnonzero(y)[:41]] = 0
+    for w in (None, rng.exponential(1, 2000)):
+        assert "probability 0 in 41 rows" in assess(y, p, sample_weight=w, resamples=0).remedy.words
+        assert Recalibrator().fit(y, p, sample_weight=w).baseline.zeros == 41
+        both = np.stack([1 - p, p], axis=1)
+        assert Recalibrator().fit(y, both, sample_weight=w).baseline.zeros == 41
+        assert Recalibrator().fit(y, p, sample_weight=w, groups=np.arange(2000) // 2).baseline.zeros == 41
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_constant_is_fitted_to_other_rows_and_no_skill_needs_evidence(seed):
     rng = np.random.default_rng(seed)

@@ -301,7 +301,7 @@ def remedy_of(
     method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
-        if chunks is None or (counted and tally.tells_log_odds(chunks)):
+        if chunks is None or (counted and not _uncounted_zeros(tally) and tally.tells_log_odds(chunks)):
             made.fit(tally)
         else:
             made.fit_chunks(chunks)
@@ -334,6 +334,11 @@ def _takes_long(diagnosis: Diagnosis, tally: Tally) -> bool:
     if tally.n_classes > 2 and tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         return True
     return _clustered(diagnosis) and tally.n_rows > MOST_CLUSTERED
+
+
+def _uncounted_zeros(tally: Tally) -> bool:
+    """Whether outcomes had probability 0 in rows whose weights do not tell how many they are."""
+    return tally.uneven and "log_loss" in tally.scores and math.isinf(tally.score("log_loss"))
 
 
 def _clustered(diagnosis: Diagnosis) -> bool:
