@@ -236,7 +236,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     """Say what recalibration leaves: what better predictors may lower, beside a constant forecast."""
     if gain is None or baseline is None:
         return
-    base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)})"
+    base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)}, cross-fitted)"
     if baseline.zeros:
         before = math.inf
         yield zeros_text(baseline)
