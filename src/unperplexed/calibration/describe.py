@@ -88,7 +88,8 @@ def factors_table(d: Decomposition) -> Table:
     """Return the parts of a log loss as a probability and factors."""
     f = d.factors
     return Table(
-        "The log loss as a probability, by the isotonic decomposition without a floor: geometric accuracy = reference \u00d7 gain \u00d7 divergence probability.",
+        "The log loss as a probability, by the isotonic decomposition without a floor: geometric accuracy ="
+        " reference \u00d7 gain \u00d7 divergence probability.",
         [
             Column("", ["exp of minus the part"]),
             Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),
