@@ -237,3 +237,9 @@ def test_every_interval_has_the_level_that_its_label_says(rng):
     assert len(page) > 3
     assert {*page} == {"90"}
     assert f"slope {line.slope.value:.2f}, 95% CI" in " ".join(shown.split())
+
+
+def test_weighted_evidence_is_no_number_of_forecasts(rng):
+    s, w = rng.normal(0, 2, 2000), rng.exponential(1, 2000)
+    y, p = rng.random(2000) < 1 / (1 + np.exp(-s / 2)), 1 / (1 + np.exp(-s))
+    assert re.search(r"in \d+% of forecasts of weight [\d,.]+\d\.", printed(assess(y, p, sample_weight=w, resamples=0)))

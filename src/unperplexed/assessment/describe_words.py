@@ -78,10 +78,9 @@ def evidence(a: Assessment) -> str:
             if a.n_classes == 2 and a.view == "each-class":
                 label = a.labels[1]
                 what = "column 1" if label is None else f"'{short_name(printable(str(label)))}'"
-            rows = f"{found.total:,.6g}"
+            of = f"forecasts of weight {found.total:,.4g}" if a.weighted else f"{found.total:,.0f} forecasts"
             return (
-                f"Where {what} was assigned {assigned}, it was observed in {100 * found.happened:.0f}%{level} of {rows}"
-                " forecasts."
+                f"Where {what} was assigned {assigned}, it was observed in {100 * found.happened:.0f}%{level} of {of}."
             )
     return ""
 
