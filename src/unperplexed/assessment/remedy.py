@@ -36,6 +36,8 @@ class Commands:
 
     fit: str
     apply: str = ""
+    scale: str = "probability"
+    """What the columns hold."""
 
     def text(self, method: str) -> str:
         """Give both, each in a line."""
