@@ -1,5 +1,6 @@
 """What is shown where something is missing: no verdict, one outcome, one group, one order, classes without parts."""
 
+import math
 import re
 from dataclasses import replace
 from html import unescape
@@ -215,3 +216,30 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     assert "with the calibration curve instead, pooled over the classes, at the floor" in " ".join(
         str(assess(y, p)).split()
     )
+
+
+def test_every_interval_has_the_level_that_its_label_says(rng):
+    s = rng.normal(0, 2, 1200)
+    a = assess(rng.random(1200) < 1 / (1 + np.exp(-s / 2)), 1 / (1 + np.exp(-s)), confidence=0.9, resamples=0)
+    shown = str(a)
+    assert "90% CI" in re.search(r"\n\s+value.*\n", shown).group()
+    assert re.search(r"observed in \d+% \(90%\s+CI", shown)
+    reach = 1.6448536269514722 * math.sqrt(a.bias.frequency * (1 - a.bias.frequency) / 1200)
+    limits = re.search(r"\nObserved frequency .*?([\d.]+)% to ([\d.]+)%", shown).groups()
+    expected = [100 * (a.bias.frequency - reach), 100 * (a.bias.frequency + reach)]
+    assert [float(x) for x in limits] == pytest.approx(expected, abs=0.1)
+    line = a.diagnosis.line
+    for name, coefficient in (("slope", line.slope), ("intercept", line.intercept)):
+        low, high = coefficient.metric(0.9).interval
+        row = re.search(rf"\nCalibration {name} .*", shown).group().replace("\u2212", "-")
+        assert f"{low:.3f} to {high:.3f}" in row
+    page = re.findall(r"The small type is the (?:Wilson )?(\d+)% CI", a.to_html())
+    assert len(page) > 3
+    assert {*page} == {"90"}
+    assert f"slope {line.slope.value:.2f}, 95% CI" in " ".join(shown.split())
+
+
+def test_weighted_evidence_is_no_number_of_forecasts(rng):
+    s, w = rng.normal(0, 2, 2000), rng.exponential(1, 2000)
+    y, p = rng.random(2000) < 1 / (1 + np.exp(-s / 2)), 1 / (1 + np.exp(-s))
+    assert re.search(r"in \d+% of forecasts of weight [\d,.]+\d\.", printed(assess(y, p, sample_weight=w, resamples=0)))

@@ -664,6 +664,7 @@ def test_the_section_of_calibration_has_errors_and_parts(forecasts, tmp_path, ca
         assert re.search(rf"^{rule_text(score)} +{line} +each-class$", out, re.MULTILINE)
         part = f"{share(parts.miscalibration / parts.score)} of the {rule_text(score)}"
         assert f"{part} ({figures[1]:.3f} of {figures[0]:.3f})" in " ".join(out.split())
+    assert "without a floor, and include overfitting" in " ".join(_section(out).split())
     assert run("tally", path, *TALLY_INPUT, "--parts", "classes", "-o", tmp_path / "c.tally") == 0
     capsys.readouterr()
     assert run("assess", tmp_path / "c.tally", "--show", section) == 0
@@ -671,7 +672,7 @@ def test_the_section_of_calibration_has_errors_and_parts(forecasts, tmp_path, ca
 
 
 def _section(text):
-    return text.partition("Miscalibration is ")[2].partition("settings:")[0]
+    return text.partition("\nMiscalibration by the isotonic decomposition (CORP) is ")[2].partition("settings:")[0]
 
 
 @pytest.mark.parametrize(

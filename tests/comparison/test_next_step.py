@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -320,3 +321,18 @@ def test_a_tie_names_the_difference_that_so_many_rows_would_show():
     shown = float(re.search(r"a true difference in log loss of ([\d.]+) nats", found.next_step.words)[1])
     assert shown == pytest.approx(2.8016 * difference.standard_error, rel=0.03)
     assert "Without the" not in str(found)  # the rows on which a lead rests that may be chance
+
+
+def test_the_line_of_python_reads_the_scale_and_a_name_breaks_no_line(files, capsys):
+    both = pl.read_csv("both.csv")
+    logits = [(pl.col(name) / (1 - pl.col(name))).log().alias(name) for name in ("sharp", "dull")]
+    both.with_columns(logits).write_csv("logits.csv")
+    words = ["logits.csv", "--truth", "rain", "--scale", "logits", "--resamples", "0", "--report", "page.html"]
+    for command in (["compare", "--forecaster", "sharp=sharp", "dull=dull"], ["assess", "--prob", "sharp"]):
+        assert main([command[0], *words, *command[1:]]) == 0
+        assert "scale=&#39;logits&#39;" in Path("page.html").read_text(encoding="utf-8")
+    Recalibrator().fit(Y, FORECASTS["sharp"]).save("map.json")
+    words = ["compare", "both.csv", "--truth", "rain", "--forecaster", "a\nb=sharp", "dull=dull", "--resamples", "0"]
+    capsys.readouterr()
+    assert main([*words, "--apply", "a\nb=map.json"]) == 0
+    assert "a\\nb: recalibrated by map.json;" in capsys.readouterr().err

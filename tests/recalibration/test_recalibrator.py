@@ -312,3 +312,14 @@ def test_a_tally_says_that_it_does_not_know_large_logits():
     assert f"In {(s > 36.8).sum()} of 400 rows the tally has a probability of exactly 0 or 1" in text
     assert "Log-odds beyond ±36" in text
     assert "exactly 0 or 1" not in str(Recalibrator("temperature").fit(y, s, scale="logits"))
+
+
+def test_an_average_is_said_only_where_several_maps_are_kept(rng):
+    s = rng.normal(0, 2, 1200)
+    y, p = rng.random(1200) < 1 / (1 + np.exp(-s / 2)), 1 / (1 + np.exp(-s))
+    for single in (True, False):
+        made = Recalibrator(single=single).fit(y, p)
+        several = sum(weight > 0 for weight in made.weights_.values()) > 1
+        assert several is not single
+        assert ("average of maps" in made.map_text) is several
+        assert ("average of maps" in str(made)) is several

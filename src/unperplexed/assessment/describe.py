@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from .._lib.formatting import confidence_interval, p_value_text, short_name
+from .._lib.formatting import p_value_text, short_name
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import HELD_OUT, joined
@@ -53,6 +53,7 @@ from .describe_words import (
     evidence,
     evidence_is_of_all_rows,
     frequency_interval,
+    level_of,
     remarks,
     rows_text,
     settings_text,
@@ -110,6 +111,7 @@ class Described:
             figure=reliability_chart(self.event),
             figure_table=diagram_table(self.event),
             metrics=list(key_metrics(self.event, self.familiar)),
+            intervals=level_of(a),
             first=self._findings(),
             sections=list(self._sections(naming.command)),
         )
@@ -131,6 +133,7 @@ class Described:
                 *further_scores(a),
                 *means_of_event(self.event, self.familiar),
             ],
+            intervals=level_of(a),
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
             more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: diagram, groups, risk profile,"
@@ -230,12 +233,12 @@ class Described:
             limits = frequency_interval(a)
             p_value = a.diagnosis.p_value
             tested = "" if math.isnan(p_value) else f"The test of miscalibration has {p_value_text(p_value)}."
-            return f"The 95% CI of the observed frequency is {limits}." if limits else tested
+            return f"The {level_of(a)} of the observed frequency is {limits}." if limits else tested
         if not event.two and a.n_classes > 2:
             p, happened, total = event.pairs
             mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())
             limits = between(*a.intervals["prediction_accuracy"], share)
-            ci = f" ({confidence_interval(event.confidence)} {limits})" if limits else ""
+            ci = f" ({level_of(a)} {limits})" if limits else ""
             return (
                 f"The mean probability of the most probable class is {share(mean)}. It is the observed class in"
                 f" {share(right)} of the rows{ci}."
@@ -247,7 +250,7 @@ class Described:
         a = self.a
         assert a.bias is not None
         limits = frequency_interval(a)
-        ci = f" (95% CI {limits})" if limits else ""
+        ci = f" ({level_of(a)} {limits})" if limits else ""
         return (
             f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
             f" frequency is {share(a.bias.frequency)}{ci}."
@@ -297,7 +300,7 @@ class Described:
             return ""
         named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
         return (
-            f"By itself the {confidence_interval(self.event.confidence)} of the {named}. The test considers several"
+            f"By itself the {level_of(self.a)} of the {named}. The test considers several"
             f" errors at once and is not significant ({p_value_text(p_value)})."
         )
 

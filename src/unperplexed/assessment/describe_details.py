@@ -143,6 +143,7 @@ def profile_table(a: Assessment) -> Table:
             Column("", few, words=True),
         ],
         folded=True,
+        notes=confidence_interval(a.uncertainty.confidence) if any([*limits, *of_measured]) else "",
     )
 
 

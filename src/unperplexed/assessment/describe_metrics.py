@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, percent, rule_text
+from .._lib.formatting import capital, number_of, p_value_text, percent, rule_text
 from ..report.document import Metric
 from ..report.numbers import MISSING, between, estimate, number, share, share_estimate
 from ..scores.registry import is_printed, score_named
@@ -18,6 +18,7 @@ from .describe_words import (
     dependence_text,
     evidence_is_of_all_rows,
     frequency_interval,
+    level_of,
     metric_and_interval,
     settings_text,
     slope_note,
@@ -90,10 +91,9 @@ def _accuracy(a: Assessment, reference: str) -> Metric:
 
 def papers_metrics(a: Assessment) -> Iterator[str]:
     """Give the slope of the averages and the divergence probability, each with its interval."""
-    level = confidence_interval(a.uncertainty.confidence)
     for name, title in (("slope", "Slope of the averages"), ("divergence_probability", "divergence probability")):
         value, interval = metric_and_interval(a, name)
-        about = [f"{level} {interval}"] if interval else []
+        about = [f"{level_of(a)} {interval}"] if interval else []
         about += [slope_note(a) if name == "slope" else "1 is best" if value != MISSING else "none in this view"]
         yield f"{title} {value} ({'; '.join(about)})"
 

@@ -110,6 +110,7 @@ def diagram_table(event: Event) -> Table:
             ),
         ],
         folded=True,
+        notes=confidence_interval(event.confidence) if np.isfinite(low).any() else "",
     )
 
 
@@ -149,7 +150,8 @@ def _counted_classes(a: Assessment) -> Table:
         Column("recall", each_as(recall, share), meaning="Share of its rows that are predicted so."),
         Column("cost in nats", each_as(c.miscalibration, number), meaning="Gain in log loss by recalibration."),
     ]  # fmt: skip
-    return Table("All rows; the most miscalibrated class first.", columns, sortable=True)
+    notes = confidence_interval(a.uncertainty.confidence) if any(gaps) else ""
+    return Table("All rows; the most miscalibrated class first.", columns, sortable=True, notes=notes)
 
 
 def more_of_classes(a: Assessment) -> Table:
@@ -221,6 +223,7 @@ def _summed_classes(a: Assessment) -> Table | None:
             Column("", [""] * order.size, strips=strips),
         ],
         sortable=True,
+        notes=confidence_interval(a.uncertainty.confidence) if exchangeable else "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import number_of, printable, short_name
+from .._lib.formatting import confidence_interval, number_of, printable, short_name
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS
@@ -73,24 +73,28 @@ def evidence(a: Assessment) -> str:
             if not one:
                 assigned = f"{100 * limits[0]:g}% to {100 * limits[1]:g}% (mean {100 * found.mean_reported:.3g}%)"
             low, high = found.interval
-            level = "" if math.isnan(low) else f" (95% CI {100 * low:.0f}% to {100 * high:.0f}%)"
+            level = "" if math.isnan(low) else f" ({level_of(a)} {100 * low:.0f}% to {100 * high:.0f}%)"
             what = "the most probable class" if a.view == "top-label" else "a class"
             if a.n_classes == 2 and a.view == "each-class":
                 label = a.labels[1]
                 what = "column 1" if label is None else f"'{short_name(printable(str(label)))}'"
-            rows = f"{found.total:,.6g}"
+            of = f"forecasts of weight {found.total:,.4g}" if a.weighted else f"{found.total:,.0f} forecasts"
             return (
-                f"Where {what} was assigned {assigned}, it was observed in {100 * found.happened:.0f}%{level} of {rows}"
-                " forecasts."
+                f"Where {what} was assigned {assigned}, it was observed in {100 * found.happened:.0f}%{level} of {of}."
             )
     return ""
 
 
+def level_of(a: Assessment) -> str:
+    """Name the intervals of the figures; those of a diagnosis are at 95%, as its tests."""
+    return confidence_interval(a.uncertainty.confidence)
+
+
 def frequency_interval(a: Assessment) -> str:
-    """Wilson's 95% confidence interval of the observed frequency; "" for weighted and dependent rows."""
+    """Wilson's interval of the observed frequency; "" for weighted and dependent rows."""
     if a.bias is None or a.weighted or a.grouped:
         return ""
-    return between(*wilson(a.bias.frequency, a.n_rows, float(t_quantile(0.95, math.inf))), share)
+    return between(*wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.uncertainty.confidence, math.inf))), share)
 
 
 def against_reference(event: Event, reference: float) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..calibration.estimators import DEFAULT
+from ..forecasts.reading import DEFAULTS
 from ..report.commands import Python
 from ..scores.registry import SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.state import EXACT_LIMIT, FRACTION_BITS
-from .remedy import PythonLine
+from .remedy import Commands, PythonLine
 from .result import Assessment
 from .settings import AssessmentSettings
 
@@ -34,10 +35,12 @@ def _options(a: Assessment) -> Iterator[str]:
     source, default, two = a.source, AssessmentSettings(), a.n_classes == 2
     further = [name for name in a.scores if name not in SCORES]
     by_command = not isinstance(source.commands, PythonLine)
+    scale = source.commands.scale if isinstance(source.commands, Commands) else DEFAULTS["scale"]  # else it is read
     different = {
         _WEIGHTS: a.weighted,
         _GROUPS: a.grouped,
         f"pos_label={a.labels[1] if two else None!r}": by_command and two and a.labels[1] not in _POSITIVE,
+        f"scale={scale!r}": scale != DEFAULTS["scale"],
         f"floor={a.floor:g}": a.floor != floor_for(DEFAULT_FLOOR, a.n_classes),
         f"limit={a.limit!r}": a.limit != default.limit,
         f"measured={str(source.estimator)!r}": str(source.estimator) != str(DEFAULT),

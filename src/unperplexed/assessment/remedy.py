@@ -36,6 +36,8 @@ class Commands:
 
     fit: str
     apply: str = ""
+    scale: str = "probability"
+    """What the columns hold."""
 
     def text(self, method: str) -> str:
         """Give both, each in a line."""
@@ -236,7 +238,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     """Say what recalibration leaves: what better predictors may lower, beside a constant forecast."""
     if gain is None or baseline is None:
         return
-    base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)})"
+    base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)}, cross-fitted)"
     if baseline.zeros:
         before = math.inf
         yield zeros_text(baseline)
@@ -301,7 +303,7 @@ def remedy_of(
     method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
-        if chunks is None or (counted and tally.tells_log_odds(chunks)):
+        if chunks is None or (counted and not _uncounted_zeros(tally) and tally.tells_log_odds(chunks)):
             made.fit(tally)
         else:
             made.fit_chunks(chunks)
@@ -334,6 +336,11 @@ def _takes_long(diagnosis: Diagnosis, tally: Tally) -> bool:
     if tally.n_classes > 2 and tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         return True
     return _clustered(diagnosis) and tally.n_rows > MOST_CLUSTERED
+
+
+def _uncounted_zeros(tally: Tally) -> bool:
+    """Whether outcomes had probability 0 in rows whose weights do not tell how many they are."""
+    return tally.uneven and "log_loss" in tally.scores and math.isinf(tally.score("log_loss"))
 
 
 def _clustered(diagnosis: Diagnosis) -> bool:

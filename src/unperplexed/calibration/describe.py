@@ -25,8 +25,9 @@ _ERRORS = {
     "smooth_ece": "smooth ECE, without bins",
 }
 _BY_CHANCE = (
-    "Both are measured on the same rows (in-sample), so they are above 0 by chance; the verdict of assess and"
-    " calibration_test() test miscalibration."
+    "Both are without a floor, and include overfitting: the curve is fitted to the same rows (in-sample), so that they"
+    " are above 0 by chance. The cost is that of the named errors alone; the verdict of assess and calibration_test()"
+    " test miscalibration."
 )
 
 
@@ -36,7 +37,7 @@ def calibration_blocks(
     """Describe the calibration errors of each view, and scores in their parts."""
     costs = " and ".join(_cost(each) for each in reversed(decompositions))
     return [
-        Prose(f"Miscalibration is {costs}. {_BY_CHANCE}"),
+        Prose(f"Miscalibration by the isotonic decomposition (CORP) is {costs}. {_BY_CHANCE}"),
         errors_table(errors, f"{bins} bins"),
         *map(Prose, _about_classes(tally, errors)),
         decomposition_table(decompositions),
@@ -87,7 +88,8 @@ def factors_table(d: Decomposition) -> Table:
     """Return the parts of a log loss as a probability and factors."""
     f = d.factors
     return Table(
-        "The log loss as a probability: geometric accuracy = reference \u00d7 gain \u00d7 divergence probability.",
+        "The log loss as a probability, by the isotonic decomposition without a floor: geometric accuracy ="
+        " reference \u00d7 gain \u00d7 divergence probability.",
         [
             Column("", ["exp of minus the part"]),
             Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),

@@ -26,7 +26,7 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
 
     save = ["--save-reading", _READING] if _many_labels(arguments) else []
     fit = ["unperplexed", "recalibrate", *arguments.files, *_options(arguments), *save]
-    return Commands(command_line(fit), apply_command(arguments))
+    return Commands(command_line(fit), apply_command(arguments), arguments.scale)
 
 
 def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) -> str:
@@ -84,7 +84,7 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
 
     a = arguments
     if a.forecaster or a.where or a.apply:
-        return MapCommands({}, {}, "")
+        return MapCommands({}, {}, "", a.scale)
     rivals = dict(text.split("=", 1) for text in a.forecast)
     reading = _options(a)
     fit, maps, new = {}, {}, []
@@ -96,7 +96,7 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
     pairing = ["--forecaster", *a.forecast] if rivals else ["--on", *a.on] if a.on else ["--in-order"]
     pairing += ["--common"] if a.common else []
     again = ["unperplexed", "compare", *([f"NEW-{Path(a.files[0]).name}"] if rivals else new), *pairing, *reading]
-    return MapCommands(fit, maps, command_line(again))
+    return MapCommands(fit, maps, command_line(again), a.scale)
 
 
 def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> list[str]:

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
+from .._lib.formatting import printable
 from ..forecasts.forecasts import Forecasts
 from ..sources.map_reduce import as_tallies
 from ..sources.readers.formats import matching
@@ -192,7 +193,7 @@ def recalibration_of(arguments: argparse.Namespace, names: Sequence[str]) -> Cal
     from .recalibrate import recalibrated_by
 
     sayer(arguments)(
-        f"recalibrated by {arguments.apply}; if the map was fitted to these rows, they look better calibrated"
-        " than new rows will"
+        f"recalibrated by {printable(str(arguments.apply))}; if the map was fitted to these rows, they"
+        " look better calibrated than new rows will"
     )
     return recalibrated_by(arguments.apply)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from .._lib.errors import InputError
+from .._lib.formatting import printable
 from ..pairing.rows import Chunk, Chunks, Pair
 from .outputs import sayer
 
@@ -40,8 +41,8 @@ def recalibrating(
     changes = {name: _naming(name, path, recalibrated_by(path)) for name, path in maps.items()}
     for name, path in maps.items():
         sayer(arguments)(
-            f"{name}: recalibrated by {path}; if the map was fitted to these rows, they look better calibrated than new"
-            " rows will"
+            f"{printable(name)}: recalibrated by {printable(str(path))}; if the map was fitted to these rows, they"
+            " look better calibrated than new rows will"
         )
 
     def changed(parts: Chunks) -> Iterator[Chunk]:

@@ -355,6 +355,7 @@ def compare_call(c: Comparison) -> Python:
     options = {
         "sample_weight=sample_weight": c.weighted,
         f"pos_label={positive!r}": positive not in (None, 1, "1"),
+        f"scale={c.scale!r}": c.scale != "probability",
         f"floor={c.floor:g}": f"{c.floor:g}" != default,
         "groups=groups": c.n_groups is not None and c.n_crossed is None,
         "clusters=clusters": c.n_crossed is not None,

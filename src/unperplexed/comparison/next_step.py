@@ -33,6 +33,8 @@ class MapCommands:
     maps: Mapping[str, str]
     """Files of the maps, by forecaster."""
     again: str
+    scale: str = "probability"
+    """What the columns hold."""
 
     def text(self, mended: Mapping[str, Remedy]) -> str:
         """Give the commands for these forecasters, each in a line; "" for none."""
@@ -52,20 +54,20 @@ class PythonLines:
 
     fit: PythonLine = field(default_factory=PythonLine)
     """How one forecaster's rows are read."""
-    probabilities: bool = True
-    """Whether the forecasts are probabilities, as recalibrated ones are."""
+    scale: str = "probability"
+    """What the forecasts are; recalibrated ones are probabilities."""
 
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLines:
         """Carry the options by which rows are read."""
-        return cls(PythonLine.reading(options), options.get("scale", "probability") == "probability")
+        return cls(PythonLine.reading(options), options.get("scale", "probability"))
 
     def text(self, mended: Mapping[str, Remedy]) -> Python:
         """Give the lines for these forecasters; "" for none, and for percentages or logits.
 
         Those cannot be compared with recalibrated forecasts, which are probabilities, in one call.
         """
-        if not (mended and self.probabilities):
+        if not mended or self.scale != "probability":
             return Python()
         methods = {name: each.method for name, each in mended.items()}
         return Python(

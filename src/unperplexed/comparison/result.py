@@ -242,6 +242,11 @@ class Comparison(JsonResult):
             return None
         return replace(found, code=self._commands.text(found.mended))
 
+    @property
+    def scale(self) -> str:
+        """What the forecasts are: "probability", "percent", "logits" or "log-probs"."""
+        return self._commands.scale
+
     def advising(self, commands: MapCommands | PythonLines) -> Comparison:
         """Return the same comparison, whose next step has these commands."""
         return replace(self, _commands=commands)

@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
-from ..forecasts.forecasts import Forecasts
+from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..maps.cells import Counts
 from ..maps.families import MapOfTwo, fitted_two
@@ -89,13 +89,19 @@ class BinaryRows(FoldedRows[MapOfTwo]):
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
     """Count rows by their log-odds, and deal the counts into folds: by default `number_of_folds`."""
-    counter, n = BinaryCounter(), 0
+    counter, n, zeros = BinaryCounter(), 0, 0
     for forecasts in parts:
         for block in forecasts.blocks():
             some = block.weighing
             counter.add(some.log_odds, some.truth, some.weights)
             n += len(some)
-    return rows_of_counts(counter.counts(), n, folds, seed)
+            zeros += zeros_of(some)
+    return replace(rows_of_counts(counter.counts(), n, folds, seed), zeros=zeros)
+
+
+def zeros_of(block: Block) -> int:
+    """Count the rows whose observed class had probability 0; sums of weights do not tell how many they are."""
+    return int(np.count_nonzero(block.log_odds == np.where(block.truth == 1, -np.inf, np.inf)))
 
 
 def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:

@@ -99,7 +99,7 @@ def map_text(state: State) -> str:
     parameters = state.maps[name].parameters()
     shown = _parameters_text(parameters, state.facts.labels)
     named = shown if [*_numbers(parameters)] == [name] else f"{name}: {shown}" if shown else name
-    return f"an average of maps, mainly {named}" if len(state.candidates) > 1 else named
+    return f"an average of maps, mainly {named}" if len(state.maps) > 1 else named
 
 
 def _parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:

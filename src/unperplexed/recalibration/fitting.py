@@ -14,7 +14,7 @@ from ..maps.class_families import supported
 from ..maps.parameters import MANY_CLASSES, TWO_CLASSES
 from ..tally.tally import Tally, common_labels
 from .averaging import average
-from .binary_rows import BinaryRows, rows_in_clusters, rows_of_parts, rows_of_tally
+from .binary_rows import BinaryRows, rows_in_clusters, rows_of_parts, rows_of_tally, zeros_of
 from .class_rows import rows_of_chunks
 from .folds import FOLDS_OF_MANY
 from .state import Facts, State
@@ -80,7 +80,8 @@ def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
         tally = Tally.count(chunks(), parts=[], diagnosed=0)
         if tally.tells_log_odds(chunks):  # the same fit as to a tally of these forecasts
             found = state_of_tally(tally, settings)
-            return replace(found, facts=replace(found.facts, certain=0))
+            found = replace(found, facts=replace(found.facts, certain=0))
+            return _with_zeros(found, chunks) if tally.uneven else found
     parts = _Labelled(chunks)
     rows = (rows_in_clusters if grouped else rows_of_parts)(parts, settings.folds, settings.seed)
     return _state_of_binary(parts.labels, rows, settings)
@@ -109,6 +110,14 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
             " files that hold them."
         )
     return _state_of_binary(tally.labels, rows_of_tally(tally, settings.folds, settings.seed), settings)
+
+
+def _with_zeros(state: State, chunks: Chunks) -> State:
+    """Count the rows whose observed class had probability 0, which the weights of a tally do not tell."""
+    if state.baseline is None or not state.baseline.zeros:
+        return state
+    zeros = sum(zeros_of(block.weighing) for forecasts in chunks() for block in forecasts.blocks())
+    return replace(state, baseline=replace(state.baseline, zeros=zeros))
 
 
 def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, settings: FitSettings) -> State:

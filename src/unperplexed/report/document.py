@@ -162,8 +162,9 @@ class Metric:
     readings: Sequence[Reading] = ()
 
 
-def metrics_table(metrics: Sequence[Metric]) -> Table:
+def metrics_table(metrics: Sequence[Metric], intervals: str = "95% CI") -> Table:
     """Give key figures as a table, one a row; where they compare forecasters, one a column."""
+    notes = ""
     if metrics[0].readings:
         names = [each.name for each in metrics[0].readings]
         found = [{each.name: each.value for each in metric.readings} for metric in metrics]
@@ -176,7 +177,9 @@ def metrics_table(metrics: Sequence[Metric]) -> Table:
             Column("after remedy", [each.after for each in metrics]),
             Column("reference", [each.reference for each in metrics], words=True),
         ]
-    return Table(_better(metrics), [Column("", names), *(column for column in columns if any(column.values))])
+        notes = intervals if any(each.interval for each in metrics) else ""
+    shown = [Column("", names), *(column for column in columns if any(column.values))]
+    return Table(_better(metrics), shown, notes=notes)
 
 
 def _better(metrics: Sequence[Metric]) -> str:
@@ -230,6 +233,8 @@ class Document:
     figure_table: Table | None = None
     """The same as numbers."""
     metrics: Sequence[Metric] = ()
+    intervals: str = "95% CI"
+    """What the intervals of the key figures are."""
     first: Section | None = None
     """The section that belongs to the conclusion, such as the findings."""
     sections: Sequence[Section] = ()

@@ -119,7 +119,7 @@ def card(document: Document) -> str:
     d, tables = document, Tables()
     actions = [_in_line(each) for each in d.actions]
     command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
-    keys = [_table(metrics_table(d.metrics), tables)] if d.metrics else []
+    keys = [_table(metrics_table(d.metrics, d.intervals), tables)] if d.metrics else []
     still = [each.short() if isinstance(each, Table) else each for each in d.summary]
     blocks = [_block(each, tables) for each in still]
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
 from .commands import Python, command_lines
-from .document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
+from .document import Action, Block, Code, Column, Document, Notes, Prose, Settings, Table, metrics_table
 
 WIDTH, _NARROWEST = 80, 40
 
@@ -77,7 +77,7 @@ def text(document: Document, columns: int | None = None, *, colour: bool = False
     parts = [
         [*_conclusion(document, columns, colour), *_actions(document, columns)],
         _wrapped(document.facts, columns),
-        list(_metrics(document.metrics, columns)),
+        list(_metrics(document, columns)),
         *(list(_block(block, columns)) for block in document.summary),
         list(_ending(document, columns)),
     ]
@@ -116,10 +116,10 @@ def _action(action: Action, columns: int) -> list[str]:
     return _wrapped(action.text, columns, f"{action.label:{_LABEL}}", " " * _LABEL)
 
 
-def _metrics(metrics: Sequence[Metric], columns: int) -> Iterator[str]:
+def _metrics(d: Document, columns: int) -> Iterator[str]:
     """Give the key figures as one table, and below it which direction is better."""
-    if metrics:
-        table = metrics_table(metrics)
+    if d.metrics:
+        table = metrics_table(d.metrics, d.intervals)
         yield from _rows(_apart(table), columns, table.brief)
         yield from _wrapped(table.caption, columns)
 

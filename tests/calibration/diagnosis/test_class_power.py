@@ -107,7 +107,7 @@ def test_a_lapse_that_pays_is_fitted_with_it(rng, temperature, lapse):
     words = f"(temperature {1 / power:.2f} with a lapse of {100 * expit(odds):.2g}%, 95% CI {low:.2f} to {high:.2f})"
     assert words in found.verdict
     remedies = " ".join(finding.remedy for finding in found.findings)
-    assert f"Divide the log-probabilities by {1 / power:.2f}" in remedies
+    assert f"Divide the log-probabilities by {1 / power:.2f} (temperature scaling, fitted with a lapse of" in remedies
     assert re.search(f"[Mm]ix the predictions with a {expit(odds):.2g} share", remedies)
     for finding in found.findings:
         if finding.error == "noise":
@@ -122,8 +122,8 @@ def test_the_remedy_of_a_lapse_that_only_rows_predicted_as_certain_show(rng):
     assert "noise" not in found.errors
     [confidence] = [finding for finding in found.findings if finding.error == "confidence"]
     assert confidence.remedy.startswith(
-        f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling), and mix the predictions"
-        f" with a {found.lapse:.2g} share of a uniform forecast."
+        f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling, fitted with a lapse of"
+        f" {100 * found.lapse:.2g}%), and mix the predictions with a {found.lapse:.2g} share of a uniform forecast."
     )
 
 

@@ -195,7 +195,7 @@ def test_a_slope_whose_interval_holds_1_is_named_with_perhaps(error, named):
     assert found.words.startswith(f"{named} (calibration slope 0.90, 95% CI ")
     assert found.clause.short == named
     assert found.explanation.term == "Overconfident"
-    assert found.remedy.startswith("Divide the log-odds by 1.12 (temperature scaling)")
+    assert found.remedy.startswith("Divide the log-odds by 1.12 (temperature scaling, fitted alone)")
 
 
 def test_a_slope_that_rows_predicted_as_certain_turn_round_is_not_printed():

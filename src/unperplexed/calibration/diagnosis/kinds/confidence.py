@@ -34,7 +34,7 @@ def _two(e: OfTwo) -> Said:
     if slope <= 0.02:
         return clause, constant
     if len(e.together) == 1 and (e.temperature - 1) * e.value < 0:
-        scaling = f"Divide the log-odds by {e.temperature:.{e.digits}f} (temperature scaling)."
+        scaling = f"Divide the log-odds by {e.temperature:.{e.digits}f} (temperature scaling, fitted alone)."
     else:
         scaling = f"Multiply the log-odds by {slope:.{e.digits}f}."
     return clause, Advice(scaling, fitted=True)
@@ -77,7 +77,8 @@ def _classes(e: OfClasses) -> Said:
         if e.lapse and "noise" not in e.together
         else ""
     )
-    return clause, Advice(f"Divide the log-probabilities by {1 / slope:.2f} (temperature scaling){mix}.", fitted=True)
+    scaling = f"Divide the log-probabilities by {1 / slope:.2f} (temperature scaling, fitted {_fitted(e)})"
+    return clause, Advice(f"{scaling}{mix}.", fitted=True)
 
 
 def _fitted(e: OfClasses) -> str:
