@@ -76,8 +76,8 @@ def explain(term: str) -> Explanation:
     --------
     >>> print(explain("overconfident"))
     Overconfident.
-    Predictions are more extreme than frequencies: slope below 1, temperature (its
-    inverse) above 1.
+    Predictions are more extreme than frequencies: slope below 1, temperature above
+    1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
     Try     Recalibrate (for this error alone: --method temperature); stop training
