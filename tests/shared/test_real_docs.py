@@ -163,7 +163,7 @@ def test_elections_during_matches():
         "elections",
         f"each of {groups.select(MATCH).n_unique()} group matches (2018, 2022)",
         f"| as rows | {rows.n_rows:,} | {rows.diagnosis.headline} |",
-        f"team1 team2` | {whole.independent_rows:.0f} | {whole.diagnosis.headline} |",
+        f"team1,team2` | {whole.independent_rows:.0f} | {whole.diagnosis.headline} |",
     )
 
 
