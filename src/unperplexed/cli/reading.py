@@ -60,7 +60,10 @@ def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -
         return {}
     kept = KEPT if len(parsed.files) == 1 else ("scale",)
     what = "pool" if parsed.command == "pool" else "recalibration map"
-    made = made_of_file(parsed.apply, what, lambda found: found, without=())
+    try:
+        made = made_of_file(parsed.apply, what, lambda found: found, without=())
+    except InputError:  # the command says so, after it has looked at its outputs
+        return {}
     found = made.get(READING, {}) if isinstance(made, dict) else {}
     return {key: found[key] for key in kept if key in known and key in found} if isinstance(found, dict) else {}
 
