@@ -18,10 +18,7 @@ from .._version import __version__
 from ..assessment.assess import assess
 from ..assessment.flat import ANY, Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
-from ..comparison.changes import changes_of_pairs, changes_of_samples
-from ..comparison.compare import compare
 from ..forecasts.reading import RowReading
-from ..pairing.skill import BASE_RATE
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.frames import frames_as_input
 from ..report.numbers import between, count, evidence_text, number
@@ -268,6 +265,10 @@ def check(
     >>> bool(found), [each.requirement for each in found.failed]
     (False, ['log_loss < 0.2'])
     """
+    from ..comparison.changes import changes_of_pairs, changes_of_samples  # most gates compare nothing
+    from ..comparison.compare import compare
+    from ..pairing.skill import BASE_RATE
+
     refuse_unknown("check", reading, RowReading.__annotations__)
     wanted = [require] if isinstance(require, str) else list(require)
     parsed = [Requirement.parse(text) for text in wanted]
