@@ -311,3 +311,13 @@ def test_outcomes_come_first():
     for function in (assess, skill, diagnose):
         with pytest.raises(InputError, match=r"0\.2, 0\.7, 0\.9 are probabilities, not classes\. Outcomes come first"):
             function([0.9, 0.2, 0.7], y)
+
+
+@pytest.mark.parametrize(
+    ("former", "today"),
+    [("from_logits", 'scale="logits"'), ("drop_invalid", 'invalid="drop"'), ("sample_wieght", "'sample_weight'")],
+)
+def test_another_name_of_an_option_is_told_the_right_one(former, today):
+    for function in (diagnose, pool):
+        with pytest.raises(TypeError, match=f"did you mean {today}"):
+            function([1, 0], {"a": [0.9, 0.1], "b": [0.8, 0.3]} if function is pool else [0.9, 0.1], **{former: True})

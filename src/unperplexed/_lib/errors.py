@@ -59,10 +59,20 @@ def check_whole(name: str, value: Any) -> int:
     return int(value)
 
 
+_FORMER = {
+    "from_logits": 'scale="logits"',
+    "from_log_probs": 'scale="log-probs"',
+    "percent": 'scale="percent"',
+    "renormalize": 'invalid="rescale"',
+    "drop_invalid": 'invalid="drop"',
+}
+"""What options of other names are called."""
+
+
 def refuse_unknown(function: str, given: Collection[str], known: Collection[str]) -> None:
     """Refuse keyword arguments that a function does not have, as Python does, with the nearest that it has."""
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            also = f"; did you mean {near[0]!r}?" if near else ""
+            near = _FORMER.get(name) or next(map(repr, get_close_matches(name, known, 1)), "")
+            also = f"; did you mean {near}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{also}")
