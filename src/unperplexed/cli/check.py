@@ -6,7 +6,7 @@ import argparse
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import options
 
@@ -139,10 +139,10 @@ def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .assessing import assessment_of
     from .outputs import TALLY
 
-    counted: dict[str, Any] = (
-        {"given": {}, "format": None} if path.lower().endswith(TALLY) else {}
-    )  # how FILE is read is not about it
-    return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
+    again = argparse.Namespace(**{**vars(a), "files": [path], "quiet": True})
+    if path.lower().endswith(TALLY):  # how FILE is read is not about it
+        again.given, again.format = {}, None
+    return assessment_of(again)
 
 
 def _compared(a: argparse.Namespace) -> Comparison:

@@ -20,7 +20,7 @@ from .counting import (
     tally_names,
     tally_of,
 )
-from .options import first_given, level_of
+from .options import first_given
 from .outputs import (
     called,
     check_outputs,
@@ -70,7 +70,7 @@ def assess(arguments: argparse.Namespace) -> None:
         from ..assessment.breakdown import with_shrinkage
 
         found = replace(breakdown_of(arguments), skill=skill)
-        whole, full = found.whole, with_shrinkage(found)
+        whole, full = found.whole, with_shrinkage(found) if arguments.json or arguments.report else found
     else:
         refuse_without_groups(arguments)
         found = full = whole = replace(assessment_of(arguments), skill=skill)
@@ -138,13 +138,16 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
 def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     """Compare one row after another."""
     from ..comparison.sequential import SequentialSettings, compared_sequentially
+    from ..statistics.intervals import alpha_of
 
     if option := first_given(arguments, _NOT_SEQUENTIAL):
         raise InputError(f"{option} does not go with --anytime: {_NOT_SEQUENTIAL[option[2:]]}.")
     if arguments.metric[1:]:
         raise InputError(f"--metric {' '.join(arguments.metric)}: --anytime compares by one metric; name one.")
     score = arguments.metric[0] if arguments.metric else SequentialSettings.score
-    settings = SequentialSettings(score, level_of(arguments.confidence), arguments.floor)
+    if not 0 < arguments.confidence < 1:
+        raise InputError(f"--confidence: expected a level above 0 and below 1, got {arguments.confidence:g}.")
+    settings = SequentialSettings(score, alpha_of(arguments.confidence), arguments.floor)
     return partial(compared_sequentially, settings=settings)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from .._lib.errors import InputError
-
 TOPICS = ("rows", "forecast", "question", "numbers", "work")
 """What options are about: which rows are read and how, what is made of forecasts, what is asked, how figures are
 computed, and where and into what."""
@@ -219,13 +217,6 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself"
         " (default: auto, which is each-class for two classes, with one curve, and all-classes for more)",
     )
-
-
-def level_of(confidence: float) -> float:
-    """Give the probability of a false alarm that a confidence level leaves: 0.05 for 0.95, without rounding errors."""
-    if not 0 < confidence < 1:
-        raise InputError(f"--confidence: expected a level above 0 and below 1, got {confidence:g}.")
-    return round(1 - confidence, 12)
 
 
 def add_confidence(command: argparse.ArgumentParser) -> None:

@@ -83,7 +83,7 @@ def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.N
     command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
     if hasattr(parsed, "reading"):
         more, kept = words_of_reading(command, words, parsed)
-        parsed = parser.parse_args(_spelled([*words, *more]))
+        parsed = parser.parse_args(_spelled([*words, *more])) if more else parsed
         parsed.kept = reading_in_use(command, parsed)
     parsed.words, parsed.from_reading = list(words), kept
     named = [action for action in command._actions if action.option_strings and action.dest not in kept]

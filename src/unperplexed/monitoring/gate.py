@@ -274,18 +274,18 @@ def check(
     parsed = [Requirement.parse(text) for text in wanted]
     level, scores = 0.9 if confidence is None else confidence, scoring_rules(parsed)
 
-    if isinstance(y_true, Assessment):
+    def assessed(counted: Assessment | Tally) -> Assessment:
+        return assess(counted, floor=floor, confidence=level) if isinstance(counted, Tally) else counted
+
+    if isinstance(y_true, Assessment | Tally):
         refuse_rows({"y_prob": y_prob, **reading})
-        now = y_true
-    elif isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, **reading})
-        now = assess(y_true, floor=floor, confidence=level)
+        now = assessed(y_true)
     else:
         baseline = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
         now = assess(y_true, y_prob, baseline=baseline, scores=scores, floor=floor, confidence=level, **reading)
     changes, against = None, ""
     if isinstance(earlier, Assessment | Tally):
-        before = assess(earlier, floor=floor, confidence=level) if isinstance(earlier, Tally) else earlier
+        before = assessed(earlier)
         changes = changes_of_samples(now, before)
         against = f"change from {before.n_rows:,} earlier forecasts, as two independent samples"
     elif earlier is not None:

@@ -12,6 +12,7 @@ from scipy.special import chdtrc
 from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.typing import Floats
 from ..forecasts.reading import RowReading
+from ..statistics.intervals import alpha_of
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
 from .control import NORMAL, control_points, dispersion, point_of
@@ -104,7 +105,7 @@ def monitor(
     """
     refuse_unknown("monitor", reading, RowReading.__annotations__)
     check_choice("units", units, UNITS)
-    level = round(1 - confidence, 12)  # 1 - 0.95 is above 0.05
+    level = alpha_of(confidence)
     watched = watched_periods(history_of(y_true, y_prob, time, by, reading), confidence, restart)
     if not watched.outcomes:
         raise InputError(

@@ -18,6 +18,7 @@ from .._lib.errors import refuse_unknown
 from .._lib.typing import Floats
 from ..forecasts.reading import Reading
 from ..statistics.evidence_of_change import Beginning, beginning_of
+from ..statistics.intervals import alpha_of
 from ..statistics.rank_evidence import rank_evidence
 from .alarms import (
     dated,
@@ -105,7 +106,7 @@ def drift(
     ('44', '41', 'mean')
     """
     refuse_unknown("drift", reading, Reading.__annotations__)
-    level = round(1 - confidence, 12)  # 1 - 0.95 is above 0.05
+    level = alpha_of(confidence)
     watched = watched_periods(predictions_of(y_prob, time, by, reading), confidence, restart)
     whole: list[Events | None] = [period.events() for period in watched.periods]
     series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}

@@ -57,6 +57,11 @@ _FEWEST, _MOST = 40, 20_000
 """Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
 
 
+def alpha_of(confidence: float) -> float:
+    """Return the probability of an error that a confidence level leaves: .05 for .95, where 1 - .95 is above it."""
+    return round(1 - confidence, 12)
+
+
 def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:
     """Refuse a confidence that is none, and numbers of samples and seeds that are no whole numbers."""
     if not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
