@@ -222,4 +222,4 @@ def sample(index: int, n: int, rng: np.random.Generator) -> Tally:
         up_to = np.cumsum(q[at], axis=1)
         y = np.minimum((up_to <= (level * up_to[:, -1])[:, None]).sum(axis=1), q.shape[1] - 1)
     parts = (["classes"] if q.ndim == 1 else []) + (["shards"] if design.dependence else [])
-    return Tally.of(y, p[at], labels=range(design.classes), parts=parts, groups=group, sample_weight=weights)
+    return Tally.of(y, p[at], labels=range(design.classes), parts=parts, clusters=group, sample_weight=weights)

@@ -130,7 +130,7 @@ def gain_holds(
     y: NDArray[np.int64], p: Floats, cluster: NDArray[np.int64] | None, design: Design
 ) -> tuple[bool, float]:
     """Say whether the interval of the gain holds the true one of the recalibration fitted, and how wide it is."""
-    recalibrator = Recalibrator().fit(y, p, groups=cluster)
+    recalibrator = Recalibrator().fit(y, p, clusters=cluster)
     s, weight, q = population(design)
     inner = np.abs(s - design.middle) < 5 * design.spread
     s, weight, q = s[inner][::20], weight[inner][::20], q[inner][::20]

@@ -60,7 +60,7 @@ def assessed(rng: np.random.Generator, n: int, worse: bool, copies: int = 1) -> 
     """Assess a sample at the level of a gate."""
     y, p, _ = sample(rng, n, worse, copies)
     groups = np.arange(n) // copies if copies > 1 else None
-    return assess(y, p, groups=groups, confidence=0.9, resamples=0)
+    return assess(y, p, clusters=groups, confidence=0.9, resamples=0)
 
 
 def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]]]:
@@ -84,7 +84,7 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator, bool], bool]
         y, p, best = sample(rng, 1000, worse)
         noise = rng.normal(0, 0.3, (2, y.size))
         now, before = (expit(np.log(each / (1 - each)) + e) for each, e in zip((p, best), noise, strict=True))
-        compared = compare(y, {"now": now, "before": before}, confidence=0.9, resamples=0)
+        compared = compare(y, {"now": now, "before": before}, confidence=0.9)
         found = changes_of_pairs(compared, "now")
         return bool(checked(assess(y, now, confidence=0.9, resamples=0), ["change.log_loss <= 0"], changes=found))
 

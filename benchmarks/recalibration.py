@@ -118,7 +118,7 @@ def cluster_sample(case: Case, rng: np.random.Generator) -> tuple[NDArray[np.boo
     s, shared, own = DESIGNS[case.design](rng, shape[0]), rng.normal(size=(shape[0], 1)), rng.normal(size=shape)
     u = ndtr(math.sqrt(CLUSTER_CORRELATION) * shared + math.sqrt(1 - CLUSTER_CORRELATION) * own)
     y, cluster = u < truth(s, case.error)[:, None], np.arange(shape[0])
-    return y.ravel(), np.repeat(expit(s), CLUSTER_SIZE), {"groups": np.repeat(cluster, CLUSTER_SIZE)}
+    return y.ravel(), np.repeat(expit(s), CLUSTER_SIZE), {"clusters": np.repeat(cluster, CLUSTER_SIZE)}
 
 
 SCIKIT_LEARN = ("sigmoid", "isotonic")

@@ -62,9 +62,9 @@ def held(classes: int, n: int, runs: int, by_month: bool, clusters: int) -> dict
             y[cluster],
             p[rows][cluster],
             labels=range(classes),
-            scores=RULES,
-            climatology=month[rows][cluster] if by_month else None,
-            groups=cluster if clusters > 1 else None,
+            metrics=RULES,
+            reference={"climatology": month[rows][cluster] if by_month else None},
+            clusters=cluster if clusters > 1 else None,
         )
         for name in RULES:
             low, high = result.whole.scores["forecast"][name].interval

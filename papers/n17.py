@@ -51,9 +51,7 @@ def bubbles(model: TwoClassModel, label: int) -> Assessment:
     y, _, p = model.sample(SAMPLE, random_state=SEED)
     if label == 0:
         y, p = 1 - y, p[:, ::-1]
-    return assess(
-        y, p, view="each-class", measured=f"equal-population:bins={BINS}", floor=0.01, limit="both", resamples=0
-    )
+    return assess(y, p, view="each-class", measured=f"equal-population:bins={BINS}", floor=(0.01, 0.99), resamples=0)
 
 
 def setting(model: TwoClassModel, _: Report) -> Made:

@@ -65,7 +65,7 @@ def test_clusters_of_one_row_and_a_tally_give_the_metrics_of_the_rows():
     tally = Recalibrator("logistic").fit(Tally.of(y, p)).held_out
     of_rows = after_remedy(rows, 0.005, "floor", two=True)
     assert after_remedy(tally, 0.005, "floor", two=True) == of_rows
-    clustered = Recalibrator("logistic").fit(y, p, groups=np.arange(800)).held_out
+    clustered = Recalibrator("logistic").fit(y, p, clusters=np.arange(800)).held_out
     for name, value in vars(after_remedy(clustered, 0.005, "floor", two=True)).items():
         assert value == pytest.approx(getattr(of_rows, name), abs=0.02)
 

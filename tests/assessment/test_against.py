@@ -23,7 +23,7 @@ def data(rng):
 def test_an_assessment_has_the_skill_against_its_baseline(data):
     y, p, month = data
     other = np.full((N, 3), 1 / 3)
-    settings = {"groups": np.arange(N) // 3, "scores": ["ranked_probability_score"], "confidence": 0.9}
+    settings = {"clusters": np.arange(N) // 3, "scores": ["ranked_probability_score"], "confidence": 0.9}
     for mine, theirs in (
         ({"baseline": "base-rate"}, {}),
         ({"climatology": month}, {"climatology": month}),
@@ -40,14 +40,14 @@ def test_an_assessment_has_the_skill_against_its_baseline(data):
 
 def test_groups_have_a_skill_each(data):
     y, p, month = data
-    found = assess_by(y, p, by=month, baseline="base-rate", resamples=0)
+    found = assess_by(y, p, by=month, reference="base-rate", resamples=0)
     assert found.skill == skill(y, {"forecasts": p}, by=month)
     assert "Skill against the base rate by log loss." in str(found)
     assert "Skill against the base rate, by group" in found.to_html()
 
 
 def test_one_class_alone_has_no_skill_and_the_assessment_stands():
-    found = assess([1, 1, 1], [0.9, 0.8, 0.7], labels=[0, 1], baseline="base-rate", resamples=0)
+    found = assess([1, 1, 1], [0.9, 0.8, 0.7], labels=[0, 1], reference="base-rate", resamples=0)
     assert math.isnan(found.skill.whole.scores["forecasts"]["log_loss"].skill)
     assert "only one class is observed" in " ".join(str(found).split())
 
@@ -55,9 +55,9 @@ def test_one_class_alone_has_no_skill_and_the_assessment_stands():
 def test_what_is_no_baseline_is_refused(data):
     y, p, _ = data
     with pytest.raises(InputError, match="expected 'base-rate' or the probabilities of another forecaster, not 'mine'"):
-        assess(y, p, baseline="mine")
+        assess(y, p, reference="mine")
     with pytest.raises(InputError, match=r"baseline: a tally's rows are already counted"):
-        assess(Tally.of(y, p), baseline="base-rate")
+        assess(Tally.of(y, p), reference="base-rate")
 
 
 @pytest.mark.slow

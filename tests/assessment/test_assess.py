@@ -193,7 +193,7 @@ def test_assessments_can_be_compared_and_hashed(result):
 
 
 def test_limit_both():
-    result = assess([1, 0], [1.0, 1.0], floor=0.1, limit="both")
+    result = assess([1, 0], [1.0, 1.0], floor=(0.1, 0.9))
     assert result.reported.decisiveness == pytest.approx((0.9 + 0.1) / 2)
     assert "floor 0.1 and ceiling 0.9" in " ".join(str(result).split())
 
@@ -287,7 +287,7 @@ def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
     reading = set(inspect.signature(Forecasts.__init__).parameters) - {"self", "y_true"} - of_parts
     of_files = {"y_prob", "sample_weight"}  # which files have in columns: prob and weight
     assert reading - of_files == set(Reading.__annotations__)
-    assert set(RowReading.__annotations__) == reading - {"y_prob"} | {"groups"}
+    assert set(RowReading.__annotations__) == reading - {"y_prob"} | {"clusters"}
     assert set(RowReading.__annotations__) <= set(inspect.signature(assess).parameters)
     for name in reading:
         with pytest.raises(InputError, match=f"{name}: a tally's rows"):
@@ -368,7 +368,7 @@ def test_results_name_themselves_in_a_line(rng):
     assert repr(by) == "<Breakdown of 1,234 forecasts into 2 groups by team>"
     tally = Tally.of(y, p)
     assert repr(tally) == "<Tally of 1,234 forecasts of 3 classes>"
-    comparison = compare(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, resamples=0)
+    comparison = compare(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)})
     sequential = compare_sequentially(y, {"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)})
     for each in (
         result, by, tally, comparison, sequential, result.profile, result.bins, result.curve, result.uncertainty,

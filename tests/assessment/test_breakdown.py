@@ -186,7 +186,7 @@ def test_rows_that_depend_on_one_another_say_less(rows):
     copies = np.repeat(np.arange(y.size // 10), 10)
     once, alone, together = (
         assess_by(*x[:2], by=x[2], shrink=True, sort="group", **settings)
-        for x, settings in ((rows, {}), ((y, p, group), {}), ((y, p, group), {"groups": copies}))
+        for x, settings in ((rows, {}), ((y, p, group), {}), ((y, p, group), {"clusters": copies}))
     )
     for one, all_alone, whole in zip(once.groups, alone.groups, together.groups, strict=True):
         assert all_alone.standard_error == pytest.approx(one.standard_error / math.sqrt(10), rel=0.03)  # n - 1
@@ -198,12 +198,12 @@ def test_where_all_rows_depend_on_one_another_errors_come_from_the_other_groups(
     y, p, group = rows
     rng = np.random.default_rng(1)
     matches = np.where(group == 2, 0, rng.integers(1, 300, y.size))
-    result = assess_by(y, p, by=group, groups=matches, shrink=True, resamples=0, sort="group")
+    result = assess_by(y, p, by=group, clusters=matches, shrink=True, resamples=0, sort="group")
     lone = result.groups[1]
     assert math.isnan(lone.standard_error)
     assert 0 < lone.shrunken.low < lone.shrunken.geometric_accuracy < lone.shrunken.high < 1
     with pytest.raises(InputError, match="of one row each; how much .* is unknown"):
-        assess_by(y, p, by=group, groups=group, shrink=True)
+        assess_by(y, p, by=group, clusters=group, shrink=True)
 
 
 def test_groups_that_differ_by_chance_alone_are_all_at_the_whole():
@@ -485,8 +485,8 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--metric", "power_score(2)"), {"scores": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--confidence", "0.8"), {"confidence": 0.8}),
-        (("--clusters", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
-        (("--clusters", "half,heft"), {"groups": ["half", "heft"]}),
+        (("--clusters", "half", "--seed", "3"), {"clusters": ["half"], "seed": 3}),
+        (("--clusters", "half,heft"), {"clusters": ["half", "heft"]}),
     ],
 )
 def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):
@@ -495,8 +495,8 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     heavy.write_csv(path)
     if "sample_weight" in settings:
         settings = {"sample_weight": heavy["heft"]}
-    if "groups" in settings:
-        settings = settings | {"groups": heavy.select(settings["groups"])}
+    if "clusters" in settings:
+        settings = settings | {"clusters": heavy.select(settings["clusters"])}
     numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
     resamples = 40 if "--confidence" in words else 0
     pictures = ("--plot", picture) if "--sort" in words else ()

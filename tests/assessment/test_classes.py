@@ -90,7 +90,7 @@ def test_two_classes_approach_the_exact_theory(case, exact_limit):
     model = TwoClassModel((GREEN, ORANGE), (GREEN, MODELS[case]), limit=0.01)
     exact = model.averages("each-class")
     y, _, p = model.sample(100_000, random_state=7)
-    found = assess(y, p, measured="isotonic", floor=0.01, limit="both", exact_limit=exact_limit, **EACH)
+    found = assess(y, p, measured="isotonic", floor=(0.01, 0.99), exact_limit=exact_limit, **EACH)
     for f in fields(exact.measured):
         assert getattr(found.reported, f.name) == pytest.approx(getattr(exact.reported, f.name), abs=0.004)
         assert getattr(found.measured, f.name) == pytest.approx(getattr(exact.measured, f.name), abs=0.004)
@@ -550,14 +550,14 @@ class TestGaps:
         two = assess([1, 0, 1], [0.9, 0.1, 0.4], sample_weight=[1, 2, 3], resamples=0).bias
         assert (two.mean_reported, two.frequency) == (pytest.approx(2.3 / 6), pytest.approx(4 / 6))
         assert two.standard_error == pytest.approx(np.sqrt((1 + 4) * 0.09 + 9 * 0.24) / 6)
-        clustered = assess([1, 0, 1], [0.9, 0.1, 0.4], groups=[1, 1, 2], resamples=0).bias
+        clustered = assess([1, 0, 1], [0.9, 0.1, 0.4], clusters=[1, 1, 2], resamples=0).bias
         assert np.isnan(clustered.standard_error)
-        for more in ({"sample_weight": np.full(200, 2.0)}, {"groups": np.arange(200) // 2}):
+        for more in ({"sample_weight": np.full(200, 2.0)}, {"clusters": np.arange(200) // 2}):
             table = assess(y, p, view="each-class", resamples=0, **more).classes
             assert np.isnan([table.gap_standard_error, table.gap_p_value]).all()
             result = assess(y, p, view="each-class", resamples=0, **more)
             assert result.verdict.startswith("No evidence of miscalibration (n = 200")
-            assert (", p " in result.verdict, "in 100 clusters" in result.verdict) == (True, "groups" in more)
+            assert (", p " in result.verdict, "in 100 clusters" in result.verdict) == (True, "clusters" in more)
 
     def test_impossible_events_are_beyond_chance_and_certain_ones_are_not(self):
         right, wrong = (

@@ -102,8 +102,8 @@ def test_cells_are_within_their_bound(rng):
 
 def test_thresholds_between_cells_are_exact(rng):
     y, p = forecasts(rng, 5000, digits=9)
-    found = decide(Tally.of(y, p, exact_limit=50), cost_false_positive=1, cost_false_negative=1, recalibrated=None)
-    rows = decide(y, p, cost_false_positive=1, cost_false_negative=1, recalibrated=None)
+    found = decide(Tally.of(y, p, exact_limit=50), cost_fp=1, cost_fn=1, recalibrated=None)
+    rows = decide(y, p, cost_fp=1, cost_fn=1, recalibrated=None)
     assert found.threshold == 0.5  # a power of two: no cell contains it
     assert found.bound == 0
     assert found.warnings == ()
@@ -126,7 +126,7 @@ def test_tallies_that_keep_too_little_are_refused(rng):
         decide(tally, p, **COSTS)
     with pytest.raises(InputError, match="recalibrated: a tally has no rows to pass probabilities of"):
         decide(tally, recalibrated=p, **COSTS)
-    grouped = Tally.of(y, p, groups=np.arange(400) // 4, parts=["shards"])
+    grouped = Tally.of(y, p, clusters=np.arange(400) // 4, parts=["shards"])
     for make in (decision_curve, lambda tally: decide(tally, **COSTS)):
         with pytest.raises(
             InputError, match="does not keep the decisions of each cluster of dependent rows; decide by"

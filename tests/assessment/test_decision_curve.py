@@ -114,9 +114,9 @@ def test_weights_are_numbers_of_rows_and_clusters_of_copies_are_single_rows(smal
     twice = decision_curve(np.repeat(y, weight), np.repeat(p, weight), thresholds=THRESHOLDS).models["model"]
     assert found.net_benefit == pytest.approx(twice.net_benefit)
     assert found.standardized == pytest.approx(twice.standardized)
-    single = decision_curve(y, p, groups=np.arange(40), thresholds=THRESHOLDS).models["model"]
+    single = decision_curve(y, p, clusters=np.arange(40), thresholds=THRESHOLDS).models["model"]
     copies = decision_curve(
-        *(np.repeat(x, 3) for x in (y, p)), groups=np.repeat(np.arange(40), 3), thresholds=THRESHOLDS
+        *(np.repeat(x, 3) for x in (y, p)), clusters=np.repeat(np.arange(40), 3), thresholds=THRESHOLDS
     )
     assert copies.n_clusters == 40
     for end in ("low", "high", "standardized_low", "avoided_low", "avoided_high"):

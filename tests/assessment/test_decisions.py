@@ -30,10 +30,10 @@ def test_threshold_follows_from_the_costs(rng):
     for fp, fn, tp, tn in [(1, 4, 0, 0), (2, 3, 1, 0.5), (10, 1, 5, 0)]:
         found = decide(
             *(y, p),
-            cost_false_positive=fp,
-            cost_false_negative=fn,
-            benefit_true_positive=tp,
-            benefit_true_negative=tn,
+            cost_fp=fp,
+            cost_fn=fn,
+            cost_tp=-tp,
+            cost_tn=-tn,
             recalibrated=None,
         )
         t = found.threshold
@@ -43,7 +43,7 @@ def test_threshold_follows_from_the_costs(rng):
 
 def test_costs_a_row_are_those_of_the_rows(rng):
     y, p = calibrated(rng, 500)
-    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    found = decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None)
     rows = costs_at(y, p, 0.2, 1, 4)
     assert found.cost.value == pytest.approx(rows.mean())
     assert found.cost.interval.high - found.cost.value == pytest.approx(1.96 * rows.std() / math.sqrt(500), rel=0.01)
@@ -53,7 +53,7 @@ def test_costs_a_row_are_those_of_the_rows(rng):
 
 def test_of_calibrated_forecasts_no_threshold_is_cheaper(rng):
     y, p = calibrated(rng, 100_000)
-    found = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=None)
+    found = decide(y, p, cost_fp=1, cost_fn=3, recalibrated=None)
     for t in np.arange(0.05, 0.6, 0.05):
         assert found.cost.value <= costs_at(y, p, t, 1, 3).mean() + 1e-3
     assert found.best_threshold == pytest.approx(0.25, abs=0.05)
@@ -62,14 +62,14 @@ def test_of_calibrated_forecasts_no_threshold_is_cheaper(rng):
 def test_cost_is_linear_in_net_benefit(rng):
 
     y, p = calibrated(rng, 300)
-    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    found = decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None)
     benefit = decision_curve(y, p, thresholds=[0.2]).models["model"].net_benefit[0]
     assert found.cost_none.value - found.cost.value == pytest.approx(4 * benefit)
 
 
 def test_confusion_has_wilson_intervals(rng):
     y, p = calibrated(rng, 300)
-    c = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None).confusion
+    c = decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None).confusion
     counts = [c.true_positives, c.false_positives, c.false_negatives, c.true_negatives]
     assert counts == [
         ((p >= 0.2) & (y == 1)).sum(),
@@ -110,7 +110,7 @@ def test_the_tuned_threshold_is_optimistic(rng):
     gaps = []
     for _ in range(60):
         y, p = calibrated(rng, 100)
-        found = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=None)
+        found = decide(y, p, cost_fp=1, cost_fn=3, recalibrated=None)
         assert found.best_cost <= found.cost.value
         gaps.append(found.optimism)
     assert np.mean(gaps) > 0.02
@@ -118,13 +118,13 @@ def test_the_tuned_threshold_is_optimistic(rng):
 
 def test_miscalibration_costs_what_decisions_by_the_true_probabilities_save(rng):
     y, p = calibrated(rng, 20_000)
-    found = decide(y, np.sqrt(p), cost_false_positive=1, cost_false_negative=3, recalibrated=p)
+    found = decide(y, np.sqrt(p), cost_fp=1, cost_fn=3, recalibrated=p)
     saved = costs_at(y, np.sqrt(p), 0.25, 1, 3) - costs_at(y, p, 0.25, 1, 3)
     assert found.miscalibration.value == pytest.approx(saved.mean())
     assert found.miscalibration.interval.low == pytest.approx(saved.mean() - 1.96 * saved.std() / 20_000**0.5, rel=1e-3)
     saving = f"(cost {found.recalibrated.value:.3f} a row instead of {found.cost.value:.3f})"
     assert found.verdict.startswith(f"Recalibrate, then act where the probability of '1' is at least 0.25 {saving}.")
-    own = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=p)
+    own = decide(y, p, cost_fp=1, cost_fn=3, recalibrated=p)
     assert own.miscalibration.value == 0
     assert "No evidence that recalibration would lower it" in own.verdict
 
@@ -151,8 +151,8 @@ def test_lines_recalibrate_and_decide(rng):
 def test_copies_in_clusters_are_single_rows(rng):
     y, p = calibrated(rng, 100)
     options = {"cost_false_positive": 1, "cost_false_negative": 3, "recalibrated": None}
-    one = decide(y, p, groups=np.arange(100), **options)
-    three = decide(*(np.repeat(x, 3) for x in (y, p)), groups=np.repeat(np.arange(100), 3), **options)
+    one = decide(y, p, clusters=np.arange(100), **options)
+    three = decide(*(np.repeat(x, 3) for x in (y, p)), clusters=np.repeat(np.arange(100), 3), **options)
     assert three.cost.interval == pytest.approx(one.cost.interval)
     assert three.confusion.sensitivity.interval == pytest.approx(one.confusion.sensitivity.interval)
     assert three.best_cost_cross_fitted.value != three.best_cost
@@ -160,7 +160,7 @@ def test_copies_in_clusters_are_single_rows(rng):
 
 def test_every_form_has_the_same_figures(rng):
     y, p = calibrated(rng, 300)
-    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    found = decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None)
     read = json.loads(found.to_json())
     assert read["verdict"] == found.verdict
     assert " ".join(str(found).split()).startswith(found.verdict)
@@ -169,11 +169,11 @@ def test_every_form_has_the_same_figures(rng):
 
 
 def test_few_rows_have_no_cross_fitted_figures():
-    found = decide([0, 1, 1], [0.2, 0.3, 0.9], cost_false_positive=1, cost_false_negative=1, recalibrated=None)
+    found = decide([0, 1, 1], [0.2, 0.3, 0.9], cost_fp=1, cost_fn=1, recalibrated=None)
     assert found.best_cost_cross_fitted is None
     assert math.isnan(found.optimism)
     assert "in-sample" in str(found)
-    none = decide([0, 0, 0], [0.2, 0.3, 0.9], cost_false_positive=1, cost_false_negative=1, recalibrated=None)
+    none = decide([0, 0, 0], [0.2, 0.3, 0.9], cost_fp=1, cost_fn=1, recalibrated=None)
     assert none.best_threshold == math.inf
     assert math.isnan(none.confusion.sensitivity.value)
     assert "never acting" in str(none)
@@ -190,18 +190,18 @@ def test_few_rows_have_no_cross_fitted_figures():
 )
 def test_costs_without_a_decision_are_refused(costs, message):
     with pytest.raises(InputError, match=message):
-        decide([0, 1], [0.2, 0.6], cost_false_positive=costs[0], cost_false_negative=costs[1])
+        decide([0, 1], [0.2, 0.6], cost_fp=costs[0], cost_fn=costs[1])
 
 
 def test_miscalibration_is_cross_fitted_by_default(rng):
     y, p = calibrated(rng, 600)
     off = expit(logit(p) + 1.5)
-    found = decide(y, off, cost_false_positive=1, cost_false_negative=3)
+    found = decide(y, off, cost_fp=1, cost_fn=3)
     best = costs_at(y, p, 0.25, 1, 3).mean()
     assert found.recalibrated.value == pytest.approx(best, abs=0.05)
     assert found.miscalibration.interval.low > 0
     assert found.miscalibration.value == pytest.approx(found.cost.value - found.recalibrated.value)
-    few = decide(y[:9], off[:9], cost_false_positive=1, cost_false_negative=3)
+    few = decide(y[:9], off[:9], cost_fp=1, cost_fn=3)
     assert few.miscalibration is None
     assert "nothing was recalibrated" in few.warnings[0]
 
@@ -232,7 +232,7 @@ def test_a_recalibrator_of_other_classes_is_refused(rng):
 @pytest.mark.slow
 def test_cross_fitting_keeps_clusters_together(rng):
     y, p = (np.repeat(x, 3) for x in calibrated(rng, 100))
-    curve = decision_curve(y, np.sqrt(p), groups=np.repeat(np.arange(100), 3), recalibrated=True, thresholds=[0.25])
+    curve = decision_curve(y, np.sqrt(p), clusters=np.repeat(np.arange(100), 3), recalibrated=True, thresholds=[0.25])
     shares = curve.models["recalibrated"].acted_on * 100
     assert shares == pytest.approx(shares.round())  # the three copies of a row get the same probability
 
@@ -240,9 +240,9 @@ def test_cross_fitting_keeps_clusters_together(rng):
 def test_recalibrated_probabilities_of_other_rows_are_refused(rng):
     y, p = calibrated(rng, 50)
     with pytest.raises(InputError, match="y_true has 50 rows, recalibrated 49"):
-        decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=p[1:])
+        decide(y, p, cost_fp=1, cost_fn=3, recalibrated=p[1:])
     with pytest.raises(InputError, match="recalibrated: NaN"):
-        decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=np.r_[np.nan, p[1:]])
+        decide(y, p, cost_fp=1, cost_fn=3, recalibrated=np.r_[np.nan, p[1:]])
 
 
 def test_rows_left_out_of_the_forecasts_need_no_recalibrated_probability(rng):
@@ -261,7 +261,7 @@ def test_rows_left_out_of_the_forecasts_need_no_recalibrated_probability(rng):
 def test_weighted_decisions_are_sums_of_weights(rng):
     y, p = calibrated(rng, 80)
     w = rng.uniform(0.5, 2, 80)
-    found = decide(y, p, cost_false_positive=1, cost_false_negative=1, sample_weight=w, recalibrated=None).confusion
+    found = decide(y, p, cost_fp=1, cost_fn=1, sample_weight=w, recalibrated=None).confusion
     acted = p >= 0.5
     for name, rows in (("true_positives", acted & (y == 1)), ("false_negatives", ~acted & (y == 1))):
         assert getattr(found, name) == pytest.approx(w[rows].sum())
@@ -286,7 +286,7 @@ def test_a_tally_of_an_earlier_version_cannot_decide(rng):
     y, p = calibrated(rng, 50)
     earlier = replace(Tally.of(y, p), binary=None)
     with pytest.raises(InputError, match="does not keep the positive class apart, as those of earlier versions; count"):
-        decide(earlier, cost_false_positive=1, cost_false_negative=1)
+        decide(earlier, cost_fp=1, cost_fn=1)
     with pytest.raises(InputError, match="does not keep the positive class apart, as those of earlier versions; count"):
         Recalibrator().fit(earlier)
 
@@ -307,8 +307,8 @@ def test_many_different_probabilities_are_recalibrated_in_the_cells_of_a_tally(r
 def test_recalibrated_costs_are_those_of_the_held_out_rows_of_the_recalibrator(rng, grid, clustered):
     y, p = calibrated(rng, 600)
     p = np.round(np.sqrt(p), 1 if grid else 9).clip(0.05, 0.95)
-    groups = {"groups": rng.integers(0, 70, 600)} if clustered else {}
-    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, **groups)
+    groups = {"clusters": rng.integers(0, 70, 600)} if clustered else {}
+    found = decide(y, p, cost_fp=1, cost_fn=4, **groups)
     q, truth = Recalibrator().fit(y, p, **groups).held_out.recalibrated(Forecasts(y, p, **groups).blocks())
     np.testing.assert_array_equal(truth, y)
     assert found.recalibrated.value == pytest.approx(costs_at(y, q[:, 1], 0.2, 1, 4).mean(), rel=1e-12)

@@ -44,7 +44,7 @@ def printed(result):
 def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
     """Two clusters are too few for a test."""
     y, p = binary
-    found = assess(y, p, groups=np.arange(N) % 2, resamples=0)
+    found = assess(y, p, clusters=np.arange(N) % 2, resamples=0)
     assert found.verdict == (
         "No verdict: the test and some intervals take six clusters of dependent rows or more, here 2; assess more."
     )
@@ -58,14 +58,14 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
     flat = figures(found)
     assert flat["log_loss"] == found.scores["log_loss"]
     assert not {"overconfident", "bias", "miscalibrated"} & set(flat)
-    both = compare(y, {"a": p, "b": p / 2}, groups=np.arange(N) % 2, resamples=0)
+    both = compare(y, {"a": p, "b": p / 2}, clusters=np.arange(N) % 2)
     assert both.next_step is None
     assert comparison_document(both, Naming(), brief=False).figure.title == "Calibration curve of each forecaster"
 
 
 def test_groups_without_a_verdict_are_not_tested(binary):
     y, p = binary
-    found = assess_by(y, p, by={"site": np.arange(N) % 2}, groups=np.arange(N) // 30, resamples=0)
+    found = assess_by(y, p, by={"site": np.arange(N) % 2}, clusters=np.arange(N) // 30, resamples=0)
     assert all(np.isnan([each.p_value, each.adjusted_p_value]).all() for each in found.cost_shares.values())
     assert found.remedies == {}
     with pytest.raises(KeyError, match="moon"):
@@ -95,7 +95,7 @@ def test_one_order_has_a_profile(binary):
 
 def test_skill_is_a_section_of_the_page(binary):
     y, p = binary
-    found = assess(y, p, baseline="base-rate", resamples=0)
+    found = assess(y, p, reference="base-rate", resamples=0)
     for result, titles in ((found, ["Skill against the base rate"]), (replace(found, skill=None), [])):
         sections = assessment_document(result, Naming(), brief=False).sections
         assert [section.title for section in sections if section.id == "skill"] == titles
@@ -191,7 +191,7 @@ def test_rows_changed_after_they_were_assessed_are_not_diagnosed(three):
 
 def test_clusters_of_an_undiagnosed_tally_are_not_counted(three):
     y, p = three
-    tally = Tally.of(y, p, groups=np.arange(N) // 4, parts=["shards"])
+    tally = Tally.of(y, p, clusters=np.arange(N) // 4, parts=["shards"])
     assert "at least 30 clusters (counted in 1,000 shards; clusters may share one), effective sample size" in printed(
         assess(tally, resamples=0)
     )

@@ -74,6 +74,6 @@ def test_a_curve_without_events_is_shown(rng):
     for y in (np.zeros(50, dtype=int), np.ones(50, dtype=int)):
         curve = decision_curve(y, p)
         assert "<svg" in curve.to_html()
-        found = decide(y, p, cost_false_positive=1, cost_false_negative=1, recalibrated=None)
+        found = decide(y, p, cost_fp=1, cost_fn=1, recalibrated=None)
         assert "<svg" in found.to_html()
         assert "–" in str(found)  # shares of no rows

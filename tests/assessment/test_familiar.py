@@ -98,7 +98,7 @@ def test_clusters_of_equal_rows_are_as_good_as_one_row_each():
     y, p = binary(400, digits=2)
     alone = familiar_metrics(Tally.of(y, p))
     groups = np.repeat(np.arange(400), 6)
-    found = familiar_metrics(Tally.of(np.repeat(y, 6), np.repeat(p, 6), groups=groups, parts=["shards"]))
+    found = familiar_metrics(Tally.of(np.repeat(y, 6), np.repeat(p, 6), clusters=groups, parts=["shards"]))
     for name in ("auc", "calibration_slope"):
         a, b = getattr(found, name), getattr(alone, name)
         assert a.value == pytest.approx(b.value, abs=1e-6)
@@ -227,7 +227,7 @@ def test_the_interval_of_a_constant_forecast_covers_an_error_that_chance_hides(n
 
 def test_three_classes_in_clusters_have_no_interval_of_the_calibration_error():
     p = np.random.default_rng(2).dirichlet(np.ones(3), 300)
-    found = familiar_metrics(Tally.of(np.arange(300) % 3, p, groups=np.arange(300) // 5, parts=["shards"]))
+    found = familiar_metrics(Tally.of(np.arange(300) % 3, p, clusters=np.arange(300) // 5, parts=["shards"]))
     assert np.isnan([*found.ece_interval, found.ece_by_chance]).all()
 
 
@@ -243,7 +243,7 @@ def test_in_clusters_the_interval_of_the_calibration_error_covers_the_true_one(s
         true = expit(logit(p) + shift)
         of = rng.permutation(clusters)
         y = np.sqrt(0.5) * (rng.normal(size=80)[of] + rng.normal(size=p.size)) < norm.ppf(true)
-        found = familiar_metrics(Tally.of(y.astype(int), p, groups=of, parts=["shards"]))
+        found = familiar_metrics(Tally.of(y.astype(int), p, clusters=of, parts=["shards"]))
         gaps = np.array([each.sum() for each in np.array_split(p - true, 15)])
         error = np.abs(gaps).sum() / p.size if shift else 0.0
         covered += found.ece_interval.low <= error <= found.ece_interval.high

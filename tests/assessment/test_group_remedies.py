@@ -76,8 +76,8 @@ def test_rows_of_more_classes_and_clusters_have_remedies_and_tallies_none():
     assert found.remedies[0,].remedy.gain == assess(y[site == 0], p[site == 0], resamples=0).remedy.gain
     assert assess_by(Tallies.of(y, p, by={"site": site}), resamples=0).remedies == {}
     clusters, some = np.arange(Y.size) // 5, GROUP == 2
-    clustered = assess_by(Y, P, by={"site": GROUP}, groups=clusters, resamples=0)
-    alone = assess(Y[some], P[some], groups=clusters[some], resamples=0)
+    clustered = assess_by(Y, P, by={"site": GROUP}, clusters=clusters, resamples=0)
+    alone = assess(Y[some], P[some], clusters=clusters[some], resamples=0)
     assert clustered.remedies[2,].remedy.gain == alone.remedy.gain
 
 

@@ -136,7 +136,7 @@ def test_groups_of_copies_are_one_row_each(rng):
     """Rows written down eight times, each as a group, are worth what they are once; unknown groups would hide it."""
     y, p = binary(rng, 700)
     groups = np.repeat(np.arange(700), 8)
-    once, copies = assess(y, p), assess(np.repeat(y, 8), np.repeat(p, 8), groups=groups)
+    once, copies = assess(y, p), assess(np.repeat(y, 8), np.repeat(p, 8), clusters=groups)
     blind = assess(np.repeat(y, 8), np.repeat(p, 8))
     for name in (*[*SAMPLED][:4], "reported_robustness", "reported_decisiveness", "log_loss", "prediction_accuracy"):
         widths = [result.intervals[name].high - result.intervals[name].low for result in (once, copies, blind)]
@@ -146,7 +146,7 @@ def test_groups_of_copies_are_one_row_each(rng):
     assert copies.verdict.startswith("No evidence of miscalibration")
     assert not blind.verdict.startswith("No evidence of miscalibration")
     repeated = np.repeat(y, 8), np.repeat(p, 8)
-    assert resampled_test(*repeated, groups=groups).p_value > 0.05 > resampled_test(*repeated).p_value
+    assert resampled_test(*repeated, clusters=groups).p_value > 0.05 > resampled_test(*repeated).p_value
     assert copies.score_standard_errors["log_loss"] == pytest.approx(once.score_standard_errors["log_loss"], rel=0.1)
     np.testing.assert_allclose(copies.profile.standard_errors, once.profile.standard_errors, rtol=0.2)
 
@@ -154,7 +154,7 @@ def test_groups_of_copies_are_one_row_each(rng):
 @pytest.mark.slow
 def test_groups_of_one_row_are_no_groups(rng):
     y, p = softmax_forecasts(rng, 900, 3)
-    alone, grouped = assess(y, p), assess(y, p, groups=np.arange(900))
+    alone, grouped = assess(y, p), assess(y, p, clusters=np.arange(900))
     for name, (low, high) in alone.intervals.items():
         other = grouped.intervals[name]
         assert other.high - other.low == pytest.approx(high - low, rel=0.35), name
@@ -164,10 +164,10 @@ def test_groups_of_one_row_are_no_groups(rng):
 def test_what_part_of_copied_rows_is_independent(rng, groups):
     """One of eight copies, also where several groups share a shard; nearly all of rows that are no copies."""
     y, p = binary(rng, groups)
-    copied = Tally.of(np.repeat(y, 8), np.repeat(p, 8), groups=np.repeat(np.arange(groups), 8), parts=["shards"])
+    copied = Tally.of(np.repeat(y, 8), np.repeat(p, 8), clusters=np.repeat(np.arange(groups), 8), parts=["shards"])
     assert independent_share(coarse_counts(copied)) == pytest.approx(1 / 8, rel=0.2)
     y, p = binary(rng, 8 * groups)
-    mixed = Tally.of(y, p, groups=np.repeat(np.arange(groups), 8), parts=["shards"])
+    mixed = Tally.of(y, p, clusters=np.repeat(np.arange(groups), 8), parts=["shards"])
     assert independent_share(coarse_counts(mixed)) > 0.95
 
 
@@ -183,7 +183,7 @@ def test_measured_figures_of_groups_are_in_their_intervals():
         rng = np.random.default_rng([21, run])
         group, z = np.repeat(np.arange(8000), 3), rng.choice(odds, 8000)
         y = (rng.random(8000) < expit(z))[group]
-        found = assess(y, expit(1.5 * z)[group], groups=group, resamples=40, seed=run).intervals
+        found = assess(y, expit(1.5 * z)[group], clusters=group, resamples=40, seed=run).intervals
         for name in held:
             held[name] += found[name].low <= truth[name] <= found[name].high
     assert min(held.values()) >= stats.binom.ppf(0.001, 30, 0.93), held
@@ -192,9 +192,9 @@ def test_measured_figures_of_groups_are_in_their_intervals():
 @pytest.mark.slow
 def test_few_groups_are_said(rng):
     y, p = binary(rng, 600)
-    warnings = assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings
+    warnings = assess(y, p, clusters=np.arange(600) % 7).uncertainty.warnings
     assert any("few clusters (effective number 7)" in each for each in warnings)
-    one = assess(y, p, groups=np.zeros(600, dtype=int))
+    one = assess(y, p, clusters=np.zeros(600, dtype=int))
     assert all(math.isnan(low) for low, _ in one.intervals.values())
     assert one.diagnosis.findings == ()
 
@@ -348,7 +348,7 @@ def test_without_samples_the_closed_ones_remain(rng):
         ({"resamples": 99.5}, "resamples: expected 0, or a whole number"),
         ({"seed": -1}, "seed: expected a whole number of at least 0"),
         ({"seed": "a"}, "seed"),
-        ({"groups": [1]}, "groups has 1 row, "),
+        ({"clusters": [1]}, "clusters has 1 row, "),
     ],
 )
 def test_bad_settings(settings, message):
@@ -360,7 +360,7 @@ def test_bad_settings(settings, message):
 def test_the_test_by_itself_is_that_of_the_verdict(rng, classes):
     y, p = softmax_forecasts(rng, 500, classes)
     weights, groups = rng.exponential(size=500), np.arange(500) // 5
-    for more in ({}, {"sample_weight": weights}, {"groups": groups}):
+    for more in ({}, {"sample_weight": weights}, {"clusters": groups}):
         test, found = calibration_test(y, p, **more), diagnose(y, p, **more)
         assert (test.statistic, test.p_value, test.by) == (found.statistic, found.p_value, found.by)
         assert calibration_test(y, p, seed=5, resamples=0, **more) == test  # nothing is drawn
@@ -439,7 +439,7 @@ def test_the_test_is_right_about_calibrated_groups():
     for sharpness in rejected:
         for run in range(300 if sharpness == 1 else 60):
             y, p, group = in_groups(np.random.default_rng([20, run]), 20 if sharpness == 1 else 200, sharpness)
-            tally = Tally.of(y, p, groups=group, parts=["shards"])
+            tally = Tally.of(y, p, clusters=group, parts=["shards"])
             rejected[sharpness] += resampled_test(tally, resamples=99, seed=run).p_value <= 0.05
     assert rejected[1.0] <= stats.binom.ppf(0.9999, 300, 0.05)
     assert rejected[2.5] > 48 < rejected[0.5]
@@ -458,7 +458,7 @@ def test_the_test_of_groups_of_many_classes(sureness, size):
         p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
         y = (p.cumsum(axis=1)[:, :-1] < rng.random((60, 1))).sum(axis=1)
         group = np.repeat(np.arange(60), rng.integers(1, size + 1, 60))
-        tally = Tally.of(y[group], p[group], labels=range(5), groups=group, parts=["shards"])
+        tally = Tally.of(y[group], p[group], labels=range(5), clusters=group, parts=["shards"])
         rejected += resampled_test(tally, resamples=99, seed=run).p_value <= 0.05
     assert rejected <= stats.binom.ppf(0.9999, 100, 0.05)
 
@@ -487,14 +487,14 @@ def test_one_row_said_many_times_does_not_decide():
 
 
 def grouped_test(y, p, group, **settings):
-    return resampled_test(Tally.of(y, p, groups=group, parts=["shards"], labels=range(2)), **settings)
+    return resampled_test(Tally.of(y, p, clusters=group, parts=["shards"], labels=range(2)), **settings)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 5, 7, 10])
 def test_equal_probabilities_in_groups_are_calibrated(rng, classes):
     """What everybody gets is right on average, whatever happens: no rounding of it is a deviation."""
     y, group = rng.integers(0, classes, 300), rng.integers(0, 40, 300)
-    tally = Tally.of(y, np.full((300, classes), 1 / classes), groups=group, parts=["shards"])
+    tally = Tally.of(y, np.full((300, classes), 1 / classes), clusters=group, parts=["shards"])
     assert resampled_test(tally).p_value == 1
 
 
@@ -508,19 +508,19 @@ def test_groups_in_which_all_happened(p):
 
 def test_groups_beside_rows_are_those_of_the_tally(rng):
     y, p, group = in_groups(rng, 60)
-    assert resampled_test(y, p, groups=group) == grouped_test(y, p, group)
-    assert calibration_test(y, p, groups=group).p_value == assess(y, p, groups=group).diagnosis.p_value
-    counted = Tally.of(y, p, groups=group, parts=["shards"])  # 60 groups share some of the thousand shards
+    assert resampled_test(y, p, clusters=group) == grouped_test(y, p, group)
+    assert calibration_test(y, p, clusters=group).p_value == assess(y, p, clusters=group).diagnosis.p_value
+    counted = Tally.of(y, p, clusters=group, parts=["shards"])  # 60 groups share some of the thousand shards
     assert calibration_test(counted).p_value == assess(counted).diagnosis.p_value
-    assert calibration_test(counted).p_value == pytest.approx(calibration_test(y, p, groups=group).p_value, abs=0.01)
+    assert calibration_test(counted).p_value == pytest.approx(calibration_test(y, p, clusters=group).p_value, abs=0.01)
     with pytest.raises(InputError, match="groups: a tally's rows are already counted"):
-        resampled_test(Tally.of(y, p), groups=group)
+        resampled_test(Tally.of(y, p), clusters=group)
 
 
 def test_fewer_than_six_groups_are_no_test():
     y, p, group = in_groups(np.random.default_rng(2), 5)
     assert math.isnan(grouped_test(y, p, group).p_value)
-    result = assess(y, p, groups=group)
+    result = assess(y, p, clusters=group)
     assert "there are few clusters (effective number " in " ".join(str(result).split())
     assert result.verdict.endswith("six clusters of dependent rows or more, here 5; assess more.")
     assert not result.diagnosis.made
@@ -530,7 +530,7 @@ def test_fewer_than_six_groups_are_no_test():
 def test_what_was_given_nothing_and_happened_in_groups_is_refuted(impossible):
     said = np.repeat([impossible, 1 - impossible], 500)
     y = (np.random.default_rng(3).random(1000) < 0.3) ^ (said > 0.5)
-    for settings in ({"groups": np.arange(1000) // 5}, {"sample_weight": np.linspace(0.5, 1.5, 1000)}):
+    for settings in ({"clusters": np.arange(1000) // 5}, {"sample_weight": np.linspace(0.5, 1.5, 1000)}):
         test = resampled_test(y, said, resamples=400, **settings)
         assert test.p_value == pytest.approx(2 / 401)
         result = assess(y, said, **settings)
@@ -538,16 +538,16 @@ def test_what_was_given_nothing_and_happened_in_groups_is_refuted(impossible):
         wrong = int((y != (said > 0.5)).sum())
         words = f"Certain and wrong {wrong:,} times"
         assert diagnose(y, said, **settings).verdict.startswith(words)
-        assert result.verdict.startswith(words if "groups" in settings else "Certain and wrong ")
+        assert result.verdict.startswith(words if "clusters" in settings else "Certain and wrong ")
 
 
 def test_always_right_and_too_careful_is_not_overconfident_in_groups():
     """The slope of forecasts that were all right is next to 0, for the spread of 1 is; the diagnosis knows the side."""
     y, p, groups = [0, 1] * 50, [0.3, 0.8] * 50, np.arange(100) // 2
-    for more in ({}, {"groups": groups}):
+    for more in ({}, {"clusters": groups}):
         result = assess(y, p, **more)
         assert result.verdict.startswith("Underconfident (the calibration slope is not determined)")
-    assert resampled_test(y, p, groups=groups).statistic > 0
+    assert resampled_test(y, p, clusters=groups).statistic > 0
 
 
 @pytest.mark.slow
@@ -579,7 +579,7 @@ def test_logit_of_the_curve_band_narrows_with_rows(rng):
 def test_clusters_of_a_tally_are_counted_in_shards_and_that_is_said():
     rng = np.random.default_rng(0)
     day, (y, p) = rng.integers(0, 300, 3000), binary(rng, 3000)
-    of_rows, of_tally = assess(y, p, groups=day), assess(Tally.of(y, p, groups=day, parts=["shards"]))
+    of_rows, of_tally = assess(y, p, clusters=day), assess(Tally.of(y, p, clusters=day, parts=["shards"]))
     assert ", 300 clusters, effective sample size" in " ".join(str(of_rows).split())
     said = re.search(
         r", at least (\d+) clusters \(counted in 1,000 shards; clusters may share one\), effective sample size",

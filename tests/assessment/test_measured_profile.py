@@ -40,7 +40,7 @@ def test_the_overconfident_claim_more_than_they_bear_out(rows):
 
 def test_limits_hold_the_profile_in_groups_and_of_more_classes(rng, rows):
     y, p = softmax_forecasts(rng, 500, 4, temperature=1.5)
-    for result in (assess(y, p, resamples=60), assess(*rows, groups=np.arange(600) // 3, resamples=60)):
+    for result in (assess(y, p, resamples=60), assess(*rows, clusters=np.arange(600) // 3, resamples=60)):
         for found in (result.measured_profile, result.divergence_profile):
             assert (found.low <= found.values).all()
             assert (found.values <= found.high).all()

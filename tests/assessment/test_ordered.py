@@ -34,14 +34,14 @@ def data(rng):
 def test_a_threshold_is_the_event_and_the_ranked_score_is_their_sum(data):
     y, p = data
     groups, w = np.arange(N) // 3, np.arange(N) % 3 + 1.0
-    found = assess_ordered(y, p, labels=range(4), groups=groups, sample_weight=w)
+    found = assess_ordered(y, p, labels=range(4), clusters=groups, sample_weight=w)
     assert [each.label for each in found.thresholds] == [1, 2, 3]
     total = 0.0
     for k, each in enumerate(found.thresholds, start=1):
         q = p[:, k:].sum(axis=1)
         assert each.mean_prediction == pytest.approx(np.average(q, weights=w))
         assert each.excess == pytest.approx(np.average((y >= k) - q, weights=w))
-        own = assess(y >= k, q, groups=groups, sample_weight=w, resamples=0)
+        own = assess(y >= k, q, clusters=groups, sample_weight=w, resamples=0)
         assert each.assessment.scores == pytest.approx(own.scores)
         total += each.assessment.scores["brier_score"] / 2  # which counts both classes of an event
     rule = "ranked_probability_score"
@@ -146,7 +146,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
     outputs = ["--json", "-", "--plot", str(tmp_path / "p.svg"), "--report", str(tmp_path / "r.html")]
     assert main(["assess", *columns, "--ordered", *outputs]) == 0, capsys.readouterr().err
     found = json.loads(capsys.readouterr().out)
-    own = assess_ordered(y, p, groups=frame["week"])
+    own = assess_ordered(y, p, clusters=frame["week"])
     assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
     assert [each["excess"] for each in found["thresholds"]] == pytest.approx(own.frame()["excess"].to_list())
     assert "Where outcomes fall in their forecasts" in (tmp_path / "r.html").read_text("utf-8")

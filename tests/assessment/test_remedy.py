@@ -106,7 +106,7 @@ def test_weights_do_not_change_how_many_rows_assigned_0(rng):
         assert Recalibrator().fit(y, p, sample_weight=w).baseline.zeros == 41
         both = np.stack([1 - p, p], axis=1)
         assert Recalibrator().fit(y, both, sample_weight=w).baseline.zeros == 41
-        assert Recalibrator().fit(y, p, sample_weight=w, groups=np.arange(2000) // 2).baseline.zeros == 41
+        assert Recalibrator().fit(y, p, sample_weight=w, clusters=np.arange(2000) // 2).baseline.zeros == 41
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -181,7 +181,7 @@ def test_a_tally_of_two_classes_has_the_same():
 
 def test_clusters_widen_the_interval():
     y, p = (np.repeat(x, 5) for x in forecasts(600, slope=2))
-    alone, grouped = (assess(y, p, groups=g, resamples=0).remedy for g in (None, np.arange(3000) // 5))
+    alone, grouped = (assess(y, p, clusters=g, resamples=0).remedy for g in (None, np.arange(3000) // 5))
     widths = [np.diff(remedy.gain.interval)[0] for remedy in (alone, grouped)]
     assert widths[1] > 1.5 * widths[0]
 
@@ -215,9 +215,9 @@ def test_many_rows_in_clusters_are_not_recalibrated_unasked(rng, monkeypatch):
     s = rng.normal(0, 2, 400)
     y, p = rng.random(s.size) < 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(-3 * s))
     groups = np.arange(s.size) // 2
-    assert assess(y, p, groups=groups, resamples=0).remedy is not None
+    assert assess(y, p, clusters=groups, resamples=0).remedy is not None
     monkeypatch.setattr("unperplexed.assessment.remedy.MOST_CLUSTERED", 399)
-    assert assess(y, p, groups=groups, resamples=0).remedy is None
+    assert assess(y, p, clusters=groups, resamples=0).remedy is None
     assert assess(y, p, resamples=0).remedy is not None
 
 
@@ -282,7 +282,7 @@ def test_what_is_left_depends_on_a_constant_forecast(base, interval, words):
 
 def test_clusters_of_a_tally_have_no_remedy_without_their_rows():
     y, p = forecasts(600, slope=3)
-    found = assess(Tally.of(y, p, groups=np.arange(600) // 2, parts=["shards"]), resamples=0)
+    found = assess(Tally.of(y, p, clusters=np.arange(600) // 2, parts=["shards"]), resamples=0)
     assert found.diagnosis.miscalibrated
     assert found.remedy is None
 

@@ -95,7 +95,7 @@ def test_what_was_called_impossible_and_came_is_overconfidence_without_end(outco
     """In clusters as anywhere: no other sample of calibrated forecasts has as much."""
     y, p = np.tile([0, 1], 20), np.tile([0.3, 0.7], 20)
     p[outcome] = 1.0 - outcome
-    found = calibration_test(y, p, groups=np.arange(40) // 4, test="resampled", resamples=99)
+    found = calibration_test(y, p, clusters=np.arange(40) // 4, test="resampled", resamples=99)
     assert (found.statistic, found.p_value) == (-np.inf, 0.02)
 
 
@@ -344,7 +344,7 @@ def test_weights_and_copies_are_worth_fewer_rows():
     y, p, w = draw.integers(0, 2, 3000), np.full(3000, 0.4), draw.uniform(1, 1.1, 3000)
     assert independent_share(coarse_counts(Tally.of(y, p, sample_weight=w, parts=["shards"]))) < 0.95
     assert rows(y, p, sample_weight=w) == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)
-    assert rows(*copied[:2], groups=copied[2]) == pytest.approx(60, rel=0.15)
+    assert rows(*copied[:2], clusters=copied[2]) == pytest.approx(60, rel=0.15)
 
 
 def test_the_sums_of_a_calibrated_shard_of_two_classes_by_hand():

@@ -223,7 +223,7 @@ def test_a_bias_widens_no_interval_of_clusters(rng):
     y, p, cluster = in_clusters(rng, 0.0)
     widths = []
     for bias in (0.0, 2.0):
-        result = assess(y, expit(np.log(p) - np.log1p(-p) + bias), groups=cluster, resamples=100, floor=1e-3)
+        result = assess(y, expit(np.log(p) - np.log1p(-p) + bias), clusters=cluster, resamples=100, floor=1e-3)
         widths.append([np.diff(result.intervals[name])[0] for name in list(SAMPLED)[:2]])
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
 
@@ -237,7 +237,7 @@ def test_intervals_of_biased_clusters_hold_the_truth_and_are_as_wide_as_it_varie
     ends, found = {name: [] for name in truth}, {name: [] for name in truth}
     for run in range(50):
         y, p, cluster = in_clusters(np.random.default_rng([7, run]), 2.0)
-        result = assess(y, p, groups=cluster, resamples=60, seed=run)
+        result = assess(y, p, clusters=cluster, resamples=60, seed=run)
         for name in truth:
             ends[name].append(result.intervals[name])
             found[name].append(result.figures()[name])

@@ -710,7 +710,7 @@ def _section(text):
 def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):
     base = str(forecasts[0].with_suffix(""))
     Tally.of([1], [0.5]).save(f"{base}.tally")
-    Tally.of([1], [0.5], scores=["power_score(1)"]).save(f"{base}3.tally")
+    Tally.of([1], [0.5], metrics=["power_score(1)"]).save(f"{base}3.tally")
     Tally().save(f"{base}empty.tally")
     (tmp_path / "forecastscut.tally").write_bytes(Tally.of([1], [0.5]).to_bytes()[:-9])
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}

@@ -93,7 +93,7 @@ def test_clusters_and_weights_count(files):
     rain = (files["rain"] == "yes").to_numpy()
     forecasters = {"a": files["p_a"], "b": files["p_b"]}
     found = fitted("both.csv", *QUICK, "--clusters", "station")
-    expected = pool(rain, forecasters, groups=files["station"].to_numpy(), method="logarithmic")
+    expected = pool(rain, forecasters, clusters=files["station"].to_numpy(), method="logarithmic")
     assert found.weights == pytest.approx(expected.weights, rel=1e-9)
     copies = pl.concat([files] * 4)  # of the same day: four rows that are no more than one
     copies.write_csv("copies.csv")
@@ -118,7 +118,7 @@ def test_the_held_out_figures_are_those_of_compare(files, capsys):
     found = fitted("both.csv", *QUICK, "--json", "-")
     read = json.loads(capsys.readouterr().out)
     rain = (files["rain"] == "yes").to_numpy()
-    losses = compare(rain, {"a": files["p_a"], "b": files["p_b"]}, resamples=0)
+    losses = compare(rain, {"a": files["p_a"], "b": files["p_b"]})
     scores = {name: each.scores["log_loss"].mean for name, each in losses.forecasters.items()}
     assert read["held_out"]["members"] == pytest.approx(scores, rel=1e-9)
     assert found.held_out.log_loss == read["held_out"]["log_loss"]

@@ -342,7 +342,7 @@ def test_the_report_keeps_clusters_in_one_fold(rng):
     outcome = np.repeat(rng.random(60) < expit(s[::10] + noise), 10)
     loss = {}
     for groups in (None, np.arange(600) // 10):
-        forecasts = Forecasts(outcome, expit(s), groups=groups)
+        forecasts = Forecasts(outcome, expit(s), clusters=groups)
         made = Recalibrator("isotonic").fit_chunks(lambda part=forecasts: [part])
         found = before_and_after(lambda part=forecasts: [part], made)
         loss[groups is None] = found.forecasters[AFTER].assessment.scores["log_loss"]
@@ -352,7 +352,7 @@ def test_the_report_keeps_clusters_in_one_fold(rng):
 def test_two_clusters_are_enough_for_the_report(rng):
     s = rng.normal(0, 2, 400)
     for folds, clusters in ((5, 2), (2, 4)):
-        forecasts = Forecasts(rng.random(400) < expit(s), expit(s), groups=np.arange(400) % clusters)
+        forecasts = Forecasts(rng.random(400) < expit(s), expit(s), clusters=np.arange(400) % clusters)
         made = Recalibrator("temperature", folds=folds).fit_chunks(lambda part=forecasts: [part])
         assert set(before_and_after(lambda part=forecasts: [part], made).forecasters) == {BEFORE, AFTER}
 

@@ -31,7 +31,7 @@ def test_two_samples_are_as_precise_as_so_many_rows_and_pairs_as_their_clusters(
     assert (spread.units, spread.prior_units) == (pytest.approx(1 / (1 / 240 + 1 / 400), rel=0.01), 1000)
     forecasts = {"now": P, "before": P[::-1]}
     for groups, expected in ((None, (79, 80, 1000)), (np.arange(80) // 4, (19, 20, 20))):
-        change = changes_of_pairs(compare(Y, forecasts, groups=groups), "now")["change.log_loss"]
+        change = changes_of_pairs(compare(Y, forecasts, clusters=groups), "now")["change.log_loss"]
         assert change.spread[1:4] == expected
     same = changes_of_pairs(compare(Y, {"now": P, "before": P}), "now")["change.log_loss"]
     assert same.spread is None

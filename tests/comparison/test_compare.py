@@ -60,7 +60,7 @@ def figures(difference):
 @pytest.mark.parametrize("score", ["brier_score", "spherical_score", "penalized_brier_score", *FURTHER[:2]])
 def test_differences_are_those_of_the_paired_t_test(data, score):
     y, p = data
-    comparison = compare(y, p, scores=FURTHER, confidence=0.9)
+    comparison = compare(y, p, metrics=FURTHER, confidence=0.9)
     for a, b in itertools.combinations(p, 2):
         found = comparison.between(a, b).differences[score]
         expected = stats.ttest_rel(row_scores(y, p[a], score), row_scores(y, p[b], score))
@@ -74,7 +74,7 @@ def test_differences_are_those_of_the_paired_t_test(data, score):
 def test_surprisals_have_a_floor_only_where_a_forecaster_assigned_0(data, floor, zeros):
     y, p = data
     p = with_a_zero(p, y) if zeros else p
-    comparison = compare(y, p, scores=FURTHER, floor=floor)
+    comparison = compare(y, p, metrics=FURTHER, floor=floor)
     assert comparison.floor == (0.01 / 3 if floor == "auto" else floor)
     floor = comparison.floor if zeros else 0.0
     assert comparison.scored_floor == floor
@@ -131,9 +131,9 @@ def test_an_interval_excludes_0_just_where_the_adjusted_p_value_is_below_the_lev
     n = 240
     dependence = {
         "rows": {},
-        "clusters": {"groups": np.arange(n) // 12},
+        "clusters": {"clusters": np.arange(n) // 12},
         "lag": {"lag": 3},
-        "two ways": {"clusters": np.stack([np.arange(n) // 12, np.arange(n) % 12], 1)},
+        "two ways": {"clusters": [np.arange(n) // 12, np.arange(n) % 12]},
     }[how]
     near = {True: 0, False: 0}
     for _ in range(8):
@@ -142,7 +142,7 @@ def test_an_interval_excludes_0_just_where_the_adjusted_p_value_is_below_the_lev
         forecasts = {
             name: expit(s + rng.normal(0, sd, n)) for name, sd in zip("abcd", (0.1, 0.45, 0.6, 0.7), strict=True)
         }
-        found = compare(y, forecasts, by={"half": np.arange(n) % 2}, resamples=0, **dependence)
+        found = compare(y, forecasts, by={"half": np.arange(n) % 2}, **dependence)
         pairs = [*found.pairs, *(pair for group in found.groups for pair in group.pairs)]
         for each in (d for pair in pairs for d in pair.differences.values()):
             low, high = each.interval
@@ -156,9 +156,9 @@ def test_an_interval_excludes_0_just_where_the_adjusted_p_value_is_below_the_lev
 def test_each_assessment_is_that_of_the_forecaster_alone(data):
     y, p = data
     w = np.linspace(0.5, 2, 300)
-    comparison = compare(y, p, floor=0.01, scores=FURTHER, sample_weight=w)
+    comparison = compare(y, p, floor=0.01, metrics=FURTHER, sample_weight=w)
     for name, each in comparison.forecasters.items():
-        alone = assess(y, p[name], floor=0.01, scores=FURTHER, sample_weight=w).to_dict()
+        alone = assess(y, p[name], floor=0.01, metrics=FURTHER, sample_weight=w).to_dict()
         found = each.assessment.to_dict()
         del found["uncertainty"], alone["uncertainty"], found["remedy"], alone["remedy"]  # a remedy takes the rows
         for profile in ("measured_profile", "divergence_profile"):
@@ -189,10 +189,10 @@ def small(draw):
 @example((np.array([0, 0]), np.array([[0.0, 0, 1], [0, 0, 1]]), np.array([[1.0, 0, 0], [1, 0, 0]])))
 def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
     y, a, b = case
-    comparison = compare(y, {"a": a, "b": b}, floor=0.01, scores=FURTHER)
+    comparison = compare(y, {"a": a, "b": b}, floor=0.01, metrics=FURTHER)
     event("zeros" if comparison.scored_floor else "no zeros")
     there, back = comparison.between("a", "b"), comparison.between("b", "a")
-    swapped = compare(y, {"b": b, "a": a}, floor=0.01, scores=FURTHER)
+    swapped = compare(y, {"b": b, "a": a}, floor=0.01, metrics=FURTHER)
     assert (there.accuracy_ratio * back.accuracy_ratio) == pytest.approx(1, rel=1e-12)
     means = {name: comparison.forecasters[name].scores for name in "ab"}
     for rule, found in there.differences.items():
@@ -238,7 +238,7 @@ def test_columns_in_another_order_are_no_difference(data):
     pair = compare(names[y], {"a": frame, "b": frame[["emu", "cat", "dog"]]}).pairs[0]
     assert all((each.difference, each.p_value) == (0, 1) for each in pair.differences.values())
     with pytest.raises(InputError, match="b: its classes come in another order.*ranked_probability_score"):
-        compare(names[y], {"a": frame, "b": frame[["emu", "cat", "dog"]]}, scores=["ranked_probability_score"])
+        compare(names[y], {"a": frame, "b": frame[["emu", "cat", "dog"]]}, metrics=["ranked_probability_score"])
 
 
 def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
@@ -274,7 +274,7 @@ def test_rows_of_one_unit_in_all_their_groups_say_no_more_than_once(data):
     y, p = data
     once = compare(y, p)
     again = compare(
-        np.repeat(y, 4), {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, groups=np.arange(1200) // 4
+        np.repeat(y, 4), {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, clusters=np.arange(1200) // 4
     )
     assert again.n_groups == 300
     for pair, other in zip(once.pairs, again.pairs, strict=True):
@@ -290,10 +290,10 @@ def test_a_lag_of_zero_is_none(data):
 def test_groups_are_numbers_or_texts(data):
     y, p = data
     groups = np.arange(300) % 11
-    expected = compare(y, p, groups=groups).pairs[0].differences
+    expected = compare(y, p, clusters=groups).pairs[0].differences
     texts = [f"match {group}" for group in groups]
     for given_groups in (texts, pl.Series(texts), pd.Series(texts), pl.Series(groups), groups.astype(float)):
-        assert compare(y, p, groups=given_groups).pairs[0].differences == expected
+        assert compare(y, p, clusters=given_groups).pairs[0].differences == expected
 
 
 # Where differences come from
@@ -349,9 +349,9 @@ def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
     outcomes = [None if at == 7 else int(label) for at, label in enumerate(y)]
     with pytest.raises(InputError, match='invalid="drop"'):
         compare(y, holes)
-    comparison = compare(outcomes, holes, invalid="drop", groups=np.arange(300) % 50, ids=np.arange(300))
+    comparison = compare(outcomes, holes, invalid="drop", clusters=np.arange(300) % 50, ids=np.arange(300))
     kept = np.setdiff1d(np.arange(300), [3, 7, 50, 60])
-    expected = compare(y[kept], {name: q[kept] for name, q in p.items()}, groups=kept % 50, ids=kept)
+    expected = compare(y[kept], {name: q[kept] for name, q in p.items()}, clusters=kept % 50, ids=kept)
     assert comparison.n_rows == 296
     for pair, other in zip(comparison.pairs, expected.pairs, strict=True):
         assert pair.differences == other.differences
@@ -419,16 +419,16 @@ def test_groups_by_several_columns(data):
     """Rows with the same values in all columns are one group: as by one column that holds all of them."""
     y, p = data
     season, team = np.arange(300) % 7, np.where(np.arange(300) % 2, "home", "away")
-    expected = compare(y, p, groups=[f"{s} {t}" for s, t in zip(season, team, strict=True)])
+    expected = compare(y, p, clusters=[f"{s} {t}" for s, t in zip(season, team, strict=True)])
     frame = pl.DataFrame({"season": season, "team": team})
     for groups in ({"season": season, "team": team}, np.column_stack([season, team]), frame, frame.to_pandas()):
-        found = compare(y, p, groups=groups)
+        found = compare(y, p, clusters=groups)
         assert found.n_groups == expected.n_groups == 14
         for name, difference in found.pairs[0].differences.items():
             error = expected.pairs[0].differences[name].standard_error
             assert difference.standard_error == pytest.approx(error, rel=1e-9)
     with pytest.raises(InputError, match="expected one group for each of the 300 rows, got 2"):
-        compare(y, p, groups=[1, 2])
+        compare(y, p, clusters=[1, 2])
 
 
 def test_few_rows_and_few_groups_are_said(rng):
@@ -439,11 +439,11 @@ def test_few_rows_and_few_groups_are_said(rng):
         "few rows: 20 (effective sample size 20)"
         in compare(y[:20], {name: q[:20] for name, q in p.items()}).warnings[0]
     )
-    assert "few groups: 8 (effective sample size 8)" in compare(y, p, groups=np.arange(40) % 8).warnings[0]
+    assert "few groups: 8 (effective sample size 8)" in compare(y, p, clusters=np.arange(40) % 8).warnings[0]
     assert "few rows: 40 with a lag of 3 (effective sample size 14.9)" in compare(y, p, lag=3).warnings[0]
     assert "few rows: 40 (effective sample size 5.07)" in compare(y, p, sample_weight=[30, *[1] * 39]).warnings[0]
-    assert compare(y, p, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
-    only = compare(y, p, groups=np.zeros(40))
+    assert compare(y, p, clusters=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
+    only = compare(y, p, clusters=np.zeros(40))
     assert only.warnings == ("all rows are in one group; no confidence interval or p-value can be computed",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
     assert only.verdict == "f1 is first by log loss, but no p-value can be computed"
@@ -492,7 +492,7 @@ def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
         groups = np.maximum(np.arange(310) - 299, 0)
     y = np.ones(p.size, dtype=int)
     comparison = compare(
-        y, {"a": p + 0.1, "b": p}, pos_label=1, sample_weight=dependence.get("sample_weight"), groups=groups
+        y, {"a": p + 0.1, "b": p}, pos_label=1, sample_weight=dependence.get("sample_weight"), clusters=groups
     )
     found = comparison.pairs[0].differences["log_loss"]
     assert found.standard_error > 0
@@ -504,7 +504,7 @@ def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
 def test_intervals_end_where_scores_do():
     """Two or three rows say next to nothing, but a mean is not beyond what any row could be."""
     y = np.array([1, 0, 1])
-    comparison = compare(y, {"a": [0.99, 0.01, 0.0], "b": [0.0, 0.2, 0.9]}, scores=FURTHER)
+    comparison = compare(y, {"a": [0.99, 0.01, 0.0], "b": [0.0, 0.2, 0.9]}, metrics=FURTHER)
     found = comparison.between("a", "b").differences
     most = -math.log(0.005)
     ends = {
@@ -519,7 +519,7 @@ def test_intervals_end_where_scores_do():
     }
     for rule, end in ends.items():
         assert found[rule].interval == pytest.approx((-end, end)), rule
-    endless = compare(y, {"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, scores=["power_score(-0.5)"])
+    endless = compare(y, {"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, metrics=["power_score(-0.5)"])
     without_end = endless.between("a", "b").differences
     assert without_end["power_score(-0.5)"].interval.high > 4
     assert without_end["log_loss"].interval.high > most
@@ -544,12 +544,12 @@ def test_equal_log_losses_have_no_first():
     y, p = [0, 1, 2, 0], np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.4, 0.3, 0.3]])
     turned = p.copy()
     turned[0] = [0.5, 0.25, 0.25]  # as much for what happened
-    found = compare(y, {"a": p, "b": turned}, resamples=0)
+    found = compare(y, {"a": p, "b": turned})
     p_value = found.pairs[0].differences["brier_score"].p_value
     assert found.verdict == (
         f"a and b have the same log loss in every row; they are not distinguishable by Brier score (p = {p_value:.3f})"
     )
-    same = compare(y, {"a": p, "b": p, "c": np.full((4, 3), 1 / 3)}, resamples=0)
+    same = compare(y, {"a": p, "b": p, "c": np.full((4, 3), 1 / 3)})
     assert same.verdict.startswith("a and b are ")
 
 
@@ -582,7 +582,7 @@ def softmax(z):
 def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
     """A floor of 0.005, raised for free in hundreds of classes, would turn the verdict around."""
     y, p, q = calibrated_and_overconfident(rng)
-    comparison = compare(y, {"overconfident": q, "truth": p}, resamples=0)
+    comparison = compare(y, {"overconfident": q, "truth": p})
     assert comparison.verdict == "truth beats overconfident by log loss (p < 0.001) and Brier score (p < 0.001)"
     pair = comparison.between("truth", "overconfident")
     assert pair.differences["log_loss"].p_value < 1e-30
@@ -590,12 +590,12 @@ def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
     at_floor = [np.log(np.maximum(correct(each, y), 0.005)) for each in (p, q)]
     assert stats.ttest_rel(*at_floor).statistic < -5
     for floor in (0.005, 0.2):  # no floor decides while no forecaster assigned 0
-        assert compare(y, {"overconfident": q, "truth": p}, floor=floor, resamples=0).verdict == comparison.verdict
+        assert compare(y, {"overconfident": q, "truth": p}, floor=floor).verdict == comparison.verdict
 
 
 def test_the_verdict_depends_on_no_seed(data):
     y, p = data
-    verdicts = {compare(y, p, seed=seed, resamples=resamples).verdict for seed in (0, 1) for resamples in (0, 80)}
+    verdicts = {compare(y, p).verdict for seed in (0, 1) for resamples in (0, 80)}
     assert len(verdicts) == 1
 
 
@@ -606,7 +606,7 @@ def test_the_verdict_names_the_rules_that_show_a_difference(rng):
 
     def verdict(low, rows, high):
         other = np.where(np.arange(400) < rows, low * (1 + jitter[1]), high + jitter[2])
-        found = compare(y, {"even": even, "other": other}, labels=[0, 1], resamples=0)
+        found = compare(y, {"even": even, "other": other}, labels=[0, 1])
         log_loss, brier = (found.pairs[0].differences[rule].p_value for rule in ("log_loss", "brier_score"))
         return found.verdict, log_loss, brier
 
@@ -648,7 +648,7 @@ def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
     sharper = np.where(few < 14, 1e-30, 0.6 + next(jitter))
 
     def verdict(**forecasts):
-        return compare(y, forecasts, labels=[0, 1], resamples=0).verdict
+        return compare(y, forecasts, labels=[0, 1]).verdict
 
     found = verdict(even=even, bad=bad, sharp=sharp)
     assert re.fullmatch(
@@ -672,7 +672,7 @@ def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
 def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     """Text, page, plot, JSON, frames and notebook have the same verdict, figures and floor."""
     y, p = data
-    comparison = compare(y, with_a_zero(p, y), resamples=0)
+    comparison = compare(y, with_a_zero(p, y))
     named = "at the floor 0.00333"
     assert f"log loss {named}" in comparison.verdict
     assert comparison.verdict.endswith("; f2 assigned 0 to observed outcomes in 1 row")
@@ -695,7 +695,7 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     for kind in ("differences", "ratios"):
         assert named in comparison.plot(Figure().subplots(), kind=kind).get_xlabel()
     assert assigned in " ".join(comparison._repr_html_().split())
-    without = compare(y, p, resamples=0)
+    without = compare(y, p)
     assert "without a floor" in without.plot(Figure().subplots()).get_xlabel()
     for where in (str(without), without.to_html()):
         assert "without a floor" in " ".join(where.split())
@@ -710,7 +710,7 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
     y, p = softmax_forecasts(rng, 2000, 3)
     powers = {"right": 1.0, "bold": 2.0, "timid": 0.4}
     forecasts = {name: p**power / (p**power).sum(axis=1, keepdims=True) for name, power in powers.items()}
-    comparison = compare(y, forecasts, resamples=200, confidence=0.99, seed=5)
+    comparison = compare(y, forecasts, confidence=0.99)
     verdicts = {name: each.assessment.verdict.split(" (")[0] for name, each in comparison.forecasters.items()}
     assert verdicts == {"right": "No evidence of miscalibration", "bold": "Overconfident", "timid": "Underconfident"}
     for name, power in powers.items():
@@ -752,7 +752,7 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
             assert "confidence" in each.assessment.diagnosis.errors
             assert "overconfident (temperature " in each.assessment.verdict.lower()
         else:
-            alone = diagnose(y, p[name], groups=dependence["groups"])
+            alone = diagnose(y, p[name], clusters=dependence["groups"])
             assert each.assessment.verdict == alone.verdict
             assert each.assessment.diagnosis.statistic == pytest.approx(alone.statistic, rel=1e-9)
     assert (reason in text) == ("lag" in dependence)
@@ -782,8 +782,8 @@ def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, 
 def test_a_data_frame_has_a_column_for_each_forecaster(rng, frame):
     columns = {"yes": rng.uniform(size=50), "no": rng.uniform(size=50)}  # called like the outcomes
     y = np.where(rng.uniform(size=50) < 0.5, "yes", "no")
-    found = compare(y, frame(columns), pos_label="yes", resamples=0)
-    assert found.to_json() == compare(y, columns, pos_label="yes", resamples=0).to_json()
+    found = compare(y, frame(columns), pos_label="yes")
+    assert found.to_json() == compare(y, columns, pos_label="yes").to_json()
     sequential = compare_sequentially(y, frame(columns), pos_label="yes")
     assert sequential.to_json() == compare_sequentially(y, columns, pos_label="yes").to_json()
 
@@ -803,7 +803,7 @@ REFUSED = {
         lambda: compare(Y, {"a": np.eye(3)[Y], "b": P}),
         "b: its classes are 0, 1, those of a 0, 1, 2. If they are the same, name them with labels (--labels)",
     ),
-    "lag and groups": (lambda: compare(Y, {"a": P, "b": P}, lag=1, groups=Y), "leave one out"),
+    "lag and groups": (lambda: compare(Y, {"a": P, "b": P}, lag=1, clusters=Y), "leave one out"),
     "a long lag": (
         lambda: compare(Y, {"a": P, "b": P / 2}, lag=2),
         "2 places for 3 rows leave fewer than two independent ones",
@@ -811,12 +811,12 @@ REFUSED = {
     "a lag below 0": (lambda: compare(Y, {"a": P, "b": P}, lag=-1), "lag: expected a whole number of at least 0"),
     "half a lag": (lambda: compare(Y, {"a": P, "b": P}, lag=0.5), "lag: expected a whole number"),
     "no confidence": (lambda: compare(Y, {"a": P, "b": P}, confidence=95), "between 0 and 1, such as 0.95, got 95"),
-    "few samples": (lambda: compare(Y, {"a": P, "b": P}, resamples=10), "resamples: expected 0, or a whole number"),
-    "no seed": (lambda: compare(Y, {"a": P, "b": P}, seed=-1), "seed: expected a whole number"),
+    "few samples": (lambda: compare(Y, {"a": P, "b": P}), "resamples: expected 0, or a whole number"),
+    "no seed": (lambda: compare(Y, {"a": P, "b": P}), "seed: expected a whole number"),
     "a floor": (lambda: compare(Y, {"a": P, "b": P}, floor=2), "floor"),
-    "an unknown score": (lambda: compare(Y, {"a": P, "b": P}, scores=["brier"]), "did you mean 'brier_score'"),
-    "short groups": (lambda: compare(Y, {"a": P, "b": P}, groups=[1]), "one group for each of the 3 rows, got 1"),
-    "no group": (lambda: compare(Y, {"a": P, "b": P}, groups=["x", None, "y"]), "no group in 1 row (1;"),
+    "an unknown score": (lambda: compare(Y, {"a": P, "b": P}, metrics=["brier"]), "did you mean 'brier_score'"),
+    "short groups": (lambda: compare(Y, {"a": P, "b": P}, clusters=[1]), "one for each of the 3 rows, got 1"),
+    "no group": (lambda: compare(Y, {"a": P, "b": P}, clusters=["x", None, "y"]), "clusters: none in 1 row (1;"),
     "short ids": (lambda: compare(Y, {"a": P, "b": P}, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
     "no rows": (lambda: compare(Y[:0], {"a": P[:0], "b": P[:0]}), "a: no rows to compare"),
     "no row left": (
@@ -828,7 +828,7 @@ REFUSED = {
         "their pandas indexes differ",
     ),
     "groups of another index": (
-        lambda: compare(pd.Series(Y), {"a": P, "b": P}, groups=pd.Series(Y, index=[2, 1, 0])),
+        lambda: compare(pd.Series(Y), {"a": P, "b": P}, clusters=pd.Series(Y, index=[2, 1, 0])),
         "y_true and groups: their pandas indexes differ",
     ),
     "a frame of another index": (
@@ -855,7 +855,7 @@ def test_refused_with_reason_and_remedy(case):
 @pytest.mark.slow
 def test_frames_and_json_hold_the_same_figures(data):
     y, p = data
-    comparison = compare(y, p, scores=FURTHER)
+    comparison = compare(y, p, metrics=FURTHER)
     plain = json.loads(comparison.to_json())
     assert plain["forecasters"]["f1"]["assessment"] == json.loads(comparison.forecasters["f1"].assessment.to_json())
     table = comparison.frame()
@@ -876,7 +876,7 @@ def test_frames_and_json_hold_the_same_figures(data):
 
 def test_the_text_fits_and_says_it(data):
     y, p = data
-    comparison = compare(y, p, scores=FURTHER, groups=np.arange(300) % 40)
+    comparison = compare(y, p, metrics=FURTHER, clusters=np.arange(300) % 40)
     text = str(comparison)
     assert max(map(len, text.splitlines())) <= 80
     first, second = list(comparison.forecasters)[:2]
@@ -902,7 +902,7 @@ def test_long_names_and_many_forecasters_stay_apart(data):
     y, p = data
     many = {f"\x1b[31m-model-of-the-year-2024-run-{at:02}": p["f0"] ** (1 + at / 30) for at in range(25)}
     many = {name: q / q.sum(axis=1, keepdims=True) for name, q in many.items()}
-    comparison = compare(y, many, resamples=40)
+    comparison = compare(y, many)
     text = str(comparison)
     diagnosed = ["diagnosis" in vars(each.assessment) for each in comparison.forecasters.values()]
     assert diagnosed == [True] * 20 + [False] * 5  # it takes time, and nobody sees the last five
@@ -931,7 +931,7 @@ def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
     ]
     number = r"−?(?:\d+\.\d+|∞|\d\.\d+e[+−]\d+|\de−\d+)"
     for forecasts, happened, how in cases:
-        text = str(compare(happened, forecasts, labels=[0, 1], resamples=0, **how))
+        text = str(compare(happened, forecasts, labels=[0, 1], **how))
         lines = text.splitlines()
         assert max(map(len, lines)) <= 80
         tables = text.partition("\n\nOrdered by")[2].partition("\n\nsettings:")[0].splitlines()
@@ -968,7 +968,7 @@ def test_the_text_says_what_is_missing_and_what_is_what(data):
     assert "none detected" not in text
     assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
     assert "p-values and intervals adjusted for 3 pairs" in text
-    assert "1 cluster of dependent rows" in " ".join(str(compare(y, p, groups=np.zeros(300))).split())
+    assert "1 cluster of dependent rows" in " ".join(str(compare(y, p, clusters=np.zeros(300))).split())
     all_rows = compare([1, 1, 1], {"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, pos_label=1)
     assert all_rows.pairs[0].turning_rows == 3
     assert "would not be ahead" not in str(all_rows)
@@ -1020,7 +1020,7 @@ def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
     s = rng.normal(0, 1.5, 600)
     y, p = rng.random(600) < expit(s), {"sharp": expit(1.6 * s), "dull": expit(0.6 * s)}
     column = rng.choice([1.0, 2.0], 600) if kind == "sample_weight" else rng.integers(0, 70, 600)
-    found = compare(y, p, resamples=0, **{kind: column})
+    found = compare(y, p, **{kind: column})
     for name, each in found.forecasters.items():
         alone = assess(y, p[name], resamples=0, **{"groups" if kind == "clusters" else kind: column})
         assert each.scores["log_loss"].interval == pytest.approx(alone.intervals["log_loss"], rel=1e-12)

@@ -34,7 +34,7 @@ def shown(result):
 def test_groups_and_skill_are_sections_of_the_page_and_short_in_the_text(data):
     y, p = data
     two = {name: p[name] for name in "ab"}
-    found = compare(y, two, by={"site": np.arange(N) % 2}, baseline="base-rate", resamples=0)
+    found = compare(y, two, by={"site": np.arange(N) % 2}, reference="base-rate")
     page = shown(found)
     assert "Differences by site" in page
     assert "Skill against the base rate" in page
@@ -44,12 +44,12 @@ def test_groups_and_skill_are_sections_of_the_page_and_short_in_the_text(data):
         [row] = groups.filter(site=group.key[0], score="log_loss").to_dicts()
         assert row["difference"] == group.pairs[0].differences["log_loss"].difference
         assert row["rows"] == group.n_rows
-    assert compare(y, two, resamples=0).frame("groups").is_empty()
+    assert compare(y, two).frame("groups").is_empty()
 
 
 def test_frames_hold_the_scores_and_the_rows(data):
     y, p = data
-    found = compare(y, {name: p[name] for name in "ab"}, resamples=0)
+    found = compare(y, {name: p[name] for name in "ab"})
     scores = found.frame("forecasters")
     assert scores["log_loss"].to_list() == [each.scores["log_loss"].mean for each in found.forecasters.values()]
     rows, contributions = found.frame("rows"), found.pairs[0].contributions
@@ -58,7 +58,7 @@ def test_frames_hold_the_scores_and_the_rows(data):
 
 def test_many_pairs_are_counted_and_their_p_values_adjusted(data):
     y, p = data
-    found = compare(y, p, resamples=0)
+    found = compare(y, p)
     assert "... and 4 further pairs" in str(found)
     table = differences_table(found, headline=True)
     shown = next(column.values for column in table.columns if column.heading == "adjusted p-value")
@@ -72,7 +72,7 @@ def test_equal_and_untested_differences_are_called_so(data):
         ({"a": p["a"], "b": p["a"]}, y, "equal in every row"),
         ({"a": [0.3], "b": [0.6]}, [1], "not tested"),
     ):
-        found = compare(outcomes, forecasts, labels=[0, 1], resamples=0)
+        found = compare(outcomes, forecasts, labels=[0, 1])
         *_, conclusions = differences_table(found, headline=True).columns
         assert set(conclusions.values) == {words}
         assert "simultaneous" not in differences_table(found, headline=True).caption
@@ -83,7 +83,7 @@ def test_rows_that_outweigh_a_difference_next_to_nothing_have_no_share_in_figure
     a = np.where(np.arange(40) < 20, 0.3, 0.6)
     b = np.where(np.arange(40) < 20, 0.6, 0.3)
     b[0] += 1e-6
-    [pair] = compare(y, {"a": a, "b": b}, resamples=0).pairs
+    [pair] = compare(y, {"a": a, "b": b}).pairs
     shares = [value for column in contributions_table(pair).columns for value in column.values if "1000%" in value]
     assert shares
     assert set(shares) <= {"> 1000%", "< −1000%"}
@@ -92,7 +92,7 @@ def test_rows_that_outweigh_a_difference_next_to_nothing_have_no_share_in_figure
 def test_infinite_differences_have_no_forest(data):
     y, p = data
     zero = np.where(np.arange(N) == np.flatnonzero(y)[0], 0.0, p["b"])
-    found = compare(y, {"a": p["a"], "zero": zero}, floor=0, resamples=0)
+    found = compare(y, {"a": p["a"], "zero": zero}, floor=0)
     blocks = comparison_document(found, Naming(), brief=False).first.blocks
     assert [block.label.split(".")[0] for block in blocks if isinstance(block, Chart)] == [
         "Paired differences in Brier score"

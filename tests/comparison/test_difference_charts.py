@@ -23,7 +23,7 @@ def data(rng):
 @pytest.fixture
 def found(data):
     y, p = data
-    return compare(y, p, resamples=0)
+    return compare(y, p)
 
 
 def forest(ax):
@@ -54,12 +54,10 @@ def test_the_forest_shows_the_differences(found, score):
 def test_its_title_states_what_was_tested(data):
     y, p = data
     two = {"sharp": p["sharp"], "fair": p["fair"]}
-    assert differences_chart(compare(y, two, resamples=0)).title == "fair is better by log loss"
-    assert (
-        differences_chart(compare(y, two, resamples=0), "spherical_score").title == "fair is better by spherical score"
-    )
+    assert differences_chart(compare(y, two)).title == "fair is better by log loss"
+    assert differences_chart(compare(y, two), "spherical_score").title == "fair is better by spherical score"
     same = {"fair": p["fair"], "again": p["fair"]}
-    assert differences_chart(compare(y, same, resamples=0)).title == "No significant difference by log loss"
+    assert differences_chart(compare(y, same)).title == "No significant difference by log loss"
     assert re.fullmatch(r"\d of 3 pairs differ significantly by log loss", differences_chart(compare(y, p)).title)
 
 
@@ -89,7 +87,7 @@ def test_ratios_profiles_and_curves(found):
 
 def test_profiles_of_dependent_rows_have_no_bands(data):
     y, p = data
-    ax = compare(y, p, groups=np.arange(400) % 40, resamples=0).plot(Figure().subplots(), kind="profiles")
+    ax = compare(y, p, clusters=np.arange(400) % 40).plot(Figure().subplots(), kind="profiles")
     assert not ax.collections
 
 

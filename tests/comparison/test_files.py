@@ -111,7 +111,7 @@ def test_groups_by_several_columns(data, files, capsys):
     for options in (["--in-order"], ["--on", "id"]):
         result = found(capsys, *files, *COLUMNS, *options, "--clusters", "place,heft")
         assert result["n_groups"] == len(set(both)) > 40
-        differences = plain(expected(data, groups=both))["pairs"][0]["differences"]
+        differences = plain(expected(data, clusters=both))["pairs"][0]["differences"]
         for name, difference in result["pairs"][0]["differences"].items():
             for figure in ("difference", "standard_error", "p_value"):
                 assert difference[figure] == pytest.approx(differences[name][figure], rel=1e-9)
@@ -233,9 +233,8 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
         compare(
             data["y"][first],
             {name: data[name][first] for name in ("ours", "theirs")},
-            groups=data["place"][first],
+            clusters=data["place"][first],
             ids=data["id"][first].astype(str),
-            resamples=0,
         )
     )
     for pair, other in zip(long["pairs"], reference["pairs"], strict=True):
@@ -245,7 +244,7 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
             assert difference["interval"] == pytest.approx(other["differences"][rule]["interval"], rel=1e-9)
     for name in ("ours", "theirs"):
         rows = [row % N for row in order if row // N == (name == "theirs")]
-        alone = assess(data["y"][rows], data[name][rows], groups=data["place"][rows], resamples=0)
+        alone = assess(data["y"][rows], data[name][rows], clusters=data["place"][rows], resamples=0)
         alone = json.loads(alone.to_json())
         for dependent in ("uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis", "remedy"):
             del alone[dependent]  # rows of a place may depend on one another
@@ -343,7 +342,7 @@ def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsy
     reference = compare(
         data["y"][kept],
         {name: data[name][kept] for name in ("ours", "theirs")},
-        groups=data["place"][kept],
+        clusters=data["place"][kept],
         ids=data["id"][kept].astype(str),
     )
     assert result["pairs"] == plain(reference)["pairs"]
@@ -365,7 +364,7 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     result = found(capsys, *files, *COLUMNS, *pairing, "--invalid", "drop")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
     forecasts = {"ours": data["ours"], "theirs": holes}
-    reference = compare(data["y"], forecasts, invalid="drop", resamples=0, **settings)
+    reference = compare(data["y"], forecasts, invalid="drop", **settings)
     assert_same(result, plain(reference))
 
 

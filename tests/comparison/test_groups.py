@@ -34,10 +34,10 @@ def data(rng):
 @pytest.mark.slow
 def test_a_group_is_its_rows_alone_and_p_values_are_adjusted_for_all(data):
     named = {name: data[name] for name in "pqr"}
-    found = compare(data["y"], named, by={"lead": data["lead"]}, groups=data["id"])
+    found = compare(data["y"], named, by={"lead": data["lead"]}, clusters=data["id"])
     assert [group.key for group in found.groups] == [("24 h",), ("48 h",), ("120 h",)]
     some = data.filter(pl.col("lead") == "48 h")
-    alone = compare(some["y"], {name: some[name] for name in "pqr"}, groups=some["id"])
+    alone = compare(some["y"], {name: some[name] for name in "pqr"}, clusters=some["id"])
     for pair in found.groups[1].pairs:
         own = alone.between(pair.first, pair.second).differences["brier_score"]
         mine = pair.differences["brier_score"]
@@ -58,8 +58,8 @@ def test_a_group_is_its_rows_alone_and_p_values_are_adjusted_for_all(data):
 def test_a_baseline_is_that_of_skill(data):
     named, y, by = {name: data[name] for name in "pq"}, data["y"], {"lead": data["lead"]}
     for baseline in ({"baseline": "base-rate"}, {"baseline": "q"}, {"climatology": by}):
-        assert compare(y, named, by=by, **baseline, resamples=0).skill == skill(y, named, by=by, **baseline)
-    assert compare(y, named, resamples=0).skill is None
+        assert compare(y, named, by=by, **baseline).skill == skill(y, named, by=by, **baseline)
+    assert compare(y, named).skill is None
 
 
 def run(capsys, *arguments):
@@ -77,7 +77,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
                     "--clusters", "id", "day", "--resamples", "0")  # fmt: skip
         some = data.filter("wet")
         by = {"lead": some["lead"]}
-        own = compare(some["y"], {name: some[name] for name in "pq"}, by=by, climatology=by, resamples=0,
+        own = compare(some["y"], {name: some[name] for name in "pq"}, by=by, reference={"climatology": by},
                       clusters=some.select("id", "day")).to_dict()  # fmt: skip
         assert found["groups"] == json.loads(json.dumps(own["groups"], default=list))
         assert found["skill"]["whole"] == json.loads(json.dumps(own["skill"]["whole"], default=list))

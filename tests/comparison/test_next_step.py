@@ -32,7 +32,7 @@ def forecasters(n=300, seed=0):
 
 
 Y, FORECASTS = forecasters()
-FOUND = compare(Y, FORECASTS, resamples=0)
+FOUND = compare(Y, FORECASTS)
 
 
 def test_the_ranking_changes_where_recalibration_mends_the_better_predictors():
@@ -68,7 +68,7 @@ def test_a_lead_that_is_not_significant_is_no_rank():
 def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_floor():
     rng = np.random.default_rng(0)
     sharp = np.where(rng.random(Y.size) < 0.05, 0.0, FORECASTS["sharp"])
-    found = compare(Y, FORECASTS | {"sharp": sharp}, resamples=0)
+    found = compare(Y, FORECASTS | {"sharp": sharp})
     step, baseline = found.next_step, found.next_step.mended["sharp"].recalibrator.baseline
     assert baseline.zeros == np.count_nonzero(Y & (sharp == 0))
     rows = number_of(baseline.zeros, "row")
@@ -85,7 +85,7 @@ def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_f
 
 def test_calibrated_forecasters_stay_as_they_are():
     y, found = forecasters(seed=3)
-    step = compare(y, {"dull": found["dull"], "half": np.full(y.size, 0.5)}, resamples=0).next_step
+    step = compare(y, {"dull": found["dull"], "half": np.full(y.size, 0.5)}).next_step
     assert step.mended == {}
     assert not step.ranking_changes
     assert step.code == ""
@@ -97,7 +97,7 @@ def test_a_forecaster_whose_maps_promise_nothing_stays_as_it_is():
     rng = np.random.default_rng(2)
     s = rng.normal(0, 1, 110)
     y, p = rng.random(110) < expit(s), expit(1.2 * s)
-    found = compare(y, {"weak": p, "half": np.full(110, 0.5)}, resamples=0)
+    found = compare(y, {"weak": p, "half": np.full(110, 0.5)})
     assert found.forecasters["weak"].assessment.diagnosis.errors == ("confidence",)
     assert Recalibrator().fit(y, p).leave_as_it_is
     assert found.next_step.mended == {}
@@ -127,7 +127,7 @@ CASES = ["alike", "apart", "equal", "many", "mended", "mended ahead"]
 def test_the_first_sentence_of_advice_agrees_with_the_verdict(case, seed):
     """A ranking stands, or somebody would be ahead, only by an interval that is as wide as those of the verdict."""
     y, p = compared_like(case, seed)
-    found = compare(y, p, resamples=0)
+    found = compare(y, p)
     step = found.next_step
     first = re.match(r".*?[a-z)]\.(?= |$)", step.words)[0]
     if not step.mended:
@@ -150,7 +150,7 @@ def test_more_classes_than_are_diagnosed_have_none(rng, monkeypatch):
     monkeypatch.setattr("unperplexed.calibration.diagnosis.multiclass.MOST_CLASSES", 2)
     z = rng.normal(size=(120, 3))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    found = compare(y, {"sharp": softmax(3 * z, axis=1), "fair": softmax(z, axis=1)}, resamples=0)
+    found = compare(y, {"sharp": softmax(3 * z, axis=1), "fair": softmax(z, axis=1)})
     assert found.forecasters["sharp"].assessment.verdict == "No verdict: it takes at most 2 classes."
     assert found.next_step is None
 
@@ -165,25 +165,25 @@ def test_gains_of_many_forecasters_are_counted_after_the_first_four():
 
 def test_few_rows_a_lag_and_infinite_losses_have_none():
     some = {name: p[:90] for name, p in FORECASTS.items()}
-    assert compare(Y[:90], some, resamples=0).next_step is None
-    assert compare(Y, FORECASTS, resamples=0, lag=3).next_step is None
+    assert compare(Y[:90], some).next_step is None
+    assert compare(Y, FORECASTS, lag=3).next_step is None
     zero = {**FORECASTS, "zero": np.where(Y, 0.0, 0.5)}
-    assert compare(Y, zero, resamples=0, floor=0).next_step is None
+    assert compare(Y, zero, floor=0).next_step is None
 
 
 @pytest.mark.slow
 def test_clusters_weights_and_three_classes():
     rng = np.random.default_rng(4)
-    grouped = compare(Y, FORECASTS, resamples=0, groups=np.arange(Y.size) // 4).next_step
+    grouped = compare(Y, FORECASTS, clusters=np.arange(Y.size) // 4).next_step
     assert list(grouped.mended) == ["sharp"]
     w = rng.uniform(0.5, 2, Y.size)
-    weighted = compare(Y, FORECASTS, resamples=0, sample_weight=w).next_step
+    weighted = compare(Y, FORECASTS, sample_weight=w).next_step
     raw = log_loss(Y, FORECASTS["sharp"], sample_weight=w)
     assert weighted.mended["sharp"].gain.log_loss == pytest.approx(raw, rel=1e-9)
     z = rng.normal(0, 1.5, (900, 3))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     noisy = softmax(0.5 * z + rng.normal(0, 0.5, z.shape), axis=1)
-    step = compare(y, {"sharp": softmax(2.5 * z, axis=1), "noisy": noisy}, resamples=0).next_step
+    step = compare(y, {"sharp": softmax(2.5 * z, axis=1), "noisy": noisy}).next_step
     assert step.mended["sharp"].method.startswith("temperature")
     assert step.mended["sharp"].recalibrator.parameters_["temperature"] == pytest.approx(2.5, rel=0.1)
 
@@ -195,9 +195,9 @@ def test_clusters_weights_and_three_classes():
 def test_order_of_rows_and_of_forecasters_does_not_matter(groups):
     order = np.random.default_rng(5).permutation(Y.size)
     names = ["dull", "sharp"]
-    found = compare(Y, FORECASTS, groups=groups, resamples=0).next_step
+    found = compare(Y, FORECASTS, clusters=groups).next_step
     mixed = {name: FORECASTS[name][order] for name in names}
-    other = compare(Y[order], mixed, groups=None if groups is None else groups[order], resamples=0).next_step
+    other = compare(Y[order], mixed, clusters=None if groups is None else groups[order]).next_step
     assert other.first == found.first == "sharp"
     assert other.log_losses == pytest.approx(found.log_losses, rel=1e-9)
     assert other.lead.interval == pytest.approx(found.lead.interval, rel=1e-6)
@@ -216,17 +216,17 @@ def test_it_is_in_text_page_json_and_survives_pickling():
 
 @pytest.mark.parametrize(
     "reading",
-    [{}, {"pos_label": 0}, {"labels": [0, 1]}, {"sample_weight": True}, {"groups": True}],
+    [{}, {"pos_label": 0}, {"labels": [0, 1]}, {"sample_weight": True}, {"clusters": True}],
     ids=["plain", "pos_label", "labels", "weights", "clusters"],
 )
 def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
     p = {name: 1 - each for name, each in FORECASTS.items()} if "pos_label" in reading else FORECASTS
-    rows = {"sample_weight": np.arange(Y.size) % 3 + 1.0, "groups": np.arange(Y.size) // 2}
+    rows = {"sample_weight": np.arange(Y.size) % 3 + 1.0, "clusters": np.arange(Y.size) // 2}
     options = {name: rows[name] if value is True else value for name, value in reading.items()}
-    step = compare(Y.astype(int), p, resamples=0, **options).next_step
+    step = compare(Y.astype(int), p, **options).next_step
     fresh, new = forecasters(seed=7)
     new = {name: 1 - each for name, each in new.items()} if "pos_label" in reading else dict(new)
-    before = compare(fresh.astype(int), new, resamples=0, **options)
+    before = compare(fresh.astype(int), new, **options)
     found = {}
     names = {"Recalibrator": Recalibrator, "y_true": Y.astype(int), "forecasts": p, "new": new, **rows}
     names |= {f"new_{name}": value for name, value in rows.items()} | {"new_y_true": fresh.astype(int)}
@@ -239,7 +239,7 @@ def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
 
 def test_percentages_have_no_lines_that_mix_them_with_probabilities():
     percentages = {name: 100 * each for name, each in FORECASTS.items()}
-    step = compare(Y, percentages, scale="percent", resamples=0).next_step
+    step = compare(Y, percentages, scale="percent").next_step
     assert step.mended
     assert step.code == ""
 

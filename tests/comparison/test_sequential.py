@@ -73,7 +73,7 @@ def best_stop(evidence_at, chance):
 def courses(first, second, score):
     """e-values of both forecasters after each row, for every course of binary events."""
     n = len(first)
-    results = [compare_sequentially(y, {"a": first, "b": second}, score=score) for y in product([0, 1], repeat=n)]
+    results = [compare_sequentially(y, {"a": first, "b": second}, metric=score) for y in product([0, 1], repeat=n)]
     found = []
     for name in ("e_first", "e_second"):
         e = np.array([getattr(result, name) for result in results])
@@ -136,7 +136,9 @@ class TestPromise:
             p, q = rng.beta(0.5, 2, (2, 600))
             d = by_outcome(score, np.stack([1 - p, p], axis=1)) - by_outcome(score, np.stack([1 - q, q], axis=1))
             y = rng.uniform(size=600) < d[:, 0] / (d[:, 0] - d[:, 1])
-            alarms += compare_sequentially(y, {"a": p, "b": q}, score=score, level=0.2, floor=0).better is not None
+            alarms += (
+                compare_sequentially(y, {"a": p, "b": q}, metric=score, confidence=0.8, floor=0).better is not None
+            )
         assert 0 < alarms / 250 < 0.2
 
 
@@ -145,7 +147,7 @@ class TestReference:
     def test_limits_and_e_values_in_fifty_digits(self, rng):
         """The formula of the docstring as it stands, and its root, by mpmath."""
         y, (p, q) = [1, 0, 1, 1, 0, 1, 1], rng.uniform(size=(2, 7))
-        result = compare_sequentially(y, {"a": p, "b": q}, level=0.1)
+        result = compare_sequentially(y, {"a": p, "b": q}, confidence=0.9)
         one, other = (2 * np.stack([x**2, (1 - x) ** 2], axis=1) for x in (p, q))
         d = [[mp.mpf(float(x)) for x in row] for row in one - other]
         weights = [1 / (1 + mp.mpf(abs(k + 2))) for k in range(-14, 9)]
@@ -173,7 +175,7 @@ class TestReference:
 
     def test_difference_is_that_of_the_scores(self, rng):
         y, forecasts = two(rng, 300)
-        result = compare_sequentially(y, forecasts, score="log_loss", floor=0)
+        result = compare_sequentially(y, forecasts, metric="log_loss", floor=0)
         d = row_scores(y, forecasts["calibrated"]) - row_scores(y, forecasts["sure"])
         np.testing.assert_allclose(result.difference, np.cumsum(d) / np.arange(1, 301), rtol=1e-12)
 
@@ -196,17 +198,17 @@ class TestLaws:
     @every_score
     def test_what_is_known_after_some_rows_does_not_change_later(self, rng, score):
         y, forecasts = two(rng, 400)
-        whole = compare_sequentially(y, forecasts, score=score)
+        whole = compare_sequentially(y, forecasts, metric=score)
         for n in (1, 2, 57, 399):
-            part = compare_sequentially(y[:n], {k: p[:n] for k, p in forecasts.items()}, score=score, labels=range(3))
+            part = compare_sequentially(y[:n], {k: p[:n] for k, p in forecasts.items()}, metric=score, labels=range(3))
             for column in COLUMNS:
                 assert (getattr(part, column) == getattr(whole, column)[:n]).all()
 
     @every_score
     def test_swapping_the_forecasters_mirrors_everything(self, rng, score):
         y, forecasts = two(rng, 1500)
-        a = compare_sequentially(y, forecasts, score=score)
-        b = compare_sequentially(y, dict(reversed(forecasts.items())), score=score)
+        a = compare_sequentially(y, forecasts, metric=score)
+        b = compare_sequentially(y, dict(reversed(forecasts.items())), metric=score)
         assert (a.difference == -b.difference).all()
         assert (a.low == -b.high).all()
         assert (a.high == -b.low).all()
@@ -218,7 +220,7 @@ class TestLaws:
     @pytest.mark.parametrize("level", [0.5, 0.05, 1e-6])
     def test_zero_is_outside_the_limits_where_an_e_value_passes_two_over_level(self, rng, score, level):
         y, forecasts = two(rng, 1500)
-        result = compare_sequentially(y, forecasts, score=score, level=level)
+        result = compare_sequentially(y, forecasts, metric=score, confidence=1 - level)
         first, second = result.e_first > 2 / level, result.e_second > 2 / level
         above, below = (first, second) if score_named(score).larger_is_better else (second, first)
         assert (above == (result.low > 0)).all()
@@ -229,7 +231,7 @@ class TestLaws:
     @every_score
     def test_mean_is_within_limits_that_a_smaller_level_widens(self, rng, score):
         y, forecasts = two(rng, 500)
-        wide, narrow = (compare_sequentially(y, forecasts, score=score, level=level) for level in (0.01, 0.2))
+        wide, narrow = (compare_sequentially(y, forecasts, metric=score, confidence=1 - level) for level in (0.01, 0.2))
         assert (wide.low < narrow.low).all()
         assert (narrow.low < narrow.difference).all()
         assert (narrow.difference < narrow.high).all()
@@ -241,14 +243,14 @@ class TestLaws:
             return
         y, forecasts = two(rng, 300, classes=4)
         order = [2, 0, 3, 1]
-        a = compare_sequentially(y, forecasts, score=score)
-        b = compare_sequentially(np.argsort(order)[y], {k: p[:, order] for k, p in forecasts.items()}, score=score)
+        a = compare_sequentially(y, forecasts, metric=score)
+        b = compare_sequentially(np.argsort(order)[y], {k: p[:, order] for k, p in forecasts.items()}, metric=score)
         for column in COLUMNS:
             np.testing.assert_allclose(getattr(a, column), getattr(b, column), rtol=1e-9, atol=1e-12)
 
     def test_identical_forecasters_are_never_decided(self, rng):
         y, p = softmax_forecasts(rng, 1000, 3)
-        result = compare_sequentially(y, {"a": p, "b": p.copy()}, score="log_loss")
+        result = compare_sequentially(y, {"a": p, "b": p.copy()}, metric="log_loss")
         assert result.decided_after is result.better is result.better_now is None
         assert (result.difference == 0).all()
         np.testing.assert_allclose([result.e_first, result.e_second], 1, rtol=1e-12)
@@ -280,7 +282,7 @@ class TestLaws:
         p, q = np.full(1000, 0.8), np.full(1000, 0.5)
         y = rng.uniform(size=1000) < 0.8
         p[500], q[500], y[500] = 1e-300, 1 - 1e-12, True  # a difference of 690 to come back from
-        result = compare_sequentially(y, {"a": p, "b": q}, score="log_loss", floor=0)
+        result = compare_sequentially(y, {"a": p, "b": q}, metric="log_loss", floor=0)
         assert result.better == "a"
         assert result.decided_after < 500
         assert result.better_now is None
@@ -316,12 +318,12 @@ class TestScores:
 
     def test_floor_is_kept_where_it_acts(self, rng):
         y, forecasts = two(rng, 50)
-        assert compare_sequentially(y, forecasts, score="log_loss").floor == 0.01 / 3
+        assert compare_sequentially(y, forecasts, metric="log_loss").floor == 0.01 / 3
         assert compare_sequentially(y, forecasts).floor is None
 
     def test_larger_is_better(self, rng):
         y, forecasts = two(rng, 2000)
-        spherical = compare_sequentially(y, forecasts, score="spherical_score")
+        spherical = compare_sequentially(y, forecasts, metric="spherical_score")
         brier = compare_sequentially(y, forecasts)
         assert spherical.better == brier.better == spherical.better_now == brier.better_now == "calibrated"
         assert spherical.difference[-1] > 0 > brier.difference[-1]
@@ -357,7 +359,7 @@ class TestInput:
         for column in COLUMNS:
             np.testing.assert_allclose(getattr(result, column), getattr(expected, column), rtol=1e-12)
         with pytest.raises(InputError, match="another order .* on which ranked_probability_score depends"):
-            compare_sequentially(names[y], {"a": a, "b": b[:, ::-1]}, score="ranked_probability_score")
+            compare_sequentially(names[y], {"a": a, "b": b[:, ::-1]}, metric="ranked_probability_score")
 
     def test_what_is_left_out_of_one_is_left_out_of_both_and_reported(self, rng):
         y, forecasts = two(rng, 300)
@@ -388,19 +390,19 @@ class TestInput:
     def test_infinite_scores_need_a_floor(self, score):
         forecasts = {"a": [0.5, 0.4, 0.3], "b": [0.5, 1.0, 0.0]}
         with pytest.raises(InputError, match=r"infinite .* in 2 rows \(1, 2; counted from 0\); take a floor above 0"):
-            compare_sequentially([1, 1, 0], forecasts, score=score, floor=0)  # although neither zero happened
-        assert compare_sequentially([1, 1, 0], forecasts, score=score, floor=0.01).n_rows == 3
+            compare_sequentially([1, 1, 0], forecasts, metric=score, floor=0)  # although neither zero happened
+        assert compare_sequentially([1, 1, 0], forecasts, metric=score, floor=0.01).n_rows == 3
         forecasts["b"] = [0.5, 0.9, 0.1]
-        assert compare_sequentially([1, 1, 0], forecasts, score=score, floor=0).n_rows == 3
+        assert compare_sequentially([1, 1, 0], forecasts, metric=score, floor=0).n_rows == 3
 
     def test_infinite_scores_that_no_floor_helps(self):
         with pytest.raises(InputError, match="take a score without infinity"):
-            compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, 0.0]}, score="power_score(-0.5)")
+            compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, 0.0]}, metric="power_score(-0.5)")
 
     @pytest.mark.parametrize("level", [0, 1, -0.1, math.nan, "5%", True, None])
     def test_level(self, level):
         with pytest.raises(InputError, match="level"):
-            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, level=level)
+            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, confidence=1 - level)
 
     @pytest.mark.parametrize("floor", [-1, 2, None])
     def test_floor(self, floor):
@@ -409,7 +411,7 @@ class TestInput:
 
     def test_score(self):
         with pytest.raises(InputError, match="did you mean 'brier_score'"):
-            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, score="brier")
+            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, metric="brier")
 
     def test_forms_of_input(self, rng):
         y, forecasts = two(rng, 40)
@@ -460,8 +462,8 @@ class TestResult:
     def test_the_one_that_is_ahead_comes_first_in_the_text(self, rng):
         for score in ("brier_score", "spherical_score"):
             y, forecasts = two(rng, 1200)
-            swapped = compare_sequentially(y, dict(reversed(forecasts.items())), score=score)
-            given = compare_sequentially(y, forecasts, score=score)
+            swapped = compare_sequentially(y, dict(reversed(forecasts.items())), metric=score)
+            given = compare_sequentially(y, forecasts, metric=score)
             assert str(given) == str(swapped)
             sign = "" if given.larger_is_better else "−"
             assert f", calibrated − sure: {sign}{abs(given.difference[-1]):.3f} (" in " ".join(str(given).split())
@@ -482,7 +484,7 @@ class TestResult:
         assert result.better_now == "b"
 
     def test_text_of_the_undecided(self):
-        result = compare_sequentially([1], {"a" * 60: [0.5], "b\n\x1b": [0.4]}, score="log_loss")
+        result = compare_sequentially([1], {"a" * 60: [0.5], "b\n\x1b": [0.4]}, metric="log_loss")
         text = str(result)
         assert text.startswith("Not decided: the confidence sequence contained 0 after every row.\n")
         assert "log loss at the floor 0.005" in text

@@ -123,9 +123,9 @@ def test_padding_is_left_out_by_its_label():
 def test_each_token_is_of_the_group_of_its_sequence():
     p, y = SEQUENCES
     ids = np.arange(8)
-    one = Tally.of(y, p, parts=["shards"], groups=ids).to_bytes()
-    assert one == Tally.of(Y, P, parts=["shards"], groups=np.repeat(ids, 5)).to_bytes()
-    assert one == Tally.of(y, p, parts=["shards"], groups=np.repeat(ids, 5).reshape(8, 5)).to_bytes()
+    one = Tally.of(y, p, parts=["shards"], clusters=ids).to_bytes()
+    assert one == Tally.of(Y, P, parts=["shards"], clusters=np.repeat(ids, 5)).to_bytes()
+    assert one == Tally.of(y, p, parts=["shards"], clusters=np.repeat(ids, 5).reshape(8, 5)).to_bytes()
 
 
 def test_tokens_of_other_shapes():

@@ -320,9 +320,9 @@ class TestDisplays:
         folds = zip(found["estimator"], found["indices"]["test"], strict=True)
         p = np.concatenate([model.predict_proba(x[rows]) for model, rows in folds])
         labels = ["benign", "malignant"]
-        expected = assess(y[at], p, labels=labels, groups=groups[at], resamples=40)
+        expected = assess(y[at], p, labels=labels, clusters=groups[at], resamples=40)
         for given in (groups, groups.tolist(), {"id": groups}, pd.DataFrame({"id": groups})):
-            display = AssessmentDisplay.from_cv_results(found, x, y, groups=given, resamples=40)
+            display = AssessmentDisplay.from_cv_results(found, x, y, clusters=given, resamples=40)
             assert display.assessment.intervals["brier_score"] == expected.intervals["brier_score"]
 
     @pytest.mark.slow
@@ -350,7 +350,7 @@ class TestDisplays:
         x, y, found = folds
         draw = partial(AssessmentDisplay.from_cv_results, found, x, y, resamples=0, ax=Figure().subplots())
         for groups, clusters in ((np.arange(60) // 5, 12), ({"id": np.arange(60) // 5, "k": np.arange(60) % 2}, 24)):
-            assert draw(groups=groups).assessment.diagnosis.n_clusters == clusters
+            assert draw(clusters=groups).assessment.diagnosis.n_clusters == clusters
         # Rows that were left out once do not depend on one another.
         once = {"estimator": found["estimator"][:2], "indices": {"test": found["indices"]["test"][:2]}}
         own = AssessmentDisplay.from_cv_results(once, x, y, resamples=0, ax=Figure().subplots()).assessment

@@ -57,7 +57,7 @@ def test_the_assessment_is_that_of_the_forecasts(rng):
     questions = some_questions(rng)
     for which in ("each-option", "top-option"):
         events = question_events(questions, which)
-        own = assess(events.happened.astype(int), events.probability, groups=events.question)
+        own = assess(events.happened.astype(int), events.probability, clusters=events.question)
         found = assess_questions(questions, events=which).assessment
         assert found.reported == own.reported
         assert found.verdict == own.verdict

@@ -21,7 +21,7 @@ def forecasts(n, slope=1.0, bias=0.0, seed=0):
 
 @pytest.fixture(scope="module")
 def overconfident():
-    return assess(*forecasts(3000, slope=2), confidence=0.9, resamples=0, baseline="base-rate")
+    return assess(*forecasts(3000, slope=2), confidence=0.9, resamples=0, reference="base-rate")
 
 
 TRUE_LOSS = 0.5274144
@@ -282,7 +282,7 @@ def test_one_cluster_is_too_few_to_look_at():
 def test_rows_are_tested_like_their_assessment():
     y, p = forecasts(2_000, slope=2)
     wanted = ["log_loss < 0.5", "skill > 0", "verdict not in (overconfident)"]
-    of_assessment = check(assess(y, p, confidence=0.9, baseline="base-rate"), require=wanted)
+    of_assessment = check(assess(y, p, confidence=0.9, reference="base-rate"), require=wanted)
     assert check(y, p, require=wanted).to_json() == of_assessment.to_json()
     assert check(y, p, require="log_loss < 0.5", confidence=None).point
     assert check(y, p, require="spherical_score > 0.6")
@@ -293,7 +293,7 @@ def test_rows_are_tested_like_their_assessment():
 def test_earlier_forecasts_are_of_the_same_rows_or_of_others():
     y, p = forecasts(2_000, slope=2)
     better = expit(np.log(p / (1 - p)) / 2)
-    pairs = changes_of_pairs(compare(y, {"now": p, "earlier": better}, confidence=0.9, resamples=0), "now")
+    pairs = changes_of_pairs(compare(y, {"now": p, "earlier": better}, confidence=0.9), "now")
     found = check(y, p, require="change.log_loss <= 0", earlier=better)
     assert found.outcomes[0].interval == pairs["change.log_loss"].interval
     assert not found

@@ -37,7 +37,7 @@ def test_two_ways_are_the_sum_over_pairs_of_rows_that_share_either(x, rng):
     factors = [n / (n - 1) for n in (UNITS, TIMES, N)]
     each = [(product * shared).sum() for shared in (station, date, station & date)]
     signs = np.array([1, 1, -1])
-    variance = error(x, w, groups=STATION, crossed=DATE) ** 2
+    variance = error(x, w, clusters=STATION, crossed=DATE) ** 2
     assert variance == pytest.approx((signs * factors) @ each)
     # Without the factors of few groups this is one sum over all pairs.
     assert signs @ each == pytest.approx((product * (station | date)).sum())
@@ -46,19 +46,19 @@ def test_two_ways_are_the_sum_over_pairs_of_rows_that_share_either(x, rng):
 
 def test_a_way_within_the_other_adds_nothing(x):
     region = STATION // 2
-    wider = max(error(x, groups=region), error(x, groups=STATION))
-    assert error(x, groups=region, crossed=STATION) == pytest.approx(wider)
-    assert error(x, groups=STATION, crossed=DATE) == pytest.approx(error(x, groups=DATE, crossed=STATION))
+    wider = max(error(x, clusters=region), error(x, clusters=STATION))
+    assert error(x, clusters=region, crossed=STATION) == pytest.approx(wider)
+    assert error(x, clusters=STATION, crossed=DATE) == pytest.approx(error(x, clusters=DATE, crossed=STATION))
 
 
 def test_two_ways_are_no_smaller_than_one(rng):
     for _ in range(20):
         z = rng.normal(size=N)
-        least = max(error(z, groups=STATION), error(z, groups=DATE))
-        assert error(z, groups=STATION, crossed=DATE) >= least * (1 - 1e-12)
+        least = max(error(z, clusters=STATION), error(z, clusters=DATE))
+        assert error(z, clusters=STATION, crossed=DATE) >= least * (1 - 1e-12)
 
 
-def test_a_lag_within_units_sums_products_of_rows_of_a_unit(x, rng):
+def test_a_lag_within_series_sums_products_of_rows_of_a_series(x, rng):
     lag = 3
     apart = np.where(STATION[:, None] == STATION, np.abs(DATE[:, None] - DATE), N)
     near, bartlett = apart <= lag, np.maximum(1 - apart / (lag + 1), 0)
@@ -66,52 +66,54 @@ def test_a_lag_within_units_sums_products_of_rows_of_a_unit(x, rng):
     for z in (x, x[DATE * UNITS + STATION]):
         u = (z - z.mean()) / N
         expected = max(u @ near @ u, u @ bartlett @ u) / factor
-        assert error(z, lag=lag, units=STATION) ** 2 == pytest.approx(expected)
+        assert error(z, lag=lag, series=STATION) ** 2 == pytest.approx(expected)
     by_time = np.argsort(DATE, kind="stable")  # as a file has them, the stations of a day together
-    assert error(x[by_time], lag=lag, units=STATION[by_time]) == pytest.approx(error(x, lag=lag, units=STATION))
-    assert error(x, lag=lag, units=np.zeros(N, int)) == pytest.approx(error(x, lag=lag))
+    assert error(x[by_time], lag=lag, series=STATION[by_time]) == pytest.approx(error(x, lag=lag, series=STATION))
+    assert error(x, lag=lag, series=np.zeros(N, int)) == pytest.approx(error(x, lag=lag))
 
 
-def test_a_lag_within_units_of_one_row_is_none(x):
-    found = uncertain_mean(x, np.ones(N), Dependence(lag=5, units=np.arange(N)))
+def test_a_lag_within_series_of_one_row_is_none(x):
+    found = uncertain_mean(x, np.ones(N), Dependence(lag=5, series=np.arange(N)))
     assert found[:4] == pytest.approx(uncertain_mean(x, np.ones(N), Dependence())[:4])
 
 
-def test_a_lag_within_units_covers(rng):
+def test_a_lag_within_series_covers(rng):
     """Of 400 samples of 20 units at 50 times with autocorrelation .6, about 95 % of intervals have 0 (93.3 to 96.7)."""
     units, held = np.repeat(np.arange(20), 50), 0
     noise = rng.normal(size=(400, 20, 50))
     noise[:, :, 0] /= 0.8
     samples = lfilter([1], [1, -0.6], noise).reshape(400, -1)
     for each in samples:
-        found = uncertain_mean(each, np.ones(1000), Dependence(lag=10, units=units))
+        found = uncertain_mean(each, np.ones(1000), Dependence(lag=10, series=units))
         held += abs(found.mean) <= found.half_width(0.95)
     assert 0.93 <= held / 400 <= 0.97
 
 
 def test_compare_and_skill_take_them_alike(forecasts):
     y, named = forecasts
-    of_both = {"station": STATION, "date": DATE}
-    for dependence in ({"clusters": of_both}, {"lag": 2, "units": STATION}):
+    of_both = [STATION, DATE]
+    for dependence in ({"clusters": of_both}, {"lag": 2, "within": STATION}):
         of_compare = compare(y, named, **dependence).between("a", "b").differences["brier_score"]
-        of_skill = skill(y, named, baseline="b", **dependence).whole.scores["a"]["brier_score"]
+        of_skill = skill(y, named, reference="b", **dependence).whole.scores["a"]["brier_score"]
         assert of_compare.p_value == pytest.approx(of_skill.p_value)
     found = compare(y, named, clusters=of_both)
-    assert (found.n_groups, found.n_crossed) == (UNITS, TIMES)
+    assert (found.n_clusters, found.n_crossed_clusters) == (UNITS, TIMES)
     assert "8 clusters of dependent rows, 15 the other way" in " ".join(str(found).split())
-    in_order = " ".join(str(compare(y, named, lag=2, units=STATION)).split())
-    assert "rows dependent up to 2 apart in each of 8 units" in in_order
-    alone = compare(y, named, clusters=STATION, resamples=0).pairs[0].differences["log_loss"]
-    assert alone == compare(y, named, groups=STATION, resamples=0).pairs[0].differences["log_loss"]
+    in_order = " ".join(str(compare(y, named, lag=2, within=STATION)).split())
+    assert "rows dependent up to 2 apart in each of 8 series" in in_order
+    alone = compare(y, named, clusters=STATION).pairs[0].differences["log_loss"]
+    assert alone == compare(y, named, clusters=[STATION]).pairs[0].differences["log_loss"]
+    together = {"station": STATION, "date": DATE}
+    assert compare(y, named, clusters=together).n_clusters == compare(y, named, clusters=np.arange(N)).n_clusters == N
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"units": STATION}, "name how many with a lag"),
-        ({"clusters": STATION, "lag": 1}, "name these as units"),
-        ({"clusters": STATION, "groups": DATE}, "leave one out"),
-        ({"clusters": np.stack([STATION, DATE, DATE], axis=1)}, "one column or two, such as station and date, not 3"),
+        ({"within": STATION}, "name how many with a lag"),
+        ({"clusters": STATION, "lag": 1}, "name these with within"),
+        ({"clusters": [STATION, DATE], "lag": 1}, "leave one out"),
+        ({"clusters": [STATION, DATE, DATE]}, "one column or two, such as station and date, not 3"),
         ({"clusters": STATION[1:]}, "one for each of the 120 rows, got 119"),
     ],
 )

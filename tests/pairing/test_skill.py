@@ -42,7 +42,9 @@ def test_scores_and_baselines_are_their_formulas(data):
         }
 
     for climatology, q in ((None, np.tile(one_hot.mean(axis=0), (N, 1))), (month, clim)):
-        found = skill(y, p, climatology=climatology, scores=["ranked_probability_score"]).whole.scores["forecast"]
+        found = skill(y, p, reference={"climatology": climatology}, metrics=["ranked_probability_score"]).whole.scores[
+            "forecast"
+        ]
         reference, own = mean_scores(q), mean_scores(p)
         ratio = {name: each.score / each.baseline_score for name, each in found.items()}
         assert {name: each.skill for name, each in found.items()} == pytest.approx(
@@ -55,8 +57,8 @@ def test_the_test_is_that_of_compare_and_the_interval_agrees(data, rng):
     y, p = data["y"], data["p"]
     other = np.full((N, 3), 1 / 3)
     groups = rng.integers(40, size=N)
-    found = skill(y, {"p": p, "uniform": other}, baseline="uniform", groups=groups)
-    paired = compare(y, {"p": p, "uniform": other}, groups=groups, resamples=0).between("p", "uniform").differences
+    found = skill(y, {"p": p, "uniform": other}, reference="uniform", clusters=groups)
+    paired = compare(y, {"p": p, "uniform": other}, clusters=groups).between("p", "uniform").differences
     for rule, each in found.whole.scores["p"].items():
         assert each.p_value == pytest.approx(paired[rule].p_value)
         assert (each.interval.low > 0 or each.interval.high < 0) == (each.p_value < 0.05)
@@ -113,10 +115,10 @@ def test_a_ratio_to_a_constant_has_limits_with_a_lag(rng):
 def test_groups_are_the_rows_alone_in_natural_order(data):
     y, p, lead = data["y"], data["p"], data["lead"]
     baseline = np.full((N, 3), 1 / 3)
-    found = skill(y, {"p": p, "b": baseline}, baseline="b", by={"lead": lead})
+    found = skill(y, {"p": p, "b": baseline}, reference="b", by={"lead": lead})
     assert [group.key for group in found.groups] == [("24 h",), ("48 h",), ("72 h",), ("120 h",)]
     some = lead == "72 h"
-    alone = skill(y[some], {"p": p[some], "b": baseline[some]}, baseline="b", labels=[0, 1, 2])
+    alone = skill(y[some], {"p": p[some], "b": baseline[some]}, reference="b", labels=[0, 1, 2])
     of_group, of_rows = found.groups[2].scores["p"]["log_loss"], alone.whole.scores["p"]["log_loss"]
     assert (of_group.skill, of_group.p_value) == pytest.approx((of_rows.skill, of_rows.p_value))
     assert of_group.adjusted_p_value == pytest.approx(min(1, 4 * of_group.p_value))
@@ -205,7 +207,11 @@ def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, cap
     events = np.concatenate([y == k for k in range(3)])
     pair = np.repeat(["p0", "p1", "p2"], N)
     by_array = skill(
-        events, {"f": p.T.ravel()}, by={"pair": pair}, climatology={"pair": pair}, groups=np.tile(np.arange(N), 3)
+        events,
+        {"f": p.T.ravel()},
+        by={"pair": pair},
+        reference={"climatology": {"pair": pair}},
+        clusters=np.tile(np.arange(N), 3),
     )
     assert by_file["n_clusters"] == N
     for of_file, of_array in zip(
@@ -246,7 +252,7 @@ def test_a_ratio_whose_denominator_may_be_0_has_no_limits(rng):
 
 def test_small_groups_of_a_climatology_and_chance_alone_are_said(rng):
     y, p = rng.integers(0, 2, 40), rng.uniform(0.4, 0.6, 40)
-    found = skill(y, {"one": p, "two": 1 - p}, climatology=np.arange(40) // 5)
+    found = skill(y, {"one": p, "two": 1 - p}, reference={"climatology": np.arange(40) // 5})
     said = " ".join(str(found).split())
     assert (
         "the climatology is fitted to the same rows, in the smallest of 8 groups to 5: the skill against it is" in said

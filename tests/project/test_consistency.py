@@ -36,7 +36,7 @@ CASES = {
     "both": lambda rng: (*forecasts(rng, bias=0.6, confidence=-0.4), {}),
     "zeros": lambda rng: (*zeros(rng), {}),
     "weighted": lambda rng: (*forecasts(rng, bias=-0.8), {"sample_weight": rng.integers(1, 4, 1500)}),
-    "clustered": lambda rng: (*forecasts(rng, bias=-0.8), {"groups": np.arange(1500) // 10}),
+    "clustered": lambda rng: (*forecasts(rng, bias=-0.8), {"clusters": np.arange(1500) // 10}),
     "classes": lambda rng: (*classes(rng), {"labels": range(5)}),
     "overconfident classes": lambda rng: (*classes(rng, temperature=0.6), {"labels": range(5)}),
 }
@@ -127,14 +127,14 @@ def test_every_way_to_the_verdict_leads_to_it(case):
     y, p, options, a = case
     alone = diagnose(y, p, **options)
     assert set(alone.errors) == set(a.diagnosis.errors)
-    if "groups" not in options:  # whose rows a tally knows in shards
+    if "clusters" not in options:  # whose rows a tally knows in shards
         assert alone.p_value == pytest.approx(a.diagnosis.p_value, abs=1e-6, nan_ok=True)
     assert calibration_test(y, p, **options).p_value == alone.overall_p_value
-    if "groups" not in options and "sample_weight" not in options:
+    if "clusters" not in options and "sample_weight" not in options:
         labels = a.labels
         by = assess_by(y, p, by=np.zeros(len(y)), resamples=0, **options)
         assert by.whole.verdict == by.groups[0].assessment.verdict == a.verdict
-        compared = compare(y, {"a": p, "b": p}, labels=labels, resamples=0)
+        compared = compare(y, {"a": p, "b": p}, labels=labels)
         assert compared.forecasters["a"].assessment.verdict == a.verdict
         if a.n_classes == 2:
             assert assess(Tally.of(y, p), resamples=0).verdict == a.verdict
@@ -144,8 +144,8 @@ def test_every_way_to_the_verdict_leads_to_it(case):
 def test_the_command_line_says_what_the_library_says(case, tmp_path, capsys, monkeypatch):
     y, p, options, a = case
     monkeypatch.chdir(tmp_path)
-    if "sample_weight" in options or "groups" in options:
-        name = "sample_weight" if "sample_weight" in options else "groups"
+    if "sample_weight" in options or "clusters" in options:
+        name = "sample_weight" if "sample_weight" in options else "clusters"
         more = {"w": np.asarray(options[name])}
         flags = ["--weight" if name == "sample_weight" else "--clusters", "w"]
     else:
@@ -171,7 +171,7 @@ def test_the_command_line_says_what_the_library_says(case, tmp_path, capsys, mon
 def test_a_comparison_says_of_each_forecaster_what_its_assessment_says(rng):
     y, p = forecasts(rng)
     q = expit(1.6 * np.log(p / (1 - p)))
-    c = compare(y, {"even": p, "bold": q}, resamples=0)
+    c = compare(y, {"even": p, "bold": q})
     said = json.loads(c.to_json())
     assert said["verdict"] == c.verdict
     assert c.verdict in " ".join(str(c).split())
@@ -230,7 +230,7 @@ def test_an_interval_that_excludes_the_best_value_is_explained_where_nothing_is_
     rng, groups = np.random.default_rng(3), np.repeat(np.arange(16), 12)
     s = rng.normal(0, 1.5, groups.size)
     y = rng.random(groups.size) < 1 / (1 + np.exp(-0.85 * s - rng.normal(0, 0.3, 16)[groups]))
-    result = assess(y.astype(int), 1 / (1 + np.exp(-s)), groups=groups, resamples=0)
+    result = assess(y.astype(int), 1 / (1 + np.exp(-s)), clusters=groups, resamples=0)
     low, high = result.metrics.calibration_slope.interval
     assert not result.diagnosis.findings
     assert not low <= 1 <= high

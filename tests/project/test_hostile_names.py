@@ -126,7 +126,7 @@ def test_forecasters_keep_their_names(name):
     y, p = events()
     worse = events(slope=2.5)[1]
     for pair, best, loser in (({name: p, OTHER: worse}, name, OTHER), ({OTHER: p, name: worse}, OTHER, name)):
-        found = compare(y, pair, resamples=0)
+        found = compare(y, pair)
         assert found.clauses == (f"{best} beats {loser} by log loss (p < 0.001) and Brier score (p < 0.001)",)
         assert json.loads(found.to_json())["verdict"] == found.verdict == found.clauses[0]
         assert heading_of(found) == printable(f"{best} beats {loser} by log loss and Brier score")
@@ -138,7 +138,7 @@ def test_forecasters_keep_their_names(name):
 def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     y, p = events()
     zero = np.where(np.arange(y.size) == np.flatnonzero(y)[0], 0.0, events(slope=3.0)[1])
-    found = compare(y, {name: p, "third": np.full(y.size, 0.5), OTHER: zero}, resamples=0)
+    found = compare(y, {name: p, "third": np.full(y.size, 0.5), OTHER: zero})
     assert found.verdict == "; ".join(found.clauses)
     first, last = found.clauses
     assert first.startswith(f"{name} is best ")
@@ -146,7 +146,7 @@ def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     assert heading_of(found).startswith(printable(f"{name} is best "))
     assert f"{last}." in page_of(found)
     y, p = events(off=1.0)
-    found = compare(y, {name: p, OTHER: np.where(y & (p < 0.9), 0.0, p)}, floor=0.0, resamples=0)
+    found = compare(y, {name: p, OTHER: np.where(y & (p < 0.9), 0.0, p)}, floor=0.0)
     assert found.clauses[0] == f"{name} is first by log loss"
     assert heading_of(found) == printable(found.clauses[0])
 
@@ -199,7 +199,7 @@ def test_long_names_are_whole_in_sentences_and_json_and_told_apart_in_tables_and
     assert f"'{LONG[0]}'" in found.whole.verdict
     chart = groups_chart(found)
     assert len({text for _, text in chart.y.ticks}) == len(LONG)
-    compared = compare(y, {LONG[0]: p, LONG[1]: events(off=0.9, slope=2.0, n=6000)[1] ** 1.2}, resamples=0)
+    compared = compare(y, {LONG[0]: p, LONG[1]: events(off=0.9, slope=2.0, n=6000)[1] ** 1.2})
     assert {*compared.to_dict()["next_step"]["mended"]} == {*LONG}
     assert all(f"would reduce the log loss of {name} from" in compared.next_step.words for name in LONG)
     heads = [column.heading for column in scores_table(compared).columns]

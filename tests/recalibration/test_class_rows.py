@@ -91,7 +91,7 @@ def test_too_many_rows_are_sampled():
 
 def test_clusters_share_a_fold_and_widen_the_interval():
     cluster = np.arange(600)
-    rows = rows_of_chunks([Forecasts(np.tile(Y, 3), np.tile(P, (3, 1)), groups=np.tile(cluster, 3))], 5, 0, True)
+    rows = rows_of_chunks([Forecasts(np.tile(Y, 3), np.tile(P, (3, 1)), clusters=np.tile(cluster, 3))], 5, 0, True)
     fold = np.repeat(np.arange(5), np.diff(rows.first))
     assert all(np.ptp(fold[rows.cluster == each]) == 0 for each in np.unique(rows.cluster))
     differences = np.random.default_rng(0).normal(size=1800)
@@ -100,7 +100,7 @@ def test_clusters_share_a_fold_and_widen_the_interval():
     expected = np.sqrt(600 / 599 * (sums**2).sum()) / 1800
     assert rows.mean(differences) == pytest.approx((differences.mean(), expected))
     with pytest.raises(InputError, match="one cluster"):
-        Recalibrator().fit(Y, P, groups=np.zeros(600))
+        Recalibrator().fit(Y, P, clusters=np.zeros(600))
 
 
 def test_weights_count_and_rows_of_weight_0_are_no_rows():

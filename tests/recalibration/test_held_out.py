@@ -39,10 +39,10 @@ def held_out_loss(made, y, p, w):
 def test_the_log_loss_of_the_rows_is_that_after_the_gain(rng, design, clustered):
     y, p = design(rng)
     groups = rng.integers(0, 80, y.size) if clustered else None
-    made = Recalibrator("temperature").fit(y, p, groups=groups)
+    made = Recalibrator("temperature").fit(y, p, clusters=groups)
     assert held_out_loss(made, y, p, None) == pytest.approx(made.gain_.recalibrated, rel=1e-12)
     order = rng.permutation(y.size)
-    mixed = Recalibrator("temperature").fit(y[order], p[order], groups=None if groups is None else groups[order])
+    mixed = Recalibrator("temperature").fit(y[order], p[order], clusters=None if groups is None else groups[order])
     assert mixed.gain_.recalibrated == pytest.approx(made.gain_.recalibrated, rel=1e-9)
     assert mixed.gain_.interval == pytest.approx(made.gain_.interval, rel=1e-6)
     np.testing.assert_allclose(held_out_loss(mixed, y[order], p[order], None), made.gain_.recalibrated, rtol=1e-9)
@@ -73,7 +73,7 @@ def test_what_clusters_are_called_does_not_matter(rng, design):
     y, p = design(rng)
     groups = rng.integers(0, 60, y.size)
     gains = [
-        Recalibrator("temperature").fit(y, p, groups=named).gain_
+        Recalibrator("temperature").fit(y, p, clusters=named).gain_
         for named in (groups, 7 * groups[::-1][::-1] + 3, np.array([f"match {each}" for each in groups]))
     ]
     for gain in gains[1:]:

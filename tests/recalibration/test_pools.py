@@ -84,14 +84,14 @@ def test_copies_of_a_forecaster_are_no_evidence(rng):
 @pytest.mark.slow
 def test_a_useless_forecaster_gets_little_weight(rng):
     y, a = experts(rng, 800, (1.5,))
-    found = pool(y, {"a": a, "noise": rng.uniform(0.05, 0.95, 800)}, method="linear", recalibrate="none")
+    found = pool(y, {"a": a, "noise": rng.uniform(0.05, 0.95, 800)}, method="linear", map="none")
     assert found.weights["a"] > 0.95
 
 
 @pytest.mark.slow
 def test_the_linear_pool_of_calibrated_forecasters_is_underconfident_and_the_beta_map_mends_it(rng):
     y, a, b = experts(rng, 600)
-    plain = pool(y, {"a": a, "b": b}, recalibrate="none")
+    plain = pool(y, {"a": a, "b": b}, map="none")
     mended = pool(y, {"a": a, "b": b})
     assert mended.beta[0] > 1.5
     assert mended.beta[1] > 1.5
@@ -156,7 +156,7 @@ def test_clusters_share_a_fold_and_weights_are_effective(rng):
     y, a, b = experts(rng, 200)
     groups = np.repeat(np.arange(200), 3)
     copies = pool(
-        np.repeat(y, 3), {"a": np.repeat(a, 3), "b": np.repeat(b, 3)}, groups=groups, method="logarithmic", power=1.5
+        np.repeat(y, 3), {"a": np.repeat(a, 3), "b": np.repeat(b, 3)}, clusters=groups, method="logarithmic", power=1.5
     )
     q = copies.probabilities.reshape(200, 3)
     assert (q == q[:, :1]).all()
@@ -297,7 +297,7 @@ def test_what_recalibration_gains_is_not_credited_to_noise(seed, method, recalib
     y, a = experts(rng, 1000, (1.5,))
     overconfident = expit(2 * logit(a))
     noise = rng.uniform(0.02, 0.98, 1000)
-    found = pool(y, {"a": overconfident, "noise": noise}, method=method, recalibrate=recalibrate)
+    found = pool(y, {"a": overconfident, "noise": noise}, method=method, map=recalibrate)
     h = found.held_out
     assert h.interval.low > 0  # better than the forecaster as it is
     assert h.by_recalibration

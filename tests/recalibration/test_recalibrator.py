@@ -128,13 +128,13 @@ def test_weights_count():
 
 def test_few_clusters_have_no_gain_and_others_one_by_students_t():
     y, p = forecasts(600, seed=4, slope=0.7)
-    few = Recalibrator("temperature").fit(y, p, groups=np.arange(600) % 9)
+    few = Recalibrator("temperature").fit(y, p, clusters=np.arange(600) % 9)
     assert few.gain_ is None
     assert "fewer than 10 clusters" in str(few)
     dozen = np.arange(600) % 12
-    found = Recalibrator("identity").fit(y, p, groups=dozen).gain_
+    found = Recalibrator("identity").fit(y, p, clusters=dozen).gain_
     assert found.interval == (0, 0)
-    parts = [Forecasts(y, p, groups=dozen)]
+    parts = [Forecasts(y, p, clusters=dozen)]
     gain = average(rows := rows_in_clusters(parts, 5, 0), ("bias",), only="bias").gain
     after = [rows.fit(("bias",), k, None)["bias"] for k in range(rows.folds)]
     maps = rows.fit(("identity", "bias"), None, None)
@@ -169,30 +169,30 @@ def test_few_rows_have_twenty_folds_by_default_and_more_have_five():
         by_default, asked = Recalibrator().fit(y[:n], p[:n]), Recalibrator(folds=folds).fit(y[:n], p[:n])
         assert by_default.gain_ == asked.gain_
         assert by_default.gain_ != Recalibrator(folds=7).fit(y[:n], p[:n]).gain_
-    grouped = Recalibrator().fit(y, p, groups=np.arange(1001) % 12)
-    assert grouped.gain_ == Recalibrator(folds=5).fit(y, p, groups=np.arange(1001) % 12).gain_
-    few = Recalibrator().fit(y[:600], p[:600], groups=np.arange(600) % 12)
-    assert few.gain_ == Recalibrator(folds=12).fit(y[:600], p[:600], groups=np.arange(600) % 12).gain_
+    grouped = Recalibrator().fit(y, p, clusters=np.arange(1001) % 12)
+    assert grouped.gain_ == Recalibrator(folds=5).fit(y, p, clusters=np.arange(1001) % 12).gain_
+    few = Recalibrator().fit(y[:600], p[:600], clusters=np.arange(600) % 12)
+    assert few.gain_ == Recalibrator(folds=12).fit(y[:600], p[:600], clusters=np.arange(600) % 12).gain_
 
 
 def test_clusters_share_a_fold_and_widen_the_interval():
     y, p = forecasts(600, seed=4, slope=0.7)
     each = np.arange(600)
-    alone = Recalibrator().fit(y, p, groups=each)
+    alone = Recalibrator().fit(y, p, clusters=each)
     assert alone.gain_.gain == pytest.approx(Recalibrator().fit(y, p).gain_.gain, abs=0.01)
     copied = [np.tile(x, 10) for x in (y, p, each)]
     naive = Recalibrator("temperature").fit(*copied[:2])
-    grouped = Recalibrator("temperature").fit(*copied[:2], groups=copied[2])
+    grouped = Recalibrator("temperature").fit(*copied[:2], clusters=copied[2])
     half = [np.ptp(found.gain_.interval) for found in (naive, grouped)]
     assert half[1] > 2 * half[0]
     order = np.random.default_rng(5).permutation(6000)
-    shuffled = Recalibrator("temperature").fit(*(x[order] for x in copied[:2]), groups=copied[2][order])
+    shuffled = Recalibrator("temperature").fit(*(x[order] for x in copied[:2]), clusters=copied[2][order])
     np.testing.assert_allclose(shuffled.transform(GRID), grouped.transform(GRID), atol=1e-12)
     assert shuffled.gain_.interval == pytest.approx(grouped.gain_.interval, abs=1e-12)
     with pytest.raises(InputError, match="one cluster"):
-        Recalibrator().fit(y, p, groups=np.zeros(600))
+        Recalibrator().fit(y, p, clusters=np.zeros(600))
     with pytest.raises(InputError, match="clusters of dependent rows"):
-        Recalibrator().fit(Tally.of(y, p, groups=each, parts=["shards"]))
+        Recalibrator().fit(Tally.of(y, p, clusters=each, parts=["shards"]))
 
 
 def test_labels_choose_the_column():

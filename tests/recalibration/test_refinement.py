@@ -62,7 +62,7 @@ def test_cross_fitted_losses_are_larger_on_average(rng):
     assert 0 < np.mean(gaps) < 0.05
     y, p = (np.repeat(x, 4, axis=0) for x in classes(rng, n=60))
     groups = np.repeat(np.arange(60), 4)
-    assert refinement_loss(y, p, folds=5, groups=groups) != refinement_loss(y, p, folds=5)
+    assert refinement_loss(y, p, folds=5, clusters=groups) != refinement_loss(y, p, folds=5)
 
 
 def test_the_grid_has_the_same_least(rng):

@@ -25,10 +25,8 @@ MADE = {
     "assess_ordered": lambda d: assess_ordered(
         d["y"] + d["by"].clip(0, 1), d[["p", "q", "r"]], labels=[0, 1, 2]
     ).frame(),
-    "compare": lambda d: compare(d["y"], {"p": d["p"], "q": d["q"]}, resamples=0).frame("differences"),
-    "a forecaster": lambda d: (
-        compare(d["y"], {"p": d["p"], "q": d["q"]}, resamples=0).forecasters["p"].assessment.frame()
-    ),
+    "compare": lambda d: compare(d["y"], {"p": d["p"], "q": d["q"]}).frame("differences"),
+    "a forecaster": lambda d: compare(d["y"], {"p": d["p"], "q": d["q"]}).forecasters["p"].assessment.frame(),
     "compare_sequentially": lambda d: compare_sequentially(d["y"], {"p": d["p"], "q": d["q"]}).frame(),
     "decision_curve": lambda d: decision_curve(d["y"], d["p"]).frame(),
     "skill": lambda d: skill(d["y"], d["p"]).frame(),

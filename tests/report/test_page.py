@@ -209,7 +209,7 @@ def test_the_command_of_the_remedy_is_shown_where_it_is_known(sharp):
         {"resamples": 0},
         {"floor": 0.0},
         {"measured": "equal-population", "limit": "both", "floor": 0.01},
-        {"groups": np.arange(300) % 40, "resamples": 80},
+        {"clusters": np.arange(300) % 40, "resamples": 80},
         {"sample_weight": np.linspace(0.5, 2, 300)},
         {"orders": [-np.inf, -1, 0, 1, np.inf]},
     ],
@@ -353,7 +353,7 @@ def test_groups_are_a_table_and_a_chart():
 def test_a_comparison_has_differences_settings_and_who_assigned_0():
     y, p = binary(1.2, 90)
     hard = np.where(np.arange(90) < 3, 1.0 - y, p)
-    comparison = compare(y, {"soft": p, "hard": hard}, resamples=80)
+    comparison = compare(y, {"soft": p, "hard": hard})
     html = comparison.to_html()
     shown = settings(html)
     assert (shown["calibration curve"], shown["view"], shown["bootstrap replicates"]) == (
@@ -363,7 +363,7 @@ def test_a_comparison_has_differences_settings_and_who_assigned_0():
     heads = re.search(r"Ordered by log loss.*?<thead><tr>(.*?)</tr>", html)[1]
     assert "log loss at the floor 0.005" in heads
     assert "rows assigned 0" in heads
-    in_clusters = compare(y, {"soft": p, "hard": p / 2}, groups=np.arange(90) % 30).to_html()
+    in_clusters = compare(y, {"soft": p, "hard": p / 2}, clusters=np.arange(90) % 30).to_html()
     assert settings(in_clusters)["bootstrap replicates"] == "none"
     assert "rows assigned 0" not in in_clusters
     d = comparison.pairs[0].differences["brier_score"]
@@ -429,8 +429,8 @@ def test_from_the_shell(tmp_path, capsys):
          "assess(y_true, y_prob, floor=0.01, measured='equal-width:bins=20')"),
         ({"view": "top-label", "seed": 3, "confidence": 0.9},
          "assess(y_true, y_prob, view='top-label', confidence=0.9, seed=3)"),
-        ({"groups": np.arange(300) // 3, "sample_weight": np.linspace(1, 2, 300), "pos_label": 0},
-         "assess(y_true, y_prob, sample_weight=sample_weight, pos_label=0, groups=groups)"),
+        ({"clusters": np.arange(300) // 3, "sample_weight": np.linspace(1, 2, 300), "pos_label": 0},
+         "assess(y_true, y_prob, sample_weight=sample_weight, pos_label=0, clusters=groups)"),
     ],
 )  # fmt: skip
 def test_the_line_of_python_has_the_settings(options, expected):
@@ -440,19 +440,19 @@ def test_the_line_of_python_has_the_settings(options, expected):
 
 def test_the_line_of_python_of_a_tally_names_weights_and_clusters():
     y, p = binary(1.2, 300)
-    tally = Tally.of(y, p, groups=np.arange(300) // 3, sample_weight=np.linspace(1, 2, 300), parts=["shards"])
-    assert "(y_true, y_prob, sample_weight=sample_weight, groups=groups" in assess_call(assess(tally))
+    tally = Tally.of(y, p, clusters=np.arange(300) // 3, sample_weight=np.linspace(1, 2, 300), parts=["shards"])
+    assert "(y_true, y_prob, sample_weight=sample_weight, clusters=groups" in assess_call(assess(tally))
 
 
 def test_comparisons_have_a_line_of_python_with_their_settings():
     y, p = binary(1.2, 300)
-    found = compare(y, {"a": p, "b q": p**2}, groups=np.arange(300) // 3, floor=0.01, seed=2)
-    assert compare_call(found).endswith("compare(y, {'a': p, 'b q': q}, floor=0.01, groups=groups, seed=2).verdict")
-    found = compare_sequentially(y, {"a": p, "b": p**2}, score="log_loss", level=0.01)
+    found = compare(y, {"a": p, "b q": p**2}, clusters=np.arange(300) // 3, floor=0.01)
+    assert compare_call(found).endswith("compare(y, {'a': p, 'b q': q}, floor=0.01, clusters=groups, seed=2).verdict")
+    found = compare_sequentially(y, {"a": p, "b": p**2}, metric="log_loss", confidence=0.99)
     assert sequential_call(found).endswith("(y, {'a': p, 'b': q}, score='log_loss', level=0.01))")
 
 
 def test_facts_count_the_clusters():
     y, p = binary(1.2, 300)
-    text = " ".join(str(assess(y, p, groups=np.arange(300) // 3, resamples=0)).split())
+    text = " ".join(str(assess(y, p, clusters=np.arange(300) // 3, resamples=0)).split())
     assert f"(0, 1), {y.sum()} with '1', 100 clusters, effective sample size at least " in text

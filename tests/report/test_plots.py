@@ -187,7 +187,7 @@ def test_names_are_drawn_as_they_are(name):
     ax.figure.canvas.draw()
     drawn = {text.get_text().strip() for legend in legends(ax.figure) for text in legend.get_texts()}
     assert shown in {text.replace(r"\$", "$") for text in drawn}
-    ax = compare(y, {name: p, "other": p[:, ::-1]}, resamples=0).plot()
+    ax = compare(y, {name: p, "other": p[:, ::-1]}).plot()
     ax.figure.canvas.draw()
     assert any(shown in text.get_text().replace(r"\$", "$") for text in ax.texts)
 
@@ -199,7 +199,7 @@ def legends(figure):
 def test_what_does_not_fit_is_said(rng):
     z = rng.normal(size=200)
     y = rng.random(200) < 1 / (1 + np.exp(-z))
-    found = compare(y, {f"f{i}": 1 / (1 + np.exp(-z * (1 + i / 10))) for i in range(9)}, resamples=0)
+    found = compare(y, {f"f{i}": 1 / (1 + np.exp(-z * (1 + i / 10))) for i in range(9)})
     words = {
         kind: " ".join(text.get_text() for text in found.plot(Figure(figsize=(7, 9)).subplots(), kind=kind).texts)
         for kind in ("differences", "reliability")

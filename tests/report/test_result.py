@@ -66,7 +66,7 @@ def ordered(p):
 RESULTS = {
     "assess": (lambda y, p: assess(labelled(y), p, pos_label=HOSTILE, resamples=0), "observed frequency"),
     "assess_by": (lambda y, p: assess_by(y, p, by=labelled(y), resamples=0), "miscalibration"),
-    "compare": (lambda y, p: compare(y, {HOSTILE: p, "b": p**2}, resamples=0), "Paired differences"),
+    "compare": (lambda y, p: compare(y, {HOSTILE: p, "b": p**2}), "Paired differences"),
     "compare_sequentially": (lambda y, p: compare_sequentially(y, {HOSTILE: p, "b": p**2}), "e-value"),
     "assess_ordered": (lambda y, p: assess_ordered(y, ordered(p), labels=range(3)), "PIT"),
     "skill": (lambda y, p: skill(y, {HOSTILE: p}, by=labelled(y)), "skill score"),
@@ -136,7 +136,7 @@ def questions(*p):
 OTHERS = (
     lambda y, p: monitor({each: Tally.of(y[at::2], p[at::2]) for at, each in enumerate("ab")}),
     lambda y, p: check(assess(y, p, resamples=0), require=["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
-    lambda y, p: decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None),
+    lambda y, p: decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None),
     decision_curve,
     lambda y, p: pool(None, {"a": p, "b": p**2}),
     lambda y, p: explain("slope"),

@@ -78,7 +78,7 @@ def test_a_network_of_a_hundred_classes_loses_to_itself_with_a_fitted_temperatur
     fitted = minimize_scalar(lambda t: correct_loss(y[:half], tempered(p[:half], t)).mean(), bounds=(0.5, 5))
     assert 1.5 < fitted.x < 3
     rivals = {"network": p[half:], "scaled": tempered(p[half:], fitted.x)}
-    comparison = compare(y[half:], rivals, resamples=0)
+    comparison = compare(y[half:], rivals)
     assert comparison.scored_floor == 0
     assert comparison.verdict == "scaled beats network by log loss (p < 0.001) and Brier score (p < 0.001)"
 
@@ -123,7 +123,7 @@ def test_networks_in_another_order_are_paired_by_id(capsys, tmp_path):
     np.savez(tmp_path / "vgg.npz", image=names[order], labels=y[order], probs=vgg[order])
     files = tmp_path / "wide.npz", tmp_path / "vgg.npz"
     result = found(capsys, *files, "--truth", "labels", "--prob", "probs", "--on", "image", "--resamples", "0")
-    expected = compare(y, {"wide": wide, "vgg": vgg}, ids=names, resamples=0)
+    expected = compare(y, {"wide": wide, "vgg": vgg}, ids=names)
     assert result["pairs"] == json.loads(expected.to_json())["pairs"]
     assert run("compare", *files, "--truth", "labels", "--prob", "probs", "--in-order") == 2
     assert f"vgg: another outcome than for wide in {(y != y[order]).sum():,} rows" in capsys.readouterr().err

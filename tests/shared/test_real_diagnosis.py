@@ -126,7 +126,7 @@ def test_simulated_forecasts_in_clusters(reference):
         y, p, weights, groups = simulated(seed)
         if groups is not None:
             expected = reference(y, p, weights, groups)
-            same.append(sorted(diagnose(y, p, groups=groups, labels=(0, 1)).errors) == sorted(errors_of(expected)))
+            same.append(sorted(diagnose(y, p, clusters=groups, labels=(0, 1)).errors) == sorted(errors_of(expected)))
     assert len(same) > 50
     assert np.mean(same) > 0.85
 

@@ -62,7 +62,7 @@ def flusight(team):
 @cache
 def season(team):
     y, p, week, _ = flusight(team)
-    return assess(y, p, groups=week)
+    return assess(y, p, clusters=week)
 
 
 @pytest.mark.parametrize("team", TEAMS)
@@ -81,7 +81,7 @@ def test_weather_season():
     y, kot, week, _ = flusight("KOT")
     states("weather", f"The season has {np.unique(week).size} weeks")
     states("weather", f"NEU assigned 0 to the observed class in {season('NEU').zero_given:.0f} rows")
-    pair = compare(y, {"KOT": kot, "4Sight": flusight("4Sight")[1]}, groups=week, resamples=0).between("KOT", "4Sight")
+    pair = compare(y, {"KOT": kot, "4Sight": flusight("4Sight")[1]}, clusters=week).between("KOT", "4Sight")
     assert max(pair.differences[rule].p_value for rule in ("log_loss", "brier_score")) < 0.001
     assert max(pair.differences[rule].difference for rule in ("log_loss", "brier_score")) < 0
     states("weather", "KOT beats 4Sight by log loss and Brier score (p < 0.001 each)")
@@ -157,7 +157,7 @@ def of_three(frame):
 def test_elections_during_matches():
     groups, knock_out = matches("world_cup_matches_in_game_men.csv")
     assert knock_out["probtie_outcome"].sum() == 0
-    rows, whole = assess(*of_three(groups)), assess(*of_three(groups), groups=groups.select(MATCH))
+    rows, whole = assess(*of_three(groups)), assess(*of_three(groups), clusters=groups.select(MATCH))
     states(
         "elections",
         f"each of {groups.select(MATCH).n_unique()} group matches (2018, 2022)",
@@ -173,7 +173,7 @@ def test_elections_2018():
     assert rows.errors == ("confidence",)
     assert frame["version"].n_unique() == 3
     states("elections", f"calibration slope {slope_of(rows.findings[0])}")
-    night = assess(y, p, groups=frame["cycle"])
+    night = assess(y, p, clusters=frame["cycle"])
     assert not night.diagnosis.findings
     assert np.isnan(night.intervals["slope"]).all()
 
@@ -231,7 +231,7 @@ def test_language_models_recalibrated_on_other_questions(answers):
     for (model,), rows in parsed.group_by("model"):
         y, p, question = (rows[name].to_numpy() for name in ("right", "confidence_level", "row"))
         y, fitted = y.astype(int), question % 2 == 0
-        found = Recalibrator(seed=0).fit(y[fitted], p[fitted], groups=question[fitted]).transform(p[~fitted])
+        found = Recalibrator(seed=0).fit(y[fitted], p[fitted], clusters=question[fitted]).transform(p[~fitted])
         y, base, cluster = y[~fitted], y[fitted].mean(), np.unique(question[~fitted], return_inverse=True)[1]
         own, loss, constant = (
             -np.log(np.where(y == 1, each, 1 - each)) for each in (np.clip(p[~fitted], 0.005, 0.995), found, base)

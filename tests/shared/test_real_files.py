@@ -125,8 +125,8 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
         y.astype(int),
         p,
         parts=["classes", "predictions", "shards"],
-        groups=np.arange(len(y)),
-        scores=["ranked_probability_score"],
+        clusters=np.arange(len(y)),
+        metrics=["ranked_probability_score"],
     )
     expected = assess(whole, resamples=40).to_json() + "\n"
     for order in itertools.islice(itertools.permutations(paths), 0, None, 13):

@@ -17,10 +17,10 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
     def ranked(forecast):
         return ((forecast - one_hot).cumsum(axis=1) ** 2).sum(axis=1)
 
-    rule, settings = "ranked_probability_score", {"by": horizon, "groups": week, "labels": range(27)}
+    rule, settings = "ranked_probability_score", {"by": horizon, "clusters": week, "labels": range(27)}
     for baseline, reference in (("base-rate", np.tile(one_hot.mean(axis=0), (y.size, 1))), ("KOT", q)):
         forecasts = {"Delphi-Stat": p, "KOT": q}
-        found = skill(y, forecasts, baseline=baseline, scores=[rule], **settings)
+        found = skill(y, forecasts, reference=baseline, metrics=[rule], **settings)
         expected = [1 - ranked(p)[horizon == h].mean() / ranked(reference)[horizon == h].mean() for h in (1, 2, 3, 4)]
         scores = [group.scores["Delphi-Stat"][rule] for group in found.groups]
         assert [each.skill for each in scores] == pytest.approx(expected)
@@ -32,7 +32,7 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
 def test_influenza_forecasts_are_too_wide():
     with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
         y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
-    found = assess_ordered(y, p, labels=range(27), groups=week, invalid="rescale")
+    found = assess_ordered(y, p, labels=range(27), clusters=week, invalid="rescale")
     p = p / p.sum(axis=1, keepdims=True)
     below = np.hstack([np.zeros((y.size, 1)), p.cumsum(axis=1)])
     low, high = below[np.arange(y.size), y], below[np.arange(y.size), y + 1]
@@ -48,9 +48,9 @@ def test_skill_and_its_test_are_those_of_scores():
     assert (found.score / 2, found.baseline_score / 2) == pytest.approx((0.21352733449588043, 0.24823599999999998))
     assert found.skill == pytest.approx(0.1398212406907925, abs=1e-14)
     other = np.clip(p * 0.8 + 0.1, 0, 1)
-    apart = compare(y, {"p": p, "other": other}, resamples=0).between("p", "other").differences["brier_score"]
+    apart = compare(y, {"p": p, "other": other}).between("p", "other").differences["brier_score"]
     assert apart.difference == pytest.approx(0.003288825144809019, abs=1e-15)
     assert [*apart.interval] == pytest.approx([-0.0036226900659017346, 0.010200340355519772], abs=1e-15)
     assert apart.p_value == pytest.approx(2 * (1 - 0.824856812020652))
-    behind = compare(y, {"p": p, "other": other}, resamples=0, lag=4).between("p", "other").differences["brier_score"]
+    behind = compare(y, {"p": p, "other": other}, lag=4).between("p", "other").differences["brier_score"]
     assert behind.standard_error == pytest.approx(0.0038869865181573363, rel=1e-12)  # of scores: h = 5

@@ -311,8 +311,8 @@ def test_a_file_that_workers_do_not_have(engine, tmp_path, monkeypatch):
 def test_a_frame_gives_the_tally_of_its_rows(engine, partitions):
     rows = table(7, 300)
     settings = {"parts": ["classes", "shards"], "scores": ["power_score(2)"]}
-    expected = Tally.of(rows["y"], rows.select(COLUMNS["prob"]), labels=CLASSES, groups=rows["id"], **settings)
-    found = engine.tally(engine.frame(rows, partitions), **NAMED, groups="id", **settings)
+    expected = Tally.of(rows["y"], rows.select(COLUMNS["prob"]), labels=CLASSES, clusters=rows["id"], **settings)
+    found = engine.tally(engine.frame(rows, partitions), **NAMED, clusters="id", **settings)
     assert found.to_bytes() == expected.to_bytes()
 
 

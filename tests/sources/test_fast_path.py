@@ -79,7 +79,7 @@ def random_lines(rng, n):
 def counted(path, kind):
     pos = {"rain": "rain"}.get(kind)
     try:
-        return tally_files(path, truth="y", prob="p", weight="w", groups="g", parts=["shards"], pos_label=pos)
+        return tally_files(path, truth="y", prob="p", weight="w", clusters="g", parts=["shards"], pos_label=pos)
     except InputError as error:
         return str(error)
 

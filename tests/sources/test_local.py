@@ -58,12 +58,12 @@ def test_files_are_counted_like_arrays(table):
                 "scores": ["power_score(2)"],
             },
             lambda f: Tally.of(
-                f["z"], f["p"], parts=["classes", "shards"], groups=f["match"], scores=["power_score(2)"]
+                f["z"], f["p"], parts=["classes", "shards"], clusters=f["match"], metrics=["power_score(2)"]
             ),
         ),
         (
             {"truth": "z", "prob": "p", "parts": ["shards"], "groups": ["match", "z"]},
-            lambda f: Tally.of(f["z"], f["p"], parts=["shards"], groups=f.select("match", "z")),
+            lambda f: Tally.of(f["z"], f["p"], parts=["shards"], clusters=f.select("match", "z")),
         ),
         ({"truth": "y", "prob": "p", "pos_label": "rain", "ignore_label": "dry"}, None),
         (

@@ -126,11 +126,11 @@ def test_partitions_give_the_tally_of_the_rows(rng):
     y, cluster = rng.integers(0, 3, 12), rng.integers(0, 4, 12)
     lists = [[math.nan] * 3] * 3 + p[3:].tolist()
     settings = {"labels": [0, 1, 2], "invalid": "drop"}
-    expected = Tally.of(y, lists, groups=cluster, parts=["shards"], **settings)
+    expected = Tally.of(y, lists, clusters=cluster, parts=["shards"], **settings)
     assert (expected.n_rows, sum(expected.notes.dropped.values())) == (9, 3)
     rows = pl.DataFrame({"y": y, "p": [None] * 3 + lists[3:], "id": cluster})
     for sizes in ([12], [0, 5, 0, 7], [12, 0]):
-        found = counted_frame(rows, sizes, ["shards"], truth="y", prob="p", groups="id", **settings)
+        found = counted_frame(rows, sizes, ["shards"], truth="y", prob="p", clusters="id", **settings)
         assert found.to_bytes() == expected.to_bytes()
 
 
@@ -140,7 +140,7 @@ def test_partitions_give_the_tally_of_the_rows(rng):
         (["y", "p", "p"], (), {}, "the frame's columns need names of their own, as texts; 'p' is not. Rename them"),
         (["y", 1], (), {}, "as texts; 1 is not"),
         (["y", "p"], ["surprises"], {}, "no numbers by which surprises could be found; leave them out"),
-        (["y", "p"], ["shards"], {}, r"Name columns that make their ids differ, or their clusters: groups="),
+        (["y", "p"], ["shards"], {}, r"Name columns that make their ids differ, or their clusters: clusters="),
     ],
 )
 def test_frames_that_cannot_be_counted(names, parts, columns, message):

@@ -23,7 +23,7 @@ from unperplexed import InputError, Tally, assess
 from unperplexed._lib.progress import ahead, in_turn
 from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from unperplexed.forecasts.shards import shards_of_groups
+from unperplexed.forecasts.shards import shards_of_clusters
 from unperplexed.sources import records as arrow_records
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
@@ -714,12 +714,12 @@ def test_rows_of_a_group_are_in_one_shard(tmp_path, tiny, names):
     path = tmp_path / "f.parquet"
     columns = {"match": np.arange(100) // 7, "half": np.where(np.arange(100) % 2, "first", "second")}
     pl.DataFrame({"y": [0, 1] * 50, "p": 0.5, **columns}).write_parquet(path)
-    files = ForecastFiles([str(path)], Selection(["y"], ["p"], groups=names), FileReading())
+    files = ForecastFiles([str(path)], Selection(["y"], ["p"], clusters=names), FileReading())
     found = [f.shards(batch.first_row + np.arange(f.n_rows)) for batch in files for f in batch.forecasts]
     assert len(found) > 1
-    assert np.concatenate(found).tolist() == shards_of_groups({name: columns[name] for name in names}).tolist()
-    assert "no column 'mtch'; did you mean 'match'" in first_error([path], Selection(["y"], ["p"], groups=["mtch"]))
-    assert "column 'match' is named twice" in first_error([path], Selection(["y"], ["p"], groups=["match"] * 2))
+    assert np.concatenate(found).tolist() == shards_of_clusters({name: columns[name] for name in names}).tolist()
+    assert "no column 'mtch'; did you mean 'match'" in first_error([path], Selection(["y"], ["p"], clusters=["mtch"]))
+    assert "column 'match' is named twice" in first_error([path], Selection(["y"], ["p"], clusters=["match"] * 2))
 
 
 def test_shards_do_not_depend_on_batches(tmp_path, rows, either):

@@ -31,12 +31,12 @@ def frame(rng):
 def test_paths_lead_into_structs(frame, tmp_path, name, write):
     getattr(frame, write)(tmp_path / name)
     y, p = frame["result"].struct.field("truth"), frame["a.b"]
-    own = Tally.of(y, p, groups=frame["a"].struct.field("c"), parts=["shards"])
+    own = Tally.of(y, p, clusters=frame["a"].struct.field("c"), parts=["shards"])
 
     def read(prob, **options):
         return tally_files(tmp_path / name, truth="result.truth", prob=prob, **options)
 
-    found = read("result.scores.p", groups="a.c", parts=["shards"])
+    found = read("result.scores.p", clusters="a.c", parts=["shards"])
     assert (found.points().p == own.points().p).all()
     assert found.scores == own.scores
     assert read("a.b").score("brier_score") == pytest.approx(

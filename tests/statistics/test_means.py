@@ -154,7 +154,7 @@ def test_a_zero_makes_nonpositive_orders_zero(r):
 
 def test_floor_and_limit():
     assert generalized_mean([0.0, 1.0], 1, floor=0.1) == pytest.approx(0.55)
-    assert generalized_mean([0.0, 1.0], 1, floor=0.1, limit="both") == pytest.approx(0.5)
+    assert generalized_mean([0.0, 1.0], 1, floor=(0.1, 0.9)) == pytest.approx(0.5)
     assert generalized_mean([0.0, 1.0], 0, floor=0.01) == pytest.approx(0.1, rel=1e-14)
 
 

@@ -231,15 +231,15 @@ def test_dependent_rows(rng):
     y[groups < 20], p[groups < 20] = groups[groups < 20] % 4, 0.25  # all rows of a group have one outcome
     for rows in (p, p[:100]):
         n = len(rows)
-        kept = Tally.of(y[:n], rows, groups=groups[:n], parts=["shards"], labels=range(4))
+        kept = Tally.of(y[:n], rows, clusters=groups[:n], parts=["shards"], labels=range(4))
         counts, whole = diagnose_tally(kept), diagnose(rows, y[:n], cluster=groups[:n])
         assert counts.p_value == pytest.approx(whole.p_value, rel=0.2, abs=2e-3)
         assert counts.errors == whole.errors
         assert diagnose_tally(Tally.from_bytes(kept.to_bytes())).to_json() == counts.to_json()
         halves = [slice(n // 3), slice(n // 3, n)]
-        parts = [Tally.of(y[:n][h], rows[h], groups=groups[:n][h], parts=["shards"], labels=range(4)) for h in halves]
+        parts = [Tally.of(y[:n][h], rows[h], clusters=groups[:n][h], parts=["shards"], labels=range(4)) for h in halves]
         same((parts[1] + parts[0]).diagnosis, kept.diagnosis)
-    few = Tally.of(y, p, groups=groups % 3, parts=["shards"], labels=range(4))
+    few = Tally.of(y, p, clusters=groups % 3, parts=["shards"], labels=range(4))
     assert diagnose_tally(few).verdict.startswith(
         "No verdict: the test and some intervals take six clusters of dependent rows or more, here 3"
     )

@@ -123,8 +123,8 @@ def test_scores_are_means_over_rows(rng, exact_limit):
     y, p = rows(rng, np.float64, 20_000)
     p = np.where((p == 0) | (p == 1), 0.25, p)  # whose surprisals are infinite
     names = ["power_score(3)", "generalized_surprisal(-0.5)", "ranked_probability_score"]
-    tally = Tally.of(y, p, exact_limit=exact_limit, scores=names)
-    both = Tally.of(y, np.stack([1 - p, p], axis=1), scores=names)
+    tally = Tally.of(y, p, exact_limit=exact_limit, metrics=names)
+    both = Tally.of(y, np.stack([1 - p, p], axis=1), metrics=names)
     assert tally.scores == both.scores == (*SCORES, *names[1:2], *names[:1], *names[2:])
     for name in tally.scores:
         rtol = 1e-12 if tally.exact else 1e-7

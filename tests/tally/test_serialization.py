@@ -253,7 +253,7 @@ NO_HEADERS = {
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, many in NO_HEADERS.items() for value in many])
 def test_what_no_header_says_is_refused(name, value):
-    content = Tally.of([0, 1], [0.25, 0.5], scores=[]).to_bytes()
+    content = Tally.of([0, 1], [0.25, 0.5], metrics=[]).to_bytes()
     said = {}
 
     def change(header, body, version):
@@ -373,7 +373,7 @@ def test_a_file_of_version_1_is_read_for_ever():
     groups = ["a", "b", "b", "c", "d", "e"]
     written = Tally.from_bytes(zlib.decompress(base64.b64decode(VERSION_1)))
     counted = Tally.of(
-        [0, 2, 1, 1, 2, 9], p, ignore_label=9, exact_limit=0, parts=["shards"], groups=groups, source="six.csv"
+        [0, 2, 1, 1, 2, 9], p, ignore_label=9, exact_limit=0, parts=["shards"], clusters=groups, source="six.csv"
     )
     states = [{f.name: getattr(tally, f.name) for f in fields(tally)} for tally in (written, counted)]
     tables = [dict(_columns(state)) for state in states]
@@ -416,7 +416,7 @@ def test_a_rule_that_an_older_file_does_not_have_is_not_in_the_sum(rng):
         assert both.score("log_loss") == pytest.approx(newer.score("log_loss"), rel=1e-15)
     assert list(assess(older + newer, resamples=0).scores) == left
     with pytest.raises(InputError, match="different scores do not add up"):
-        _ = older + Tally.of(y, p, parts=["shards"], scores=["power_score(2)"])
+        _ = older + Tally.of(y, p, parts=["shards"], metrics=["power_score(2)"])
 
 
 def sections_of(content):

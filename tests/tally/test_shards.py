@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers import softmax_forecasts
 from unperplexed import SCORES, InputError, Tally
-from unperplexed.forecasts.shards import N_SHARDS, shards_of_groups, shards_of_rows
+from unperplexed.forecasts.shards import N_SHARDS, shards_of_clusters, shards_of_rows
 from unperplexed.kernels.exact_sum import UNIT_BITS, exact_sum
 from unperplexed.kernels.rows import COARSE, COARSE_CELLS
 from unperplexed.scores import row_scores
@@ -327,12 +327,12 @@ def test_class_pairs_go_by_label():
 def test_shards_with_ties_of_every_size_are_the_same_to_the_last_digit(rng):
     p = rng.multinomial(6, np.full(4, 0.25), 2000) / 6
     y, groups = rng.integers(0, 4, 2000), rng.integers(0, 50, 2000)
-    whole = Tally.of(y, p, groups=groups, parts=PARTS)
+    whole = Tally.of(y, p, clusters=groups, parts=PARTS)
     assert set(whole.top_tables) >= {1, 2, 3}
     assert whole.shards.rows.hits.sum() / 2000 == pytest.approx(whole.prediction_accuracy, rel=1e-8)
     for _ in range(5):
         pieces = np.array_split(rng.permutation(2000), 9)
-        parts = [Tally.of(y[i], p[i], groups=groups[i], parts=PARTS) for i in pieces]
+        parts = [Tally.of(y[i], p[i], clusters=groups[i], parts=PARTS) for i in pieces]
         assert sum(parts, Tally()).to_bytes() == whole.to_bytes()
 
 
@@ -368,12 +368,12 @@ def test_shards_add_up_to_the_whole(rng, weighted):
 def test_groups_keep_together_and_splits_do_not_matter(rng):
     y, p = softmax_forecasts(rng, 3000, 3)
     groups = rng.integers(0, 200, y.size)
-    whole = Tally.of(y, p, groups=groups, parts=PARTS)
+    whole = Tally.of(y, p, clusters=groups, parts=PARTS)
     pieces = np.array_split(rng.permutation(y.size), 7)
-    parts = [Tally.of(y[i], p[i], groups=groups[i], parts=PARTS) for i in pieces]
+    parts = [Tally.of(y[i], p[i], clusters=groups[i], parts=PARTS) for i in pieces]
     assert sum(parts, Tally()).to_bytes() == whole.to_bytes()
-    assert whole.shards.rows.key.size == np.unique(shards_of_groups(groups)).size <= 200
-    shard = shards_of_groups(groups)
+    assert whole.shards.rows.key.size == np.unique(shards_of_clusters(groups)).size <= 200
+    shard = shards_of_clusters(groups)
     first = whole.shards.rows.key[0]
     here = shard == first
     assert whole.shards.rows.rows[0] == here.sum()
@@ -383,7 +383,7 @@ def test_groups_keep_together_and_splits_do_not_matter(rng):
 
 
 def test_infinite_scores_in_shards():
-    tally = Tally.of([1, 0, 1], [0.0, 0.5, 0.5], groups=[1, 2, 3], parts=["shards"])
+    tally = Tally.of([1, 0, 1], [0.0, 0.5, 0.5], clusters=[1, 2, 3], parts=["shards"])
     sums = tally.shards.scores["log_loss"]
     assert sorted(sums.coarse * 2.0**-16 + sums.fine * 2.0**-42) == pytest.approx([np.log(2), np.log(2), np.inf])
 
@@ -391,10 +391,10 @@ def test_infinite_scores_in_shards():
 def test_shards_are_stable_and_even():
     """Written down once: a tally made today must add up with one made by any later version."""
     assert shards_of_rows("a.csv", np.arange(5)).tolist() == [294, 861, 375, 801, 6]
-    assert shards_of_groups([0, 1, -1, 2**62]).tolist() == [535, 465, 936, 75]
-    assert shards_of_groups(["a", "b", "ü"]).tolist() == [350, 564, 705]
-    assert shards_of_groups([0.5, 1e300]).tolist() == [863, 92]
-    for shards in (shards_of_rows("", np.arange(100_000)), shards_of_groups(np.arange(100_000))):
+    assert shards_of_clusters([0, 1, -1, 2**62]).tolist() == [535, 465, 936, 75]
+    assert shards_of_clusters(["a", "b", "ü"]).tolist() == [350, 564, 705]
+    assert shards_of_clusters([0.5, 1e300]).tolist() == [863, 92]
+    for shards in (shards_of_rows("", np.arange(100_000)), shards_of_clusters(np.arange(100_000))):
         counts = np.bincount(shards, minlength=N_SHARDS)
         assert counts.size == N_SHARDS
         assert ((counts - 100) ** 2 / 100).sum() == pytest.approx(N_SHARDS, rel=0.2)  # chi-squared
@@ -413,22 +413,22 @@ def test_a_group_is_the_same_however_it_is_written():
         np.array([3, 17], dtype=np.uint8),
     ]
     for groups in kinds:
-        assert shards_of_groups(groups).tolist() == shards_of_groups([3, 17]).tolist()
+        assert shards_of_clusters(groups).tolist() == shards_of_clusters([3, 17]).tolist()
 
 
 def test_groups_of_any_text_and_of_moments():
     """Text that only looks like a number is text; a moment is the same in any unit, and as text."""
     odd = ["--5", "-", "007", "-0", "9" * 5000, "٣"]
-    assert len(set(shards_of_groups(odd).tolist())) > 3
+    assert len(set(shards_of_clusters(odd).tolist())) > 3
     seconds = np.array(["2020-01-01T12:00:00", "2021-01-01"], dtype="M8[s]")
     for groups in (seconds.astype("M8[ns]"), seconds.astype("M8[us]"), seconds.astype(str)):
-        assert shards_of_groups(groups).tolist() == shards_of_groups(seconds).tolist()
+        assert shards_of_clusters(groups).tolist() == shards_of_clusters(seconds).tolist()
 
 
 def test_groups_by_several_columns(rng):
     """Rows with the same values in all columns are one group, however the columns come; one column is the column."""
     season, team = rng.integers(2020, 2024, 500), rng.choice(["a", "b", "c"], 500)
-    shards = shards_of_groups({"season": season, "team": team})
+    shards = shards_of_clusters({"season": season, "team": team})
     for groups in (
         np.column_stack([season, team]),
         np.column_stack([season.astype(object), team]),
@@ -436,20 +436,20 @@ def test_groups_by_several_columns(rng):
         pl.DataFrame({"season": season, "team": team}).to_pandas(),
         {"season": season.astype(float), "team": list(team)},
     ):
-        assert shards_of_groups(groups).tolist() == shards.tolist()
+        assert shards_of_clusters(groups).tolist() == shards.tolist()
     keys = set(zip(season.tolist(), team.tolist(), shards.tolist(), strict=True))
     assert len(keys) == 12
     assert len({shard for *_, shard in keys}) >= 10  # of 1000: two or three in one shard are the rarest of chances
-    assert shards_of_groups({"team": team, "season": season}).tolist() != shards.tolist()
+    assert shards_of_clusters({"team": team, "season": season}).tolist() != shards.tolist()
     for one in ({"team": team}, team[:, None], pl.DataFrame({"team": team})):
-        assert shards_of_groups(one).tolist() == shards_of_groups(team).tolist()
+        assert shards_of_clusters(one).tolist() == shards_of_clusters(team).tolist()
 
 
 def test_shards_of_several_columns_are_stable_and_even():
     """Written down once, as those of one column."""
-    assert shards_of_groups({"a": [0, 1, 1], "b": ["x", "x", "y"]}).tolist() == [404, 510, 668]
+    assert shards_of_clusters({"a": [0, 1, 1], "b": ["x", "x", "y"]}).tolist() == [404, 510, 668]
     at = np.arange(100_000)
-    counts = np.bincount(shards_of_groups(np.column_stack([at // 300, at % 300])), minlength=N_SHARDS)
+    counts = np.bincount(shards_of_clusters(np.column_stack([at // 300, at % 300])), minlength=N_SHARDS)
     assert ((counts - 100) ** 2 / 100).sum() == pytest.approx(N_SHARDS, rel=0.2)  # chi-squared
 
 

@@ -66,8 +66,8 @@ def test_weights_and_shards_go_with_the_rows(rows, rng):
         )
     assert assess(tallies.whole()).figures() == pytest.approx(assess(y, p, sample_weight=weight).figures(), rel=1e-12)
     for groups in (None, year):  # without groups, shards go by the row's number, which a group's rows keep
-        sharded = Tallies.of(y, p, by=letter, parts=["shards"], groups=groups)
-        whole = Tally.of(y, p, parts=["shards"], groups=groups)
+        sharded = Tallies.of(y, p, by=letter, parts=["shards"], clusters=groups)
+        whole = Tally.of(y, p, parts=["shards"], clusters=groups)
         assert sharded.whole().to_bytes() == whole.to_bytes()
 
 

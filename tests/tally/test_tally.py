@@ -109,10 +109,10 @@ FURTHER = ("ranked_probability_score", "power_score(-0.5)", "power_score(2)", "g
 def test_score_sums_are_the_same_to_the_last_digit(rng, classes, dtype):
     y, p = softmax_forecasts(rng, 100, classes, dtype=dtype)
     p[::7] = np.eye(classes)[rng.integers(0, classes, p[::7].shape[0])]  # with infinite scores and huge ones
-    whole = Tally.of(y, p, scores=FURTHER)
+    whole = Tally.of(y, p, metrics=FURTHER)
     for layout in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x[::-1][::-1]):
-        assert_same(Tally.of(y, layout(p), scores=FURTHER), whole)
-    by_row = [Tally.of(y[i : i + 1], p[i : i + 1], scores=FURTHER) for i in rng.permutation(100)]
+        assert_same(Tally.of(y, layout(p), metrics=FURTHER), whole)
+    by_row = [Tally.of(y[i : i + 1], p[i : i + 1], metrics=FURTHER) for i in rng.permutation(100)]
     assert_same(sum(by_row, Tally()), whole)
     finite = np.isfinite([whole.score(name) for name in whole.scores])
     assert finite.any()
@@ -121,10 +121,10 @@ def test_score_sums_are_the_same_to_the_last_digit(rng, classes, dtype):
 
 def test_further_scores_in_any_order_of_their_names(rng):
     y, p = softmax_forecasts(rng, 50, 3)
-    tally = Tally.of(y, p, scores=["power_score(.5)", "ranked_probability_score", "log_loss", "power_score(0.50)"])
+    tally = Tally.of(y, p, metrics=["power_score(.5)", "ranked_probability_score", "log_loss", "power_score(0.50)"])
     assert tally.scores[-2:] == ("power_score(0.5)", "ranked_probability_score")
     assert len(tally.scores) == len(SCORES) + 2
-    again = Tally.of(y, p, scores=["ranked_probability_score", "power_score(0.5)"])
+    again = Tally.of(y, p, metrics=["ranked_probability_score", "power_score(0.5)"])
     assert_same(tally, again)
     for name in tally.scores:
         rows = row_scores(y, p, name)
@@ -133,9 +133,9 @@ def test_further_scores_in_any_order_of_their_names(rng):
     with pytest.raises(InputError, match="different scores do not add up"):
         tally + Tally.of(y, p)
     with pytest.raises(InputError, match="did you mean 'power_score"):
-        Tally.of(y, p, scores=["power_scores(1)"])
+        Tally.of(y, p, metrics=["power_scores(1)"])
     with pytest.raises(InputError, match="expected a list of names"):
-        Tally.of(y, p, scores="log_loss")
+        Tally.of(y, p, metrics="log_loss")
 
 
 @pytest.mark.parametrize("name", SCORES)

@@ -325,7 +325,7 @@ def test_sampled_means_agree_with_the_exact_ones(case):
 def test_assess_agrees_with_the_exact_means():
     model = TwoClassModel(SOURCE, CASES["variance .5"], priors=(0.7, 0.3))
     y, _, y_prob = model.sample(60_000, random_state=5)
-    result, exact = assess(y, y_prob, floor=model.limit, limit="both"), model.averages()
+    result, exact = assess(y, y_prob, floor=(model.limit, 1 - model.limit)), model.averages()
     names = ("decisiveness", "geometric_accuracy", "robustness")
     for name, r in zip(names, ORDERS, strict=True):
         at = np.abs(result.profile.orders - r).argmin()

@@ -65,6 +65,22 @@ _FORMER = {
     "percent": 'scale="percent"',
     "renormalize": 'invalid="rescale"',
     "drop_invalid": 'invalid="drop"',
+    "groups": "clusters= (by= makes groups)",
+    "units": "within=",
+    "baseline": "reference=",
+    "climatology": 'reference={"climatology": ...}',
+    "scores": "metrics=",
+    "score": "metric=",
+    "level": "confidence= (1 - level)",
+    "limit": "floor=(low, 1 - low)",
+    "orders": "result.risk_profile(orders)",
+    "exact_limit": "Tally.of(..., exact_limit=...)",
+    "fraction_bits": "Tally.of(..., fraction_bits=...)",
+    "recalibrate": "map=",
+    "cost_false_positive": "cost_fp=",
+    "cost_false_negative": "cost_fn=",
+    "benefit_true_positive": "cost_tp= (the negative of a benefit)",
+    "benefit_true_negative": "cost_tn= (the negative of a benefit)",
 }
 """What options of other names are called."""
 

@@ -1,8 +1,8 @@
-"""Skill of assessed forecasts against a baseline that the user names."""
+"""Skill of assessed forecasts against a reference that the user names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
@@ -11,40 +11,27 @@ from .settings import AssessmentSettings
 if TYPE_CHECKING:
     from ..pairing.skill_result import Skill
 
-FORECASTS, BASELINE = "forecasts", "the baseline"
-"""Names of what is compared."""
-
 
 def skill_against(
-    y_true: Any,
-    y_prob: Any,
-    baseline: Any,
-    climatology: Any,
-    settings: AssessmentSettings,
-    scores: Sequence[str],
-    reading: Mapping[str, Any],
-    by: Any = None,
+    y_true: Any, y_prob: Any, reference: Any, settings: AssessmentSettings, reading: Mapping[str, Any], by: Any = None
 ) -> Skill | None:
-    """Compare forecasts with a baseline: "base-rate", a climatology, or other probabilities; None without any."""
-    if baseline is None and climatology is None:
+    """Compare forecasts with a reference: "base-rate", a climatology, or other probabilities; None without any."""
+    if reference is None:
         return None
     from ..pairing.skill import BASE_RATE, skill, skill_rules  # which most assessments do without
 
-    named = {FORECASTS: y_prob}
-    if isinstance(baseline, str) and baseline != BASE_RATE:
+    if isinstance(reference, str) and reference != BASE_RATE:
         raise InputError(
-            f"baseline: expected {BASE_RATE!r} or the probabilities of another forecaster, not {baseline!r}."
+            f'reference: expected {BASE_RATE!r}, the probabilities of another forecaster, or {{"climatology": ...}},'
+            f" not {reference!r}."
         )
-    if baseline is not None and not isinstance(baseline, str):
-        named[BASELINE], baseline = baseline, BASELINE
     return skill(
         y_true,
-        named,
-        baseline=BASE_RATE if baseline is None else baseline,
-        climatology=climatology,
+        {"forecasts": y_prob},
+        reference=reference,
         by=by,
-        floor=settings.floor,
+        floor=settings.limits[0],
         confidence=settings.confidence,
-        scores=skill_rules(scores),
+        metrics=skill_rules(settings.asked),
         **reading,
     )

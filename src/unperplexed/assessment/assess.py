@@ -6,20 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, refuse_unknown
 from ..calibration.clustered_test import independent_rows
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import Invalid, RowReading
-from ..kernels.devices import Scale
+from ..forecasts.reading import RowReading
 from ..report.frames import frames_as_input
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
 from ..statistics.means import (
@@ -34,8 +32,6 @@ from ..tally.surprises import SurpriseTable, surprise_table
 from ..tally.tables import Pairs
 from ..tally.tally import (
     CLASS_PARTS,
-    EXACT_LIMIT,
-    FRACTION_BITS,
     Tally,
     View,
 )
@@ -64,27 +60,16 @@ def assess(
     y_true: Any,
     y_prob: Any = None,
     *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    floor: Floor = DEFAULT_FLOOR,
-    limit: Limit = "floor",
+    reference: Any = None,
+    metrics: Sequence[str] = (),
     measured: str | Estimator = "shrunk-isotonic",
     view: View | Auto = "auto",
-    orders: ArrayLike | None = None,
-    scores: Sequence[str] = (),
-    ignore_label: Label | Sequence[Label] | None = None,
-    scale: Scale = "probability",
-    invalid: Invalid | Sequence[Invalid] = "refuse",
-    groups: Any = None,
-    baseline: Any = None,
-    climatology: Any = None,
+    floor: Floor = DEFAULT_FLOOR,
     confidence: float = 0.95,
     resamples: int = 400,
     seed: int = 0,
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
     n_jobs: int | None = None,
+    **reading: Unpack[RowReading],
 ) -> Assessment:
     """Assess predicted probabilities against outcomes: how good they are and what is wrong with them.
 
@@ -95,18 +80,12 @@ def assess(
         forecasts and outcomes; then the arguments that concern the reading of rows are not accepted.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities: of the positive class, or of each class.
-    sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights: weight 2 is the row twice, but to an estimator of the measured probability that
-        asks how many rows there are; it counts the effective sample size.
-    labels : sequence, optional
-        Class labels in the order of the probability columns; (negative, positive) for one column.
-    pos_label : label, optional
-        The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
-    floor : float or "auto", default "auto"
-        Probabilities below it are raised to it before averaging; "auto" is 0.01 / C for C classes, which for two is
-        the 0.005 of [CM].
-    limit : {"floor", "both"}, default "floor"
-        ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
+    reference : "base-rate", mapping or array_like of shape (n,) or (n, C), optional
+        Also give skill scores, as `skill` does: against a constant forecast of the observed frequencies, against these
+        probabilities for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with
+        the same values.
+    metrics : sequence of str, default ()
+        Scoring rules to compute beside those of `SCORES`, by names that `score_named` knows.
     measured : str or Estimator, default "shrunk-isotonic"
         Estimator of the measured probability: a key of `ESTIMATORS`, or one of them with settings, as in
         ``ESTIMATORS["equal-width"](bins=20)`` or ``"equal-width:bins=20"``.
@@ -116,25 +95,9 @@ def assess(
         which have one curve, that of the positive class, and all-classes for more. The top-label view has a curve, but
         no measured means, slope or divergence. A tally of more than two classes needs the part "classes" for the
         each-class view, and "predictions" for ``predicted``.
-    orders : array_like, optional
-        Orders of the risk profile; 121 from -3 to 3 by default.
-    scores : sequence of str, default ()
-        Scoring rules to compute beside those of `SCORES`, by names that `score_named` knows.
-    ignore_label : label or sequence of labels, optional
-        Rows with such an outcome are left out, and reported.
-    scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
-        What y_prob holds. Never guessed.
-    invalid : {"refuse", "drop", "rescale"} or several of them, default "refuse"
-        "drop" leaves out rows without an outcome or with invalid probabilities; "rescale" divides each row by its sum.
-        Both are reported.
-    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        Clusters (the match, the document): rows with the same values in all columns may depend on one another, and
-        intervals take only different clusters to be independent.
-    baseline : "base-rate" or array_like of shape (n,) or (n, C), optional
-        Also give skill scores, as `skill` does: against a constant forecast of the observed frequencies, or against
-        these probabilities for the same rows.
-    climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
-        The baseline predicts the observed frequencies among the rows with the same values here, such as the month.
+    floor : float, (float, float) or "auto", default "auto"
+        Probabilities below it are raised to it before averaging; "auto" is 0.01 / C for C classes, which for two is
+        the 0.005 of [CM]. A pair ``(low, 1 - low)`` also lowers those above its second number, as [N17] does.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     resamples : int, default 400
@@ -142,8 +105,12 @@ def assess(
         none of these. They are drawn when first asked for.
     seed : int, default 0
         Random seed of the bootstrap replicates.
-    exact_limit, fraction_bits, n_jobs : int, optional
+    n_jobs : int, optional
         As in `Tally.of`.
+    **reading
+        How rows are read: options of `Forecasts`, which describes them, among them ``labels``, ``pos_label``,
+        ``scale`` ("percent", "logits", "log-probs"), ``invalid``, ``sample_weight`` and ``clusters``, rows that may
+        depend on one another (those of a match, a document); intervals then take only clusters to be independent.
 
     Returns
     -------
@@ -169,34 +136,23 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
-    settings = AssessmentSettings(floor, limit, measured, view, orders, confidence, resamples, seed, scores)
-    reading: RowReading = {
-        "sample_weight": sample_weight,
-        "labels": labels,
-        "pos_label": pos_label,
-        "ignore_label": ignore_label,
-        "scale": scale,
-        "invalid": invalid,
-        "groups": groups,
-    }
-    counting: dict[str, Any] = {
-        "scores": scores,
-        "exact_limit": exact_limit,
-        "fraction_bits": fraction_bits,
-        "n_jobs": n_jobs,
-    }
+    refuse_unknown("assess", reading, RowReading.__annotations__)
+    settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
+    counting: dict[str, Any] = {"metrics": metrics, "n_jobs": n_jobs}
     if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, "baseline": baseline, "climatology": climatology, **reading, **counting})
+        refuse_rows({"y_prob": y_prob, "reference": reference, "metrics": metrics, "n_jobs": n_jobs, **reading})
         return assess_tally(y_true, settings)
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
     forecasts = Forecasts(y_true, y_prob, **reading)
-    tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=0, **counting)
+    tally = Tally.count(
+        forecasts, parts=parts_for(view, reading.get("clusters"), reading.get("sample_weight")), diagnosed=0, **counting
+    )
     result = replace(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
-        skill=skill_against(y_true, y_prob, baseline, climatology, settings, scores, reading),
+        skill=skill_against(y_true, y_prob, reference, settings, reading),
     )
-    if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(lambda: [forecasts]):
+    if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.view != "each-class":
@@ -225,9 +181,9 @@ def _check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
         raise InputError("y_prob: the array was changed after it was assessed. Pass a copy, or ask for .verdict first.")
 
 
-def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
+def parts_for(view: str | None, clusters: Any, weights: Any) -> list[str]:
     """Parts of a tally that an assessment is made from, given its view and what rows have, None being nothing."""
-    shards = ["shards"] if groups is not None or weights is not None else []
+    shards = ["shards"] if clusters is not None or weights is not None else []
     return [*(CLASS_PARTS if view == "each-class" else ()), *shards, "surprises"]
 
 
@@ -239,9 +195,10 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
     InputError
         For a tally without weight, and for a view that it does not know.
     """
-    view, limit = _view_of(tally, settings.view), settings.limit
+    view = _view_of(tally, settings.view)
     _check_assessable(tally, view)
-    floor = floor_for(settings.floor, tally.n_classes)
+    low, limit = settings.limits
+    floor = floor_for(low, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = independent_rows(tally, view)
 
@@ -287,7 +244,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         weighted=tally.weighted,
         effective_rows=tally.effective_rows,
         independent_rows=tally.independent_rows,
-        grouped=tally.grouped,
+        clustered=tally.clustered,
         zero_given=float(points.weight[points.p == 0].sum()),
         notes=tally.notes,
         floor=float(floor),
@@ -347,7 +304,7 @@ def _by_class(
     tally: Tally, each: ClassPairs, estimate: Estimate, measure: Measure, floor: float, limit: Limit
 ) -> ClassTables:
     """Tables of the each-class view."""
-    independent = not tally.weighted and not tally.grouped
+    independent = not tally.weighted and not tally.clustered
     table = class_table(each, estimate, tally.labels, tally.weight, floor, limit, independent)
     found = ClassTables(table, class_average(table))
     if tally.predictions is None and tally.binary is None:

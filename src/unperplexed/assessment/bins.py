@@ -174,7 +174,7 @@ def observed_between(tally: Tally, low: float, high: float, view: View, confiden
     if not weight:
         return Observed(0.0, nan, nan, nan, nan, Interval(nan, nan))
     share = float(happened.sum()) / weight
-    sure = not tally.weighted and not tally.grouped
+    sure = not tally.weighted and not tally.clustered
     interval = wilson(share, weight, float(t_quantile(confidence, math.inf))) if sure else Interval(nan, nan)
     mean = float((reported * total).sum()) / weight
     return Observed(weight, float(reported[0]), float(reported[-1]), mean, share, interval)

@@ -27,7 +27,7 @@ from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
 from ..tally.counter import jobs_of
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
-from ..tally.tally import Counting, Tally
+from ..tally.tally import Tally
 from ..tally.views import refuse_rows
 from .against import skill_against
 from .assess import assess, assess_tally, parts_for
@@ -347,26 +347,24 @@ def assess_by(
     >>> result["sun"].prediction_accuracy
     1.0
     """
-    refuse_unknown("assess_by", options, signature(assess).parameters)
+    refuse_unknown("assess_by", options, {*signature(assess).parameters, *RowReading.__annotations__})
     if jobs_of(options.pop("n_jobs", None)) != 1:
         raise InputError("n_jobs: groups are counted by one thread; leave it out.")
     check_choice("sort", sort, get_args(Sort))
     reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}
-    counting: dict[str, Any] = {name: options.pop(name) for name in Counting.__annotations__ if name in options}
-    against = {name: options.pop(name, None) for name in ("baseline", "climatology")}
-    scores = counting.get("scores", ())
-    settings = AssessmentSettings(**options, asked=scores)
+    reference, metrics = options.pop("reference", None), options.pop("metrics", ())
+    settings = AssessmentSettings(**options, asked=metrics)
     if isinstance(y_true, Tallies):
-        refuse_rows({"y_prob": y_prob, "by": by, **against, **reading, **counting})
+        refuse_rows({"y_prob": y_prob, "by": by, "reference": reference, "metrics": metrics, **reading})
         return broken_down(y_true, sort, shrink, settings)
     if isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
-    parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
+    parts = parts_for(settings.view, reading.get("clusters"), reading.get("sample_weight"))
     options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": 0}
-    tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
-    by_rows = tallies.whole().n_classes > 2 or reading.get("groups") is not None
+    tallies = Tallies.of(y_true, y_prob, metrics=metrics, **options, **reading)
+    by_rows = tallies.whole().n_classes > 2 or reading.get("clusters") is not None
     rows = _rows_by_group(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
-    skill = skill_against(y_true, y_prob, **against, settings=settings, scores=scores, reading=reading, by=by)
+    skill = skill_against(y_true, y_prob, reference, settings, reading, by)
     return replace(broken_down(tallies, sort, shrink, settings, rows), skill=skill)
 
 

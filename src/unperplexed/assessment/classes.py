@@ -154,7 +154,7 @@ def bias_of(tally: Tally) -> Bias | None:
         return None
     mean, frequency = columns.mean, columns.frequency
     error = math.sqrt(float((columns.squared * columns.p * (1 - columns.p)).sum())) / tally.weight
-    return Bias(tally.labels[1], mean, frequency, mean - frequency, math.nan if tally.grouped else error)
+    return Bias(tally.labels[1], mean, frequency, mean - frequency, math.nan if tally.clustered else error)
 
 
 def measured_each(each: ClassPairs, measure: Measure, mirrored: bool = False) -> Estimate:

@@ -42,7 +42,7 @@ class CountedRows:
     weight: Floats
     squared: Floats
     """Summed weights, and summed squared weights, of the rows of a lot."""
-    groups: Ints | None
+    clusters: Ints | None
     """Number of the cluster of each lot; None for independent rows."""
     n_rows: int
     """Number of rows of positive weight."""
@@ -55,12 +55,12 @@ class CountedRows:
     @property
     def units(self) -> int:
         """Number of independent units: rows, or their clusters."""
-        return self.n_rows if self.groups is None else int(self.groups.max()) + 1
+        return self.n_rows if self.clusters is None else int(self.clusters.max()) + 1
 
     @property
     def n_clusters(self) -> int | None:
         """Number of clusters; None for independent rows."""
-        return None if self.groups is None else self.units
+        return None if self.clusters is None else self.units
 
     @property
     def frequency(self) -> float:
@@ -73,8 +73,8 @@ class CountedRows:
 
     def at(self, thresholds: Floats) -> ThresholdCells:
         """Count rows by action and outcome at ascending thresholds."""
-        counted = None if self.groups is not None else (self.squared, self.n_rows)
-        return threshold_cells(self.p, self.positive, self.weight, thresholds, self.groups, counted)
+        counted = None if self.clusters is not None else (self.squared, self.n_rows)
+        return threshold_cells(self.p, self.positive, self.weight, thresholds, self.clusters, counted)
 
     def with_probabilities(self, p: AnyFloats) -> CountedRows:
         """Return the same lots with other probabilities."""
@@ -82,8 +82,8 @@ class CountedRows:
 
     def mean(self, x: Floats) -> UncertainMean:
         """Mean of one value a lot over the rows, and its sandwich standard error."""
-        if self.groups is not None:
-            return uncertain_mean(x, self.weight, Dependence(self.groups))
+        if self.clusters is not None:
+            return uncertain_mean(x, self.weight, Dependence(self.clusters))
         whole, squares = float(self.weight.sum()), float(self.squared.sum())
         mean = float(self.weight @ x) / whole
         degrees = whole**2 / squares - 1
@@ -111,9 +111,9 @@ class CountedRows:
         """
         if self.units < FEWEST_UNITS:
             return None
-        if self.groups is not None:
+        if self.clusters is not None:
             s = log_odds(self.p[:, None], "probability")
-            folded = rows_of_kept(Kept(s, self.positive, self.weight, self.groups), None, seed)
+            folded = rows_of_kept(Kept(s, self.positive, self.weight, self.clusters), None, seed)
             assert folded.dealt is not None
             return FoldedLots(self, folded.dealt.folds_of(s, self.positive), folded)
         values, place = np.unique(self.p, return_inverse=True)
@@ -172,7 +172,7 @@ def rows_one_by_one(rows: GatheredRows, name: str) -> CountedRows:
         positive=rows.truth,
         weight=rows.weights,
         squared=rows.weights**2,
-        groups=rows.groups,
+        clusters=rows.clusters,
         n_rows=rows.n_rows,
         weighted=rows.weighted,
         labels=rows.labels,
@@ -191,7 +191,7 @@ def rows_of_tally(tally: Tally) -> CountedRows:
         raise InputError("the tally has no rows of positive weight.")
     if tally.binary is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
-    if tally.grouped:
+    if tally.clustered:
         raise InputError(
             "the tally does not keep the decisions of each cluster of dependent rows; decide by the rows, or by the"
             " files that hold them."
@@ -214,7 +214,7 @@ def rows_of_tally(tally: Tally) -> CountedRows:
         positive=np.repeat([0, 1], [table.key.size for table in tables]),
         weight=np.concatenate([table.happened for table in tables]),
         squared=np.concatenate([table.squared for table in tables]),
-        groups=None,
+        clusters=None,
         n_rows=tally.n_weighing,
         weighted=tally.weighted,
         labels=tally.labels,

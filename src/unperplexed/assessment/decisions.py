@@ -35,10 +35,10 @@ def decide(
     y_true: Any,
     y_prob: Any = None,
     *,
-    cost_false_positive: float,
-    cost_false_negative: float,
-    benefit_true_positive: float = 0.0,
-    benefit_true_negative: float = 0.0,
+    cost_fp: float,
+    cost_fn: float,
+    cost_tp: float = 0.0,
+    cost_tn: float = 0.0,
     recalibrated: Any = True,
     confidence: float = 0.95,
     seed: int = 0,
@@ -56,10 +56,11 @@ def decide(
         Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
     y_prob : array_like of shape (n,) or (n, 2)
         Predicted probabilities of the positive class, or of both.
-    cost_false_positive, cost_false_negative : float
-        Costs of acting on a negative row, and of not acting on a positive one, in any unit.
-    benefit_true_positive, benefit_true_negative : float, default 0
-        Benefits of acting on a positive row, and of not acting on a negative one, in the same unit.
+    cost_fp, cost_fn : float
+        Costs of a false positive, acting on a negative row, and of a false negative, not acting on a positive one, in
+        any unit.
+    cost_tp, cost_tn : float, default 0
+        Costs of a true positive and of a true negative, in the same unit; benefits are negative costs.
     recalibrated : True, None, array_like or object with ``transform``, default True
         Recalibrated probabilities, to see what miscalibration costs: True for cross-fitted ones (each row's from the
         other folds), probabilities, or a `Recalibrator` that was fitted on other rows; None for none. For a tally
@@ -70,7 +71,7 @@ def decide(
         Random seed of the folds.
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, and ``groups``, the
+        ``scale``, ``invalid``, and ``clusters``, the
         clusters of rows that may depend on one another.
 
     Returns
@@ -87,8 +88,8 @@ def decide(
 
     Notes
     -----
-    With costs and benefits the threshold is ``(c_fp + b_tn) / (c_fp + b_tn + c_fn + b_tp)`` (Elkan 2001). Mean costs
-    have sandwich standard errors, of clusters where there are ``groups``. The threshold that is best on the rows
+    The threshold is ``(c_fp - c_tn) / (c_fp - c_tn + c_fn - c_tp)`` (Elkan 2001). Mean costs
+    have sandwich standard errors, of clusters where there are ``clusters``. The threshold that is best on the rows
     themselves looks better than it is; its optimism is the cross-fitted cost minus that cost. A tally gives what its
     rows would, or where it counts in cells, costs within ``bound`` of theirs.
 
@@ -99,14 +100,14 @@ def decide(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(1, 4, 2000)
     >>> fraud = rng.random(2000) < p
-    >>> found = decide(fraud, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    >>> found = decide(fraud, p, cost_fp=1, cost_fn=4, recalibrated=None)
     >>> found.threshold
     0.2
     >>> found.cost.value < min(found.cost_all.value, found.cost_none.value)
     True
     """
     checked_sampling(confidence, 0, seed)
-    costs = checked_costs(cost_false_positive, cost_false_negative, benefit_true_positive, benefit_true_negative)
+    costs = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
     read: Reader | None = None
     if isinstance(y_true, Tally):
         refuse_rows({"y_prob": y_prob, **reading})
@@ -142,28 +143,22 @@ def decided(
     return _Deciding(rows, costs, confidence).decision(recalibrated, seed, warnings)
 
 
-def checked_costs(false_positive: float, false_negative: float, true_positive: float, true_negative: float) -> Costs:
-    """Return costs, benefits being given for right decisions; refuse those by which one would always or never act."""
-    given = {
-        "cost_false_positive": false_positive,
-        "cost_false_negative": false_negative,
-        "benefit_true_positive": true_positive,
-        "benefit_true_negative": true_negative,
-    }
+def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float) -> Costs:
+    """Return costs, benefits being negative ones; refuse those by which one would always or never act."""
+    given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "cost_tp": cost_tp, "cost_tn": cost_tn}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
             raise InputError(f"{name}: expected a finite number, got {value!r}.")
-    for cost, benefit, rows, act in (
-        ("cost_false_positive", "benefit_true_negative", "negative", "always"),
-        ("cost_false_negative", "benefit_true_positive", "positive", "never"),
+    for wrong, right, rows, act in (
+        ("cost_fp", "cost_tn", "negative", "always"),
+        ("cost_fn", "cost_tp", "positive", "never"),
     ):
-        if not given[cost] + given[benefit] > 0:
+        if not given[wrong] > given[right]:
             raise InputError(
-                f"{cost} + {benefit}: a wrong decision on a {rows} row has to cost more than a right one, got"
-                f" {given[cost] + given[benefit]:g}; with these costs one would {act} act."
+                f"{wrong} and {right}: a wrong decision on a {rows} row has to cost more than a right one, got"
+                f" {given[wrong]:g} and {given[right]:g}; with these costs one would {act} act."
             )
-    costs = (float(false_positive), float(false_negative), 0.0 - float(true_positive), 0.0 - float(true_negative))
-    return Costs(*costs)
+    return Costs(*map(float, given.values()))
 
 
 class _Deciding:

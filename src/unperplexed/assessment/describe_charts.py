@@ -67,7 +67,7 @@ class Event:
     @cached_property
     def intervals(self) -> list[Interval]:
         """Wilson's interval of each group; NaN for rows with weights or in clusters."""
-        if self.tally.weighted or self.tally.grouped:
+        if self.tally.weighted or self.tally.clustered:
             return [Interval(math.nan, math.nan)] * len(self.groups)
         return self.groups.intervals(float(t_quantile(self.confidence, math.inf)))
 
@@ -93,7 +93,7 @@ class Event:
 def curve_of(a: Assessment, pairs: Pairs, resamples: int) -> OwnCurve:
     """Curve of some pairs by the assessment's estimator; without a band for dependent rows and uneven weights."""
     tally, sampling = a.source.tally, a.source.sampling
-    exchangeable = not tally.grouped and not tally.uneven
+    exchangeable = not tally.clustered and not tally.uneven
     return own_curve(
         pairs,
         a.source.estimator,

@@ -130,7 +130,7 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     u, d = a.uncertainty, a.diagnosis
     yield "forecasts", f"{a.n_rows:,} of {a.n_classes:,} classes"
     yield "weights", f"effective sample size {a.effective_rows:,.6g}" if a.weighted else "none"
-    yield "clusters", dependence_text(a) if a.grouped else "none"
+    yield "clusters", dependence_text(a) if a.clustered else "none"
     yield "calibration curve", f"{a.estimator}{settings_text(a)}"
     yield "view", a.view
     if d.made and not math.isnan(d.p_value):

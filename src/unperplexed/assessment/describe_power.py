@@ -32,7 +32,7 @@ def bias_in_points(event: Event) -> float:
 def rows_needed(event: Event) -> Iterator[str]:
     """Say how many rows show a smaller bias, and a slope closer to 1, with the same power; the error falls as 1/√n."""
     a = event.assessment
-    if a.grouped or a.weighted:
+    if a.clustered or a.weighted:
         return
     slope = a.diagnosis.detectable.calibration_slope
     for what, error, wanted in (

@@ -208,7 +208,7 @@ def _summed_classes(a: Assessment) -> Table | None:
     predicted, observed = sums["predicted"] / weight, sums["observed"] / weight
     gap = predicted - observed
     order = np.argsort(-np.abs(gap), kind="stable")
-    exchangeable = not a.weighted and not a.grouped
+    exchangeable = not a.weighted and not a.clustered
     half = float(t_quantile(a.uncertainty.confidence, math.inf)) * np.sqrt(sums["information"]) / weight
     limits = [between(g - h, g + h, points) for g, h in paired(gap[order], half[order])] if exchangeable else []
     strips = _strips(predicted[order], observed[order], half[order] * exchangeable)

@@ -92,7 +92,7 @@ def level_of(a: Assessment) -> str:
 
 def frequency_interval(a: Assessment) -> str:
     """Wilson's interval of the observed frequency; "" for weighted and dependent rows."""
-    if a.bias is None or a.weighted or a.grouped:
+    if a.bias is None or a.weighted or a.clustered:
         return ""
     return between(*wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.uncertainty.confidence, math.inf))), share)
 
@@ -276,7 +276,7 @@ def dependence_text(a: Assessment) -> str:
 
     Clusters that share a shard count as one in it.
     """
-    if a.grouped:
+    if a.clustered:
         shards, d = a.source.tally.shards, a.diagnosis
         alone = shards is not None and d.by == ROWS and d.n_clusters == shards.rows.key.size
         return f"{clusters_text(a)}, effective sample size {'' if alone else 'at least '}{a.independent_rows:,.4g}"

@@ -69,7 +69,7 @@ class _Counts:
     def standard_error(self, of_positive: Floats, of_negative: Floats) -> float:
         """Standard error of a sum over the rows, by the influence of a row of either outcome at each probability."""
         alone = float(self.squared_positive @ of_positive**2 + self.squared_negative @ of_negative**2)
-        if not self.tally.grouped:
+        if not self.tally.clustered:
             return math.sqrt(alone)
         by_shard = self.over_shards(of_positive, of_negative)
         return math.nan if by_shard is None else math.sqrt(max(alone, float((by_shard**2).sum())))
@@ -147,14 +147,14 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     frequency = counts.positive.sum() / (counts.positive.sum() + counts.negative.sum())
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
-    noise = _dependent_noise(counts, groups, of_row) if tally.grouped else independent_noise(groups, of_row)
+    noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         calibration_slope=line.slope.metric(confidence),
         calibration_intercept=line.intercept.metric(confidence),
         ece=expected_error(groups),
         ece_interval=error_interval(groups, noise, confidence) if noise is not None else Interval(math.nan, math.nan),
-        ece_by_chance=error_of_noise(groups, noise) if tally.grouped else expected_by_chance(groups, of_row),
+        ece_by_chance=error_of_noise(groups, noise) if tally.clustered else expected_by_chance(groups, of_row),
         reference_log_loss=-_entropy_terms(frequency) if two else math.log(c),
         reference_brier_score=float(2 * frequency * (1 - frequency)) if two else (c - 1) / c,
         reference_accuracy=float(max(frequency, 1 - frequency)) if two else 1 / c,
@@ -201,7 +201,7 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
     error, independent = counts.standard_error(of_event, of_other), counts.tally.independent_rows
     if not 0 < error < math.inf or independent < LEAST_WORTH:
         return Metric(value)
-    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.grouped else math.inf))
+    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.clustered else math.inf))
     return Metric(value, error, Interval(max(value - half, 0.0), min(value + half, 1.0)))
 
 

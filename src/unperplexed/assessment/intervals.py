@@ -64,7 +64,7 @@ class Sampled:
 
 def rows_of_hits(tally: Tally) -> float:
     """How many independent rows would tell the prediction accuracy as well: of groups, by how much their hits vary."""
-    if tally.shards is None or not tally.shards.grouped:
+    if tally.shards is None or not tally.shards.clustered:
         return tally.effective_rows
     accuracy, error = tally.prediction_accuracy, float(tally.shards.standard_error(tally.shards.rows.hits))
     varies = error > 1e-9 and 0 < accuracy < 1  # by more than rounding
@@ -82,14 +82,14 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     accuracy, rows, units = tally.prediction_accuracy, rows_of_hits(tally), tally.independent_rows
     reach = float(t_quantile(confidence, max(units - 1, 1)))
     of_rows = float(t_quantile(confidence, math.inf))
-    found["prediction_accuracy"] = wilson(accuracy, rows, reach if tally.grouped else of_rows)
+    found["prediction_accuracy"] = wilson(accuracy, rows, reach if tally.clustered else of_rows)
     for name in tally.scores:
         half = reach * tally.score_standard_error(name)
         low, high = tally.score(name) - half, tally.score(name) + half
         found[name] = Interval(*np.clip([low, high], *score_reach(score_named(name), tally.n_classes)).tolist())
     # One unit, or units that are all alike, say nothing of how much others vary; of rows Wilson's interval does.
     none = {name for name, (low, high) in found.items() if units < LEAST_WORTH or low == high}
-    if not tally.grouped:
+    if not tally.clustered:
         none.discard("prediction_accuracy")
     return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
 
@@ -106,7 +106,7 @@ def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
 
     They grow by as much as sums over shards vary more than those over as many independent rows, both taken in cells.
     """
-    if tally.shards is None or not tally.shards.grouped:
+    if tally.shards is None or not tally.shards.clustered:
         return profile
     counts = coarse_counts(tally)
     assert counts.shards is not None
@@ -187,8 +187,8 @@ def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
 ) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    counts, exchangeable = shown_counts(tally, view), not tally.grouped and not tally.uneven
-    share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
+    counts, exchangeable = shown_counts(tally, view), not tally.clustered and not tally.uneven
+    share = independent_share(counts) if tally.clustered and counts.shards is not None else 1.0
     cells = world_cells(tally, view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
@@ -220,7 +220,7 @@ def _consistent(
     tally: Tally, cells: WorldCells, counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling
 ) -> Band | None:
     """Where calibrated forecasts would be measured: of the positive class alone where that is what is measured."""
-    if tally.grouped or tally.uneven:
+    if tally.clustered or tally.uneven:
         return None
     rng = np.random.default_rng((sampling.seed, 1))
     if cells.kind != "one-sided":

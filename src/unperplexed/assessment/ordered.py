@@ -37,7 +37,7 @@ def assess_ordered(
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1). p-values below 1 minus it are significant.
     **reading
-        How rows are read, as in `assess`: ``labels``, ``sample_weight``, ``groups`` (clusters), ``scale``,
+        How rows are read, as in `assess`: ``labels``, ``sample_weight``, ``clusters`` (clusters), ``scale``,
         ``invalid`` and others.
 
     Returns
@@ -79,13 +79,13 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
         )
     [p] = (np.asarray(each, dtype=np.float64) for each in rows.values.values())
     p = p / p.sum(axis=1, keepdims=True)
-    sample = Dependence(rows.groups)
+    sample = Dependence(rows.clusters)
     below = np.hstack([np.zeros((p.shape[0], 1)), np.cumsum(p, axis=1)])
     row = np.arange(p.shape[0])
     low, high = np.minimum(below[row, rows.truth], 1.0), np.minimum(below[row, rows.truth + 1], 1.0)
     known: dict[str, Any] = {
         "sample_weight": rows.weights if rows.weighted else None,
-        "groups": rows.groups,
+        "clusters": rows.clusters,
     }
     moments = _moments(low, high, rows.weights, sample, confidence)
     [notes] = rows.notes.values()
@@ -99,13 +99,13 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
             rows.truth,
             {"forecasts": p},
             labels=range(rows.n_classes),
-            scores=["ranked_probability_score"],
+            metrics=["ranked_probability_score"],
             confidence=confidence,
             **known,
         ),
         n_rows=rows.n_rows,
         weighted=rows.weighted,
-        n_clusters=None if rows.groups is None else sample.independent_units(rows.n_rows),
+        n_clusters=None if rows.clusters is None else sample.independent_units(rows.n_rows),
         confidence=confidence,
         notes=notes,
     )

@@ -9,7 +9,6 @@ from ..forecasts.reading import DEFAULTS
 from ..report.commands import Python
 from ..scores.registry import SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from ..tally.state import EXACT_LIMIT, FRACTION_BITS
 from .remedy import Commands, PythonLine
 from .result import Assessment
 from .settings import AssessmentSettings
@@ -26,8 +25,8 @@ def assess_call(a: Assessment) -> Python:
     )  # fmt: skip
 
 
-_WEIGHTS, _GROUPS = "sample_weight=sample_weight", "groups=groups"
-_READ = (_WEIGHTS, _GROUPS)
+_WEIGHTS, _CLUSTERS = "sample_weight=sample_weight", "clusters=clusters"
+_READ = (_WEIGHTS, _CLUSTERS)
 """Options that the reading of rows in memory names already, if it names any."""
 
 
@@ -38,20 +37,17 @@ def _options(a: Assessment) -> Iterator[str]:
     scale = source.commands.scale if isinstance(source.commands, Commands) else DEFAULTS["scale"]  # else it is read
     different = {
         _WEIGHTS: a.weighted,
-        _GROUPS: a.grouped,
+        _CLUSTERS: a.clustered,
         f"pos_label={a.labels[1] if two else None!r}": by_command and two and a.labels[1] not in _POSITIVE,
         f"scale={scale!r}": scale != DEFAULTS["scale"],
-        f"floor={a.floor:g}": a.floor != floor_for(DEFAULT_FLOOR, a.n_classes),
-        f"limit={a.limit!r}": a.limit != default.limit,
+        f"floor={a.floor:g}": a.limit == "floor" and a.floor != floor_for(DEFAULT_FLOOR, a.n_classes),
+        f"floor=({a.floor:g}, {1 - a.floor:g})": a.limit == "both",
         f"measured={str(source.estimator)!r}": str(source.estimator) != str(DEFAULT),
         f"view={a.view!r}": a.view != ("each-class" if two else "all-classes"),
-        f"scores={further!r}": bool(further),
-        "orders=orders": source.orders.tolist() != default.profile_orders.tolist(),
+        f"metrics={further!r}": bool(further),
     }
     sampled = {name: getattr(source.sampling, name) for name in ("confidence", "resamples", "seed")}
     different |= {f"{name}={value}": value != getattr(default, name) for name, value in sampled.items()}
-    different[f"exact_limit={a.exact_limit}"] = a.exact_limit != EXACT_LIMIT
-    different[f"fraction_bits={a.fraction_bits}"] = a.fraction_bits != FRACTION_BITS
     return (option for option, differs in different.items() if differs)
 
 

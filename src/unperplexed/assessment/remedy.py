@@ -98,7 +98,7 @@ class PythonLine:
         return PythonLine({name: word for name, word in self.words.items() if name == "scale"}).arguments()
 
 
-_ARRAYS = ("sample_weight", "groups")
+_ARRAYS = ("sample_weight", "clusters")
 _MOST_LABELS = 10
 
 

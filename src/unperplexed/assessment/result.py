@@ -33,13 +33,14 @@ from .classes import Bias, ClassAverage, ClassTable, ClassTables, PredictedTable
 from .confusion import ConfusionTable, confusion_table
 from .measured_profile import DivergenceProfile
 from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
-from .risk_profile import MeasuredProfile, RiskProfile
+from .risk_profile import MeasuredProfile, RiskProfile, checked_orders
 from .source import Source
 from .uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
     from .familiar import FamiliarMetrics
 
@@ -86,7 +87,7 @@ class Assessment(JsonResult):
     """(sum w)^2 / sum w^2; the number of rows where all weights are equal."""
     independent_rows: float
     """The same; for dependent rows the effective number of clusters."""
-    grouped: bool
+    clustered: bool
     """Whether the rows have clusters."""
     zero_given: float
     """Weight of the rows whose outcome was assigned probability 0."""
@@ -202,6 +203,20 @@ class Assessment(JsonResult):
         """Generalized means of the probabilities assigned to the outcomes, by order. Made when first asked for."""
         return self.source.profile()
 
+    def risk_profile(self, orders: ArrayLike | None = None) -> RiskProfile:
+        """Generalized means of the probabilities assigned to the outcomes, at these orders. Larger is better.
+
+        Parameters
+        ----------
+        orders : array_like, optional
+            121 orders from -3 to 3 by default.
+
+        Returns
+        -------
+        RiskProfile
+        """
+        return replace(self.source, orders=checked_orders(orders)).profile()
+
     @cached_property
     def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
         assert self._source is not None
@@ -309,7 +324,7 @@ class Assessment(JsonResult):
         from .familiar import familiar_metrics
 
         # Of two classes the line is that of the verdict, and of clusters that of the rows, where they are at hand.
-        line = self.diagnosis.line if self.n_classes == 2 or self.grouped else None
+        line = self.diagnosis.line if self.n_classes == 2 or self.clustered else None
         return familiar_metrics(self.source.tally, self.source.sampling.confidence, line)
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from ..statistics.means import (
     Floor,
     Limit,
     apply_limit,
+    floor_and_limit,
     floor_for,
     log_apart,
     mean_of_points,
@@ -179,7 +180,6 @@ def risk_profile(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
-    limit: Limit = "floor",
 ) -> RiskProfile:
     """Generalized mean of the probabilities assigned to the outcomes, for many orders. Larger is better.
 
@@ -195,10 +195,8 @@ def risk_profile(
         Non-negative importance weights.
     labels, pos_label : optional
         As in `Forecasts`.
-    floor : float or "auto", default "auto"
-        Probabilities below it are raised to it; "auto" as in `assess`.
-    limit : {"floor", "both"}, default "floor"
-        ``"both"`` also lowers those above ``1 - floor``.
+    floor : float, (float, float) or "auto", default "auto"
+        Probabilities below it are raised to it, and those above the second of a pair lowered; as in `assess`.
 
     Returns
     -------
@@ -223,8 +221,9 @@ def risk_profile(
     array([0.589, 0.607, 0.633])
     """
     points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
-    floor = floor_for(floor, n_classes)
-    return profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit)
+    low, limit = floor_and_limit(floor)
+    moments = points.p, points.weight, points.weight_squared
+    return profile_of_points(*moments, checked_orders(orders), floor_for(low, n_classes), limit)
 
 
 def checked_orders(orders: ArrayLike | None) -> Floats:

@@ -12,7 +12,7 @@ from .._lib.errors import check_choice
 from .._lib.typing import Floats
 from ..calibration.estimators import DEFAULT, Estimator, named_estimator
 from ..statistics.intervals import Sampling, checked_sampling
-from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor
+from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor, floor_and_limit
 from ..tally.tally import VIEWS, View
 from .risk_profile import checked_orders
 
@@ -24,7 +24,6 @@ class AssessmentSettings:
     """Settings of an assessment, refused where they cannot be used; `assess` describes them."""
 
     floor: Floor = DEFAULT_FLOOR
-    limit: Limit = "floor"
     measured: str | Estimator = DEFAULT
     view: View | Auto = "auto"
     orders: ArrayLike | None = None
@@ -36,9 +35,14 @@ class AssessmentSettings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""
-        check_floor(self.floor, self.limit)
+        check_floor(*self.limits)
         check_choice("view", self.view, ("auto", *VIEWS))
         _ = self.estimator, self.sampling, self.profile_orders
+
+    @property
+    def limits(self) -> tuple[float | Auto, Limit]:
+        """The floor, and whether there is a ceiling that is as far from 1."""
+        return floor_and_limit(self.floor)
 
     @property
     def estimator(self) -> Estimator:

@@ -123,9 +123,9 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
     if errors < FEW_ERRORS - 0.5:
         few = f"only {errors:.0f} prediction{' is' if round(errors) == 1 else 's are'} wrong"
-        if tally.grouped:
+        if tally.clustered:
             few = f"the wrong predictions have an effective sample size of only {errors:.0f}"
-        more = "clusters" if tally.grouped else "rows"
+        more = "clusters" if tally.clustered else "rows"
         yield f"{few}. With fewer than {FEW_ERRORS}, intervals may be too narrow; assess more {more}"
     elif (headline.degrees_of_freedom < _few_degrees(headline.floor)).any():
         and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
@@ -151,7 +151,7 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
             "the tally has weights but no shards, so that intervals of calibrated averages are rough; count it with"
             " --parts shards"
         )
-    if tally.grouped and tally.independent_rows < FEW_GROUPS - 0.5:
+    if tally.clustered and tally.independent_rows < FEW_GROUPS - 0.5:
         yield (
             f"there are few clusters (effective number {tally.independent_rows:.0f}). With fewer than {FEW_GROUPS},"
             " intervals may be too narrow; assess more clusters"

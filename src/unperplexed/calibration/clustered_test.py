@@ -36,7 +36,7 @@ _PARTS_DRAWN = 8
 """Sums of more parts than this are drawn from the gamma distribution of their variance and skewness."""
 
 
-def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.Generator) -> tuple[float, float]:
+def score_test(counts: CellCounts, clustered: bool, samples: int, rng: np.random.Generator) -> tuple[float, float]:
     """Give t, below 0 if overconfident, and its p-value; NaN of too few shards."""
     assert counts.shards is not None
     happened, total = counts.shards
@@ -53,7 +53,7 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     above = p > 0.5  # pairs of which no row has two, for those of a row exclude one another
     some = above if above.any() else ~above
     correlation = _intraclass_correlation(happened[:, some], total[:, some])
-    parts = _independent(rows, rows, correlation) if grouped else rows
+    parts = _independent(rows, rows, correlation) if clustered else rows
     blocks = np.array_split(np.arange(samples), -(-samples // _SAMPLES_AT_ONCE))
     null_sums = CalibratedShardSums.of(counts, odds)
     null = np.concatenate([_t(_calibrated(null_sums, parts, block.size, rng), rounding) for block in blocks])
@@ -78,7 +78,7 @@ def independent_rows(tally: Tally, view: View) -> float:
     Measured probabilities of rows in groups are estimated as if there were so many: copies of rows change nothing.
     """
     rows = tally.weight / tally.weight_squared
-    if tally.shards is None or not tally.grouped:
+    if tally.shards is None or not tally.clustered:
         return rows
     return rows * independent_share(shown_counts(tally, view))
 

@@ -58,7 +58,7 @@ def calibration_test(
     resamples: int = 1000,
     seed: int = 0,
     sample_weight: ArrayLike | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> CalibrationTest:
@@ -82,7 +82,7 @@ def calibration_test(
         For the resampled test, the random seed.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
-    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+    clusters : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Clusters: rows with the same values may depend on one another. The resampled test then sees over- and
         underconfidence only, and needs six shards.
     labels, pos_label : optional
@@ -96,7 +96,7 @@ def calibration_test(
     Raises
     ------
     InputError
-        As `Forecasts`; for groups or weights beside a tally, which has its own; for a tally of more than two classes,
+        As `Forecasts`; for clusters or weights beside a tally, which has its own; for a tally of more than two classes,
         of which "score" needs the part "diagnosis"; for "resampled" and a tally with weights but without the part
         "shards".
 
@@ -116,15 +116,15 @@ def calibration_test(
     check_choice("test", test, get_args(TestKind))
     measure, sampling = named_estimator(measured), checked_sampling(0.95, resamples, seed)
     if test == "score":
-        reading = {"sample_weight": sample_weight, "groups": groups, "labels": labels, "pos_label": pos_label}
+        reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
         found = diagnose(y_true, y_prob, **reading)
         if not found.made:
             raise InputError(f"test: {found.reason}. Or choose test='resampled'.")
         return CalibrationTest(found.statistic, found.overall_p_value, found.by)  # type: ignore[arg-type]
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")
-    parts = [] if sample_weight is None and groups is None else ["shards"]
-    counting: dict[str, Any] = {"groups": groups, "parts": parts, "exact_limit": EXACT_LIMIT}
+    parts = [] if sample_weight is None and clusters is None else ["shards"]
+    counting: dict[str, Any] = {"clusters": clusters, "parts": parts, "exact_limit": EXACT_LIMIT}
     tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label, **counting)
     return _resampled(tally, measure, sampling)
 
@@ -132,10 +132,10 @@ def calibration_test(
 def _resampled(tally: Tally, measure: Estimator, sampling: Sampling) -> CalibrationTest:
     """Compare with calibrated samples: of rows, or where these are in clusters or have weights of shards."""
     counts, rng = coarse_counts(tally), np.random.default_rng((sampling.seed, 1))
-    if tally.grouped or tally.uneven:
+    if tally.clustered or tally.uneven:
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
-        return CalibrationTest(*score_test(counts, tally.grouped, sampling.resamples, rng), "shards")
+        return CalibrationTest(*score_test(counts, tally.clustered, sampling.resamples, rng), "shards")
     floor = floor_for(DEFAULT_FLOOR, tally.n_classes)
     null, by_row = calibrated(tally, counts, sampling.resamples, rng)
     observed = Sample(counts.counted.happened[None], counts.counted.total[None])

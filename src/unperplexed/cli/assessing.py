@@ -63,7 +63,7 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     if once:
         return found
     chunks = file_chunks(arguments, change)
-    if counted.n_classes == 2 and not counted.grouped and counted.tells_log_odds(chunks):
+    if counted.n_classes == 2 and not counted.clustered and counted.tells_log_odds(chunks):
         return found.with_rows(chunks)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
@@ -77,7 +77,7 @@ def _each_class(
     from ..assessment.assess import assess_tally, parts_for
 
     again = argparse.Namespace(**{**vars(arguments), "quiet": True})
-    parts = parts_for("each-class", getattr(arguments, "groups", None) or None, arguments.weight)
+    parts = parts_for("each-class", getattr(arguments, "cluster_columns", None) or None, arguments.weight)
     return assess_tally(tally_of(again, parts, 0, change), replace(settings, view="each-class"))
 
 
@@ -105,7 +105,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     tally = whole.source.tally
     if "-" not in names and arguments.engine == "local":
         chunks = file_chunks(arguments, change)
-        if tally.n_classes == 2 and not tally.grouped and tally.tells_log_odds(chunks):
+        if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(chunks):
             return replace(found, total=replace(found.total, assessment=whole))
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
         found = replace(found, groups=tuple(_groups_with_rows(arguments, found)))
@@ -172,7 +172,6 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Settings of an assessment, as its options say."""
     return {
         "floor": arguments.floor,
-        "limit": arguments.limit,
         "measured": arguments.measured,
         "view": arguments.view,
         "orders": arguments.show.orders if hasattr(arguments, "show") else None,

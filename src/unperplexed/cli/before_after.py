@@ -52,7 +52,7 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     position = np.concatenate([part.index - part.first_row + at for part, at in zip(parts, starts, strict=False)])
     pairing = Pairing(dict.fromkeys((BEFORE, AFTER), position), groups)
     floor = how.baseline.zeros_as if how.baseline is not None and how.baseline.zeros else DEFAULT_FLOOR
-    settings = ComparisonSettings(floor=floor, grouped=groups is not None)
+    settings = ComparisonSettings(floor=floor, clustered=groups is not None)
     found = compared(lambda: read, lambda _: pairing, settings)
     found = replace(found, _paired=None)  # the next step is the recalibration that this compares
     return found if how.gain_ is None else _by_gain(found, how.gain_)

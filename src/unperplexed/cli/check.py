@@ -120,7 +120,7 @@ def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figur
     if not a.on:
         before = _assessed(a, a.earlier)
         tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
-        shared = ", although clusters may be in both" if a.groups else ""
+        shared = ", although clusters may be in both" if a.ways else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
         return changes_of_samples(
             now, before
@@ -154,8 +154,8 @@ def _compared(a: argparse.Namespace) -> Comparison:
     from .outputs import sayer
 
     paired = argparse.Namespace(**{**vars(a), "command": "compare", "by": []})
-    options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
-    settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
+    options = PairingOptions(a.on, common=True, clusters=a.ways, where=a.where or "")
+    settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.ways))
     how = partial(compared, settings=settings)
     files = {_name(a): list(a.files), a.earlier: [a.earlier]}
     return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

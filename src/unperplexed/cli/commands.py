@@ -100,12 +100,11 @@ def compare(arguments: argparse.Namespace) -> None:
         a.common,
         rivals_of(a.forecast),
         a.forecaster,
-        a.groups,
+        a.ways,
         where=a.where or "",
         by=a.by,
         climatology=() if a.reference is None else reference_of(a.reference)[1],
-        clusters=a.cluster,
-        units=a.unit,
+        within=a.within,
     )
     how = recalibrating(a, _in_sequence(a) if a.anytime else _at_once(a))
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
@@ -128,26 +127,20 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
     if a.reference is not None:
         reference, climatology = reference_of(a.reference)
         against = SkillSettings(reference, skill_rules(a.metric), a.floor, a.confidence, climatology=bool(climatology))
-    grouped = bool(a.groups or a.cluster)
-    settings = ComparisonSettings(
-        a.metric, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
-    )
+    settings = ComparisonSettings(a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), against)
     return partial(compared, settings=settings)
 
 
 def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     """Compare one row after another."""
     from ..comparison.sequential import SequentialSettings, compared_sequentially
-    from ..statistics.intervals import alpha_of
 
     if option := first_given(arguments, _NOT_SEQUENTIAL):
         raise InputError(f"{option} does not go with --anytime: {_NOT_SEQUENTIAL[option[2:]]}.")
     if arguments.metric[1:]:
         raise InputError(f"--metric {' '.join(arguments.metric)}: --anytime compares by one metric; name one.")
     score = arguments.metric[0] if arguments.metric else SequentialSettings.score
-    if not 0 < arguments.confidence < 1:
-        raise InputError(f"--confidence: expected a level above 0 and below 1, got {arguments.confidence:g}.")
-    settings = SequentialSettings(score, alpha_of(arguments.confidence), arguments.floor)
+    settings = SequentialSettings(score, arguments.confidence, arguments.floor)
     return partial(compared_sequentially, settings=settings)
 
 

@@ -38,7 +38,7 @@ def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
     from ..assessment.assess import parts_for
 
     sections = arguments.show.parts if hasattr(arguments, "show") else []
-    parts = parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+    parts = parts_for(arguments.view, getattr(arguments, "cluster_columns", None) or None, arguments.weight)
     return [*dict.fromkeys([*sections, *parts])]
 
 
@@ -125,9 +125,9 @@ def counted_by(
     """Count files; what the user does not say of it, defaults do. ``change`` makes other forecasts of those read."""
     say = sayer(arguments)
     asked = {name: getattr(arguments, name, None) for name in ("parts", "exact_limit", "fraction_bits")}
-    asked |= {"scores": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
+    asked |= {"metrics": getattr(arguments, "metric", None), "n_jobs": arguments.jobs}
     given = defaults | {name: value for name, value in asked.items() if value is not None}
-    if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
+    if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "cluster_columns", ()):
         say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --clusters names clusters")
     progress = not arguments.quiet
     engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
@@ -145,7 +145,7 @@ def counted_by(
 
 def selection_of(arguments: argparse.Namespace) -> Selection:
     """Columns as the options name them."""
-    shards_by = () if arguments.command in _PAIRED else getattr(arguments, "groups", ())
+    shards_by = () if arguments.command in _PAIRED else getattr(arguments, "cluster_columns", ())
     keys = () if arguments.command in _PAIRED else getattr(arguments, "by", ())
     where = "" if arguments.command in _PAIRED else getattr(arguments, "where", None) or ""
     columns = (arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)

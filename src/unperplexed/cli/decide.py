@@ -75,7 +75,7 @@ def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
 
     if missing := [f"{key}=" for key in ("fp", "fn") if key not in costs]:
         raise InputError(f"--costs: {' and '.join(missing)} missing; name both, such as --costs fp=1 fn=9.")
-    return costs["fp"], costs["fn"], -costs.get("tp", 0.0), -costs.get("tn", 0.0)
+    return costs["fp"], costs["fn"], costs.get("tp", 0.0), costs.get("tn", 0.0)
 
 
 def _rows(a: argparse.Namespace) -> CountedRows:

@@ -54,22 +54,21 @@ def _number(flag: str, text: str) -> float:
 
 def _read_clusters(a: argparse.Namespace) -> None:
     """Read A,B, values that rows of a cluster share together, or A B, either of which they share; or none."""
-    a.groups, a.cluster, a.units = [], [], "auto"
+    a.ways, a.units = [], "auto"
     if a.command == "monitor" and a.clusters in (_NONE, ["period"]):
         a.units = "rows" if a.clusters == _NONE else "periods"
         a.clusters = []  # these words are no columns
         if "clusters" in a.given:
             a.given["units"] = a.given.pop("clusters")
-    elif len(a.clusters) == 1 and a.clusters != _NONE:
-        a.groups = a.clusters[0].split(",")
-    elif a.clusters[1:]:
-        if a.command not in _PAIRED:
-            both = ",".join(a.clusters)
-            raise InputError(
-                f"--clusters {' '.join(a.clusters)}: rows that share either are for compare and skill. For rows that"
-                f" share all name {both}, with commas."
-            )
-        a.cluster = a.clusters
+    elif a.clusters != _NONE:
+        a.ways = [text.split(",") for text in a.clusters]
+    if a.ways[1:] and a.command not in _PAIRED:
+        both = ",".join(a.clusters)
+        raise InputError(
+            f"--clusters {' '.join(a.clusters)}: rows that share either are for compare and skill. For rows that"
+            f" share all name {both}, with commas."
+        )
+    a.cluster_columns = a.ways[0] if a.ways else []
 
 
 def _read_forecasters(a: argparse.Namespace) -> None:
@@ -86,13 +85,13 @@ def _read_forecasters(a: argparse.Namespace) -> None:
 def _read_lag(a: argparse.Namespace) -> None:
     """Read L, or L:COLUMN, places within the rows of each value of the columns."""
     number, _, columns = (a.lag or "").partition(":")
-    a.unit = [column for column in columns.split(",") if column]
+    a.within = [column for column in columns.split(",") if column]
     if a.lag is None:
         return
     try:
         a.lag = int(number)
     except ValueError:
-        raise InputError(f"--lag {a.lag}: expected places, such as 14, or places within units, 14:station.") from None
+        raise InputError(f"--lag {a.lag}: expected places, such as 14, or places within series, 14:station.") from None
 
 
 def _read_floor(a: argparse.Namespace) -> None:
@@ -102,7 +101,7 @@ def _read_floor(a: argparse.Namespace) -> None:
     if high and not (symmetric and a.command == "assess"):
         given = " ".join(map(str, a.floor))
         raise InputError(f"--floor {given}: expected one number, or for assess also 1 minus it, such as 0.01 0.99.")
-    a.floor, a.limit = low, "both" if high else "floor"
+    a.floor = (low, *high) if high else low
 
 
 def _read_engine(a: argparse.Namespace) -> None:

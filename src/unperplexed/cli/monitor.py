@@ -62,7 +62,11 @@ def monitor(arguments: argparse.Namespace) -> int:
     check_outputs(a)
     if a.drift:
         _refuse_observed(a)
-        a.groups, a.weight, a.ignore_label = [], None, None  # those of a reading, which is for other commands too
+        a.cluster_columns, a.weight, a.ignore_label = (
+            [],
+            None,
+            None,
+        )  # those of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         history, kept = _history(a)
         found = _watched(a, history)
@@ -153,7 +157,7 @@ def _of_rows(a: argparse.Namespace) -> History:
             tallies_of(again, {"parts": ["classes"], "diagnosed": 0, "most_groups": MOST_PERIODS})
         ).without_outcomes()
     try:
-        parts = ["classes", *(["shards"] if a.groups else [])]
+        parts = ["classes", *(["shards"] if a.cluster_columns else [])]
         return History.of(tallies_of(again, {"parts": parts, "most_groups": MOST_PERIODS}))
     except InputError as error:
         if not error.missing_outcomes:

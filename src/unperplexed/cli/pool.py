@@ -76,7 +76,7 @@ def _fit(a: argparse.Namespace) -> None:
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a, MAPS)
-    options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
+    options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.ways, a.where or "")
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     saved = json_text(found.to_dict())
     outputs = report_bytes(a, found) | {a.output: saved_with_reading(a, found.to_dict())}
@@ -97,7 +97,7 @@ def settings_of(text: str) -> dict[str, Any]:
 
     method, _, settings = text.partition(":")
     check_choice("--method", method, ("linear", "logarithmic", "mean"))
-    found: dict[str, Any] = {"method": method, "order": None, "weights": None, "power": None, "recalibrate": "auto"}
+    found: dict[str, Any] = {"method": method, "order": None, "weights": None, "power": None, "map": "auto"}
     weights: dict[str, float] = {}
     for word in settings.split(",") if settings else ():
         name, sign, value = word.rpartition("=")
@@ -105,7 +105,7 @@ def settings_of(text: str) -> dict[str, Any]:
             if word == "equal":
                 found["weights"] = "equal"
             elif name == "map":
-                found["recalibrate"] = value
+                found["map"] = value
             elif name in ("order", "power"):
                 found[name] = float(value)
             else:
@@ -115,7 +115,7 @@ def settings_of(text: str) -> dict[str, Any]:
                 f"--method {text}: {word!r} is no setting; known are order=R, power=A, map=NAME, equal, and weights"
                 " such as a=0.3,b=0.7."
             ) from None
-    check_choice("--method map", found["recalibrate"], ("auto", "power", "beta", "none"))
+    check_choice("--method map", found["map"], ("auto", "power", "beta", "none"))
     return found | ({"weights": weights} if weights else {})
 
 

@@ -81,7 +81,7 @@ def skill_beside(arguments: argparse.Namespace) -> Skill | None:
     pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
     alone = {"command": "skill", "quiet": True, "apply": maps, "metric": skill_rules(a.metric)}
-    alone |= {"lag": None, "unit": [], "cluster": []}
+    alone |= {"lag": None, "within": []}
     return _skill_of(argparse.Namespace(**{**vars(a), **pairing, **alone}), {_FORECASTS: names})
 
 
@@ -100,7 +100,7 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
     reference, climatology = reference_of(a.reference)
     if climatology:
         options = replace(options, climatology=climatology)
-    elif reference != BASE_RATE and not options.within and len(files) == 1:
+    elif reference != BASE_RATE and not options.one_table and len(files) == 1:
         forecaster = next(iter(files))
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
@@ -110,9 +110,9 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
         a.floor,
         a.confidence,
         a.lag,
-        bool(a.groups or a.pair or a.cluster),
+        bool(a.ways or a.pair),
         bool(climatology),
-        bool(a.unit),
+        bool(a.within),
     )
     how = recalibrating(a, partial(skilled, settings=settings))
     return compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
@@ -139,13 +139,12 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
         a.common,
         rivals_of(a.forecast),
         a.forecaster,
-        a.groups,
+        a.ways,
         where=a.where or "",
         pairs=_pair_names(a.pair, alone),
         by=a.by,
         least=1,
-        clusters=a.cluster,
-        units=a.unit,
+        within=a.within,
     )
 
 

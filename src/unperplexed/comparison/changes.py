@@ -101,7 +101,7 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
         raise InputError(f"compared: expected two forecasters, one of them {now!r}, got {', '.join(names)}.")
     [pair] = compared.pairs
     pair = pair if pair.first == now else pair.mirrored()
-    units, prior = compared.independent_rows, PRIOR_ROWS if compared.n_groups is None else PRIOR_CLUSTERS
+    units, prior = compared.independent_rows, PRIOR_ROWS if compared.n_clusters is None else PRIOR_CLUSTERS
 
     def figure(each: Difference) -> Figure:
         judged = each.standard_error > 0 and not math.isnan(each.interval.low)

@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._lib.arrays import as_array, by_forecaster, check_indexes
 from .._lib.errors import InputError, refuse_unknown
@@ -26,7 +25,7 @@ from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
-from ..forecasts.reading import Reading
+from ..forecasts.reading import RowReading
 from ..pairing.dependence import check_lag, dependent_rows
 from ..pairing.rows import (
     Chosen,
@@ -40,7 +39,7 @@ from ..pairing.rows import (
     read_paired,
     tallies,
 )
-from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
+from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
 from ..report.frames import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
@@ -67,21 +66,15 @@ def compare(
     y_true: Any,
     forecasts: Mapping[str, Any],
     *,
-    sample_weight: ArrayLike | None = None,
-    floor: Floor = DEFAULT_FLOOR,
-    scores: Sequence[str] = (),
-    groups: Any = None,
-    clusters: Any = None,
-    lag: int | None = None,
-    units: Any = None,
     by: Any = None,
-    baseline: str | None = None,
-    climatology: Any = None,
-    confidence: float = 0.95,
-    resamples: int = 400,
-    seed: int = 0,
     ids: Any = None,
-    **reading: Unpack[Reading],
+    lag: int | None = None,
+    within: Any = None,
+    reference: str | Mapping[str, Any] | None = None,
+    metrics: Sequence[str] = (),
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
+    **reading: Unpack[RowReading],
 ) -> Comparison:
     """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
 
@@ -95,45 +88,33 @@ def compare(
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
         column for each forecaster, with the probability of the positive class.
-    sample_weight : array_like of shape (n,), optional
-        Importance weights, 0 or more.
+    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
+    ids : array_like of shape (n,), optional
+        Names of the rows in ``contributions``.
+    lag : int, optional
+        Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``clusters``.
+    within : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Places are counted within each series, such as that of a station, and rows of different series are independent.
+    reference : str or mapping, optional
+        Also give skill scores, as `skill` does: against "base-rate", a constant forecast of the observed frequencies,
+        one of the forecasters, by name, or ``{"climatology": months}``, the observed frequencies among the rows with
+        the same values.
+    metrics : sequence of str, default ()
+        Scoring rules to compare in addition to those of `SCORES`, by name, as in `score_named`.
     floor : float or "auto", default "auto"
         Floor of each forecaster's assessment ("auto" as in `assess`). The comparison has no floor, unless a
         forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
         are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
         their differences are infinite instead.
-    scores : sequence of str, default ()
-        Scoring rules to compare in addition to those of `SCORES`, by name, as in `score_named`.
-    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        Which rows may depend on one another (those of a match, a document, a place): numbers or texts, of one
-        column or several. Standard errors are then computed from sums over groups.
-    clusters : array_like of shape (n,) or (n, 2), mapping from name to such, or data frame, optional
-        One column or two, such as station and date: rows that share the value of either may depend on one another.
-        Instead of ``groups``, whose rows share the values of all columns.
-    lag : int, optional
-        Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
-    units : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Places are counted within each unit, such as a station, and rows of different units are independent.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
-    baseline : str, optional
-        Also give skill scores, as `skill` does: against "base-rate", a constant forecast of the observed frequencies,
-        or one of the forecasters, by name.
-    climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
-        The baseline predicts the observed frequencies among the rows with the same values here, such as the month.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1). The verdict counts p-values below 1 minus it.
-    resamples : int, default 400
-        Number of bootstrap replicates for the assessment of each forecaster's calibration, as in `assess`; 0 for none.
-        They take half a second for each forecaster, when first needed. With ``groups`` or a ``lag`` there are none.
-    seed : int, default 0
-        Random seed of these replicates. Nothing else in the comparison is random.
-    ids : array_like of shape (n,), optional
-        Names of the rows in ``contributions``.
     **reading
-        How rows are read, the same for all forecasters, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, of which "drop" leaves out, for
-        all forecasters, rows without an outcome and rows that are invalid for one, as ``assessment.notes`` report.
+        How rows are read, the same for all forecasters, as in `assess`: ``sample_weight``, ``labels``, ``pos_label``,
+        ``ignore_label``, ``scale``, ``invalid``, of which "drop" leaves out, for all forecasters, rows without an
+        outcome and rows that are invalid for one, as ``assessment.notes`` report; and ``clusters``, rows that may
+        depend on one another (those of a match, a document): standard errors are then computed from sums over clusters.
+        A list of two columns, such as ``[station, date]``, says that rows that share either may depend on one another.
 
     Returns
     -------
@@ -148,13 +129,13 @@ def compare(
     Notes
     -----
     With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
-    compared with Student's t with n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
+    compared with Student's t with n - 1 degrees of freedom: the paired t-test. With clusters, the standard error is
     cluster-robust; with clusters in two ways it is that of Cameron, Gelbach and Miller (2011), but no smaller than one
     way alone, with the fewer clusters minus 1 as degrees of freedom. With a lag it is the test of Diebold and Mariano
     (1995) with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). With W the
-    weights of rows, or their sums over groups, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where
+    weights of rows, or their sums over clusters, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where
     a lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1
-    (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or group,
+    (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or cluster,
     there is no interval and no p-value. Intervals end where the scores do. p-values are adjusted, and intervals
     simultaneous, over the pairs of a score, and within groups over groups and pairs (Bonferroni): an interval
     excludes 0 just where the adjusted p-value is below 1 minus the confidence level. The ratio of geometric
@@ -173,32 +154,34 @@ def compare(
     >>> result.verdict
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
-    refuse_unknown("compare", reading, Reading.__annotations__)
-    check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
+    refuse_unknown("compare", reading, RowReading.__annotations__)
+    clusters = reading.pop("clusters", None)
+    check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, ids=ids)
     forecasts = by_forecaster(y_true, forecasts)
     names = _checked_names(forecasts)
-    grouped = groups is not None or clusters is not None
-    against = None
-    if baseline is not None or climatology is not None:
-        against = SkillSettings(
-            baseline or BASE_RATE, skill_rules(scores), floor, confidence, climatology=climatology is not None
+    against, skill_settings = reference_of(reference), None
+    if against is not None:
+        skill_settings = SkillSettings(
+            against.name, skill_rules(metrics), floor, confidence, climatology=against.climatology is not None
         )
-        against.check_names(names)
+        skill_settings.check_names(names)
     settings = ComparisonSettings(
-        scores, floor, confidence, lag, grouped, resamples, seed, units=units is not None, skill=against
+        metrics, floor, confidence, lag, clusters is not None, within is not None, skill_settings
     )
-    parts = parts_of(forecasts, y_true, {**reading, "sample_weight": sample_weight})
+    parts = parts_of(forecasts, y_true, reading)
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
     pairing = Pairing(
         everything,
         ids=_named_by(ids, n),
         by=None if by is None else row_keys(by, n),
-        climatology=None if climatology is None else row_keys(climatology, n),
-        **dependent_rows(n, groups, clusters, units),
+        climatology=None if against is None else against.places(n),
+        **dependent_rows(n, clusters, within),
     )
-    options = {**reading, "sample_weight": sample_weight, "groups": groups}
-    return compared(lambda: parts, lambda _: pairing, settings).advising(PythonLines.reading(options))
+    one_way = None if pairing.crossed is not None else clusters
+    return compared(lambda: parts, lambda _: pairing, settings).advising(
+        PythonLines.reading({**reading, "clusters": one_way})
+    )
 
 
 @dataclass(frozen=True)
@@ -209,19 +192,18 @@ class ComparisonSettings:
     floor: Floor = DEFAULT_FLOOR
     confidence: float = 0.95
     lag: int | None = None
-    grouped: bool = False
-    resamples: int = 400
-    seed: int = 0
-    units: bool = False
+    clustered: bool = False
+    within: bool = False
+    """Whether a lag is counted within series."""
     skill: SkillSettings | None = None
-    """The baseline, if skill scores are asked for."""
+    """The reference, if skill scores are asked for."""
 
     def __post_init__(self) -> None:
         """Refuse what no comparison can be made with, before any row is read."""
         check_floor(self.floor)
         scores_kept(self.scores)
-        checked_sampling(self.confidence, self.resamples, self.seed)
-        check_lag(self.lag, self.grouped, self.units)
+        checked_sampling(self.confidence, 0, 0)
+        check_lag(self.lag, self.clustered, self.within)
 
     @property
     def rules(self) -> tuple[Score, ...]:
@@ -230,11 +212,8 @@ class ComparisonSettings:
 
     def assessment(self, tally: Tally) -> Assessment:
         """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
-        resamples = 0 if self.grouped or self.lag else self.resamples
-        settings = AssessmentSettings(
-            floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed, asked=self.scores
-        )
-        return assess_tally(tally, settings)
+        asked = AssessmentSettings(floor=self.floor, confidence=self.confidence, asked=self.scores)
+        return assess_tally(tally, replace(asked, resamples=0) if self.clustered or self.lag else asked)
 
 
 def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
@@ -266,9 +245,9 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     read = read_paired(parts, pair, settings.rules, settings.floor)
     rows, at, pairing, notes = read
     found = None if settings.skill is None else skill_of(read, replace(settings.skill, lag=settings.lag))
-    groups = None if pairing.groups is None or pairing.crossed is not None else pairing.groups[at]
-    chosen = {name: chosen_rows(each, groups) for name, each in rows.items()}
-    shards = ["shards"] if groups is not None or any(each.tally.weighted for each in rows.values()) else []
+    clusters = None if pairing.clusters is None or pairing.crossed is not None else pairing.clusters[at]
+    chosen = {name: chosen_rows(each, clusters) for name, each in rows.items()}
+    shards = ["shards"] if clusters is not None or any(each.tally.weighted for each in rows.values()) else []
     again = {name: chosen[name] for name, each in rows.items() if shards or at.size < each.tally.n_rows}
     for name, tally in tallies(parts(), again, settings.rules, shards) if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
@@ -334,14 +313,13 @@ def _comparison(
         labels=first.labels,
         weighted=first.tally.weighted,
         independent_rows=dependence.independent(sample.weights),
-        n_groups=None if dependence.groups is None else dependence.sizes(at.size)[0],
-        n_crossed=dependence.sizes(at.size)[1] if dependence.two_way else None,
+        n_clusters=None if dependence.clusters is None else dependence.sizes(at.size)[0],
+        n_crossed_clusters=dependence.sizes(at.size)[1] if dependence.two_way else None,
         lag=settings.lag,
-        n_units=dependence.n_units,
+        n_series=dependence.n_series,
         floor=floor,
         scored_floor=scored_floor,
         confidence=settings.confidence,
-        seed=settings.seed,
         warnings=(*_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
         groups=by_group,
@@ -354,10 +332,10 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
     labels = assessment.labels
     if dependence.lag or dependence.two_way:
         other = "a lag" if dependence.lag else "clusters in two ways"
-        reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
+        reason = f"it needs rows that are independent, or clusters of them; name clusters one way instead of {other}"
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
-    if dependence.groups is None and len(labels) == 2:
+    if dependence.clusters is None and len(labels) == 2:
 
         def read() -> Iterator[Forecasts]:
             return (chunk.forecasts for chunk in chunks())

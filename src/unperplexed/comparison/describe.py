@@ -59,7 +59,7 @@ def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Docume
 
 def dependence_text(c: Comparison) -> str:
     """Name the assumption about rows on which intervals and p-values rest."""
-    return dependent_text(c.n_groups, c.n_crossed, c.lag, c.n_units)
+    return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series)
 
 
 class Described:
@@ -335,7 +335,6 @@ class Described:
         yield "view", a.view
         yield "confidence", percent(c.confidence)
         yield "bootstrap replicates", f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none"
-        yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"
         yield "version", c.version
 
@@ -347,7 +346,6 @@ def _sentence(clause: Said) -> str:
 
 def compare_call(c: Comparison) -> Python:
     """Give the import and the call of `compare` with the options that differ from their defaults."""
-    a = next(iter(c.forecasters.values())).assessment
     names = [f"{name!r}: {chr(ord('p') + at)}" for at, name in enumerate(c.forecasters)]
     forecasts = f"{{{', '.join(names)}}}" if len(names) <= _MOST_SPELLED else "forecasts"
     positive = c.labels[1] if c.n_classes == 2 else None
@@ -357,14 +355,11 @@ def compare_call(c: Comparison) -> Python:
         f"pos_label={positive!r}": positive not in (None, 1, "1"),
         f"scale={c.scale!r}": c.scale != "probability",
         f"floor={c.floor:g}": f"{c.floor:g}" != default,
-        "groups=groups": c.n_groups is not None and c.n_crossed is None,
-        "clusters=clusters": c.n_crossed is not None,
-        "units=units": c.n_units is not None,
+        "clusters=clusters": c.n_clusters is not None,
+        "within=within": c.n_series is not None,
         "by=by": bool(c.by),
         f"lag={c.lag}": bool(c.lag),
         f"confidence={c.confidence:g}": c.confidence != 0.95,
-        f"resamples={a.source.sampling.resamples}": a.source.sampling.resamples != 400 and c.assessed_for_sure,
-        f"seed={c.seed}": c.seed != 0,
     }
     used = "".join(f", {option}" for option, differs in options.items() if differs)
     return Python(f"from unperplexed import compare\n\ncompare(y, {forecasts}{used}).verdict")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._lib.formatting import number_of, rule_text, short_name, short_names
+from .._lib.formatting import number_of, percent, rule_text, short_name, short_names
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
 from ..report.commands import Python
@@ -58,8 +58,8 @@ def sequential_call(c: SequentialComparison) -> Python:
     positive = c.labels[1] if c.n_classes == 2 else None
     default = f"{float(floor_for(DEFAULT_FLOOR, c.n_classes)):g}"
     options = {
-        f"score={c.score!r}": c.score != "brier_score",
-        f"level={c.level:g}": c.level != 0.05,
+        f"metric={c.score!r}": c.score != "brier_score",
+        f"confidence={c.confidence:g}": c.confidence != 0.95,
         f"floor={c.floor:g}" if c.floor is not None else "": c.floor is not None and f"{c.floor:g}" != default,
         f"pos_label={positive!r}": positive not in (None, 1, "1"),
     }
@@ -100,12 +100,12 @@ def _lead(c: SequentialComparison) -> str:
 
 def _sequence(c: SequentialComparison) -> str:
     """Name the limits: "95% confidence sequence"."""
-    return f"{100 * (1 - c.level):.10g}% confidence sequence"
+    return f"{percent(c.confidence)} confidence sequence"
 
 
 def _guarantee(c: SequentialComparison) -> str:
     return (
-        f"The probability of ever deciding for the worse forecaster is at most {c.level:.10g}, however often you look"
+        f"The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g}, however often you look"
         " and whenever you stop."
     )
 
@@ -116,7 +116,7 @@ def evidence_table(c: SequentialComparison) -> Table:
     values = [(c.e_second if name == c.second else c.e_first)[-1] for name in (first, second)]
     return Table(
         "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
-        f" ever exceeds N with probability 1/N at most. One above {number(2 / c.level, 0)} decides; 1 is no evidence.",
+        f" ever exceeds N with probability 1/N at most. One above {number(2 / (1 - c.confidence), 0)} decides; 1 is no evidence.",
         [
             Column("forecaster that is better", short_names((first, second), 200)),
             Column("e-value", [_e_value(float(e)) for e in values]),
@@ -188,7 +188,7 @@ def difference_chart(c: SequentialComparison) -> Chart:
 
 
 def _settings(c: SequentialComparison) -> list[tuple[str, str]]:
-    return [("score", rule_at_floor(c.score, c.floor or 0.0)), ("level", f"{c.level:.10g}")]
+    return [("score", rule_at_floor(c.score, c.floor or 0.0)), ("confidence", f"{c.confidence:.10g}")]
 
 
 def _notes(c: SequentialComparison) -> list[str]:

@@ -125,7 +125,7 @@ def sequential_chart(c: SequentialComparison) -> Chart:
             title = f"{short_name(str(c.better))} had the {side} {rule} {after}"
         at = (np.array([float(c.decided_after)]), difference[[c.decided_after - 1]])
         points = (Points(*at, role="second", labels=(f"Decided after {c.decided_after:,}",)),)
-    level = percent(1 - c.level)
+    level = percent(c.confidence)
     last = f"{number(float(difference[-1]))} ({between(float(below[-1]), float(above[-1]))})"
     return Chart(
         title=title,

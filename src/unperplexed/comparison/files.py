@@ -35,7 +35,7 @@ from ..sources.row_filter import RowFilter, condition_column, key_column
 
 Result = TypeVar("Result")
 
-_ROW, _GROUP, _FORECASTER, _CLUSTER, _UNIT = "row", "group", "forecaster", "cluster", "unit"
+_ROW, _FORECASTER, _CLUSTER, _WITHIN = "row", "forecaster", "cluster", "within"
 _LINE, _PAIR = "line", "pair"
 _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
@@ -55,12 +55,8 @@ class PairingOptions:
     """Where the forecasters stand in one row: the probability columns of each."""
     forecaster: str | None = None
     """Where each has rows of its own in one table: the column that names it."""
-    groups: Sequence[str] = ()
-    """Columns that say which rows may depend on one another; of several files those of the first."""
-    clusters: Sequence[str] = ()
-    """One column or two: rows that share the value of either may depend on one another; likewise of the first file."""
-    units: Sequence[str] = ()
-    """Columns that make a unit: only rows of the same unit, up to a lag apart in their order, are dependent."""
+    clusters: Sequence[Sequence[str]] = ()
+    """The columns of each way in which rows may depend on one another; of several files those of the first."""
     where: str = ""
     """An SQL expression of columns of the first file: only rows for which it is true are compared."""
     by: Sequence[str] = ()
@@ -69,6 +65,8 @@ class PairingOptions:
     """Columns that make the groups of a climatology, likewise."""
     least: int = 2
     """Fewest forecasters."""
+    within: Sequence[str] = ()
+    """Columns that make a series: only rows of the same series, up to a lag apart in their order, are dependent."""
     pairs: Sequence[str] = ()
     """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
 
@@ -82,7 +80,7 @@ class PairingOptions:
             )
         if self.forecaster and not self.on:
             raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
-        if self.clusters and self.pairs:
+        if self.clusters[1:] and self.pairs:
             raise InputError("--clusters and --pair: each says which rows may depend on one another; leave one out.")
         if self.common and not self.on:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
@@ -104,9 +102,9 @@ class PairingOptions:
     def keys_of_first(self) -> dict[str, str]:
         """Columns that only the first of several files needs."""
         made = {_BY: self.by, _CLIMATOLOGY: self.climatology}
-        named = {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
-        named |= {f"{_CLUSTER} {at}": column for at, column in enumerate(self.clusters)}
-        named |= {f"{_UNIT} {at}": column for at, column in enumerate(self.units)}
+        ways = enumerate(self.clusters)
+        named = {f"{_CLUSTER} {way} {at}": column for way, columns in ways for at, column in enumerate(columns)}
+        named |= {f"{_WITHIN} {at}": column for at, column in enumerate(self.within)}
         columns = {
             f"{kind} {at}": derived(text).column for kind, texts in made.items() for at, text in enumerate(texts)
         }
@@ -124,7 +122,7 @@ class PairingOptions:
         return {name: column for name, column in self.keys.items() if name not in self.keys_of_first}
 
     @property
-    def within(self) -> bool:
+    def one_table(self) -> bool:
         """Whether all forecasters stand in one table."""
         return bool(self.rivals or self.forecaster)
 
@@ -170,7 +168,7 @@ def compared_files(
     """
     if options.rivals and selection.prob:
         raise InputError("--forecaster names the probability columns of each forecaster; leave out --prob.")
-    if options.within:
+    if options.one_table:
         files = {"": [*chain(*files.values())]}
     elif len(files) < options.least:
         raise InputError("a comparison takes two files, or --forecaster to tell forecasters in one apart.")
@@ -340,13 +338,15 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
 
 
 def _dependent(frame: pl.DataFrame) -> Dependent:
-    """Read which rows may depend on one another; several forecasts of a row do, unless other groups are named."""
-    groups, clusters, units = (
-        [name for name in frame.columns if name.startswith(f"{kind} ")] for kind in (_GROUP, _CLUSTER, _UNIT)
-    )
-    groups = groups or [_LINE] * (_PAIR in frame.columns)
-    named = (frame.select(columns) if columns else None for columns in (groups, clusters, units))
-    return dependent_rows(frame.height, *named)
+    """Read which rows may depend on one another; several forecasts of a row do, unless other clusters are named."""
+
+    def columns_of(kind: str) -> list[str]:
+        return [name for name in frame.columns if name.startswith(f"{kind} ")]
+
+    ways = [frame.select(columns) for way in range(2) if (columns := columns_of(f"{_CLUSTER} {way}"))]
+    ways = ways or [frame.select(_LINE)] * (_PAIR in frame.columns)
+    series = columns_of(_WITHIN)
+    return dependent_rows(frame.height, ways or None, frame.select(series) if series else None)
 
 
 def _id_texts(ids: pl.DataFrame) -> list[Label]:

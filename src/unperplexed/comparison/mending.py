@@ -74,7 +74,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
 
 def _enough(paired: PairedForecasters) -> bool:
     units = paired.dependence.independent_units(paired.weights.size)
-    few = FEWEST_ROWS if paired.dependence.groups is None else FEWEST_CLUSTERS
+    few = FEWEST_ROWS if paired.dependence.clusters is None else FEWEST_CLUSTERS
     finite = all(np.isfinite(each).all() for each in paired.losses.values())
     return paired.weights.size >= FEWEST_ROWS and units >= few and finite
 

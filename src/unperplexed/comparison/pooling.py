@@ -39,7 +39,7 @@ def paired_rows(parts: Chunks, pair: Pair) -> GatheredRows:
         order = [each.labels.index(label) for label in labels]
         place = np.searchsorted(found[name].position, each.position[some])
         log_p[name] = read[name].log_probabilities()[place][:, order]
-    groups = None if pairing.groups is None else np.unique(pairing.groups[at][some], return_inverse=True)[1]
+    clusters = None if pairing.clusters is None else np.unique(pairing.clusters[at][some], return_inverse=True)[1]
     left_out = {name: found[name].position.size - at.size for name in rows}
     return GatheredRows(
         labels=labels,
@@ -47,7 +47,7 @@ def paired_rows(parts: Chunks, pair: Pair) -> GatheredRows:
         truth=rows[first].truth[some].astype(np.int64),
         weights=rows[first].weights[some],
         weighted=any(reader.weighted for reader in read.values()),
-        groups=None if groups is None else groups.reshape(-1),
+        clusters=None if clusters is None else clusters.reshape(-1),
         values=log_p,
         one_column=read[first].one_column,
         notes={

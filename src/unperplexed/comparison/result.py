@@ -73,7 +73,7 @@ class Difference(ByValue):
     adjusted_p_value: float
     """The same, adjusted for all pairs that are compared by this score (Bonferroni)."""
     carried_by: float
-    """Effective number of rows, or groups, that determine the standard error. With fewer than 10, the interval and the
+    """Effective number of rows, or clusters, that determine the standard error. With fewer than 10, the interval and the
     p-value are approximate."""
     skewness: float
     """Estimated skewness of the difference in repeated samples; 0 with a lag or clusters in two ways, where it is not
@@ -183,14 +183,14 @@ class Comparison(JsonResult):
     independent_rows: float
     """Effective sample size, of rows that depend on one another the effective number of clusters; the degrees of
     freedom of intervals are one fewer."""
-    n_groups: int | None
-    """Number of groups of dependent rows; None without groups."""
-    n_crossed: int | None
-    """Number of groups the other way, where rows that share one of two columns may depend on one another."""
+    n_clusters: int | None
+    """Number of clusters of dependent rows; None without clusters."""
+    n_crossed_clusters: int | None
+    """Number of clusters the other way, where rows that share one of two columns may depend on one another."""
     lag: int | None
-    """How many places apart rows may depend on one another; None for independent rows or groups."""
-    n_units: int | None
-    """Number of units within which places are counted; None where all rows are in one order."""
+    """How many places apart rows may depend on one another; None for independent rows or clusters."""
+    n_series: int | None
+    """Number of series within which places are counted; None where all rows are in one order."""
     floor: float
     """Floor of each forecaster's ``assessment``, and of the comparison where that needs one."""
     scored_floor: float
@@ -198,8 +198,6 @@ class Comparison(JsonResult):
     forecaster assigned 0 to an observed outcome, else ``floor``."""
     confidence: float
     """Confidence level of an interval of one forecaster, and of those of all pairs, or groups, together."""
-    seed: int
-    """Random seed of the forecasters' assessments; the verdict does not depend on it."""
     warnings: tuple[str, ...]
     """Reasons why intervals and p-values are approximate or missing."""
     by: tuple[str, ...] = ()
@@ -207,7 +205,7 @@ class Comparison(JsonResult):
     groups: tuple[GroupDifferences, ...] = ()
     """Differences in each group of rows, in natural order; empty without ``by``."""
     skill: Skill | None = None
-    """Skill scores against a baseline, for all rows and for each group, where one was named."""
+    """Skill scores against a reference, for all rows and for each group, where one was named."""
     version: str = __version__
     _paired: PairedForecasters | None = field(default=None, repr=False, compare=False)
     _commands: MapCommands | PythonLines = field(default_factory=PythonLines, repr=False, compare=False)
@@ -231,7 +229,7 @@ class Comparison(JsonResult):
     def next_step(self) -> NextStep | None:
         """What would mend each forecaster, by how much, and who would then be first (cross-fitted).
 
-        Made when first asked for. None where nothing was diagnosed, under 100 rows or 10 groups, with a lag, with
+        Made when first asked for. None where nothing was diagnosed, under 100 rows or 10 clusters, with a lag, with
         infinite log losses, for over five million rows (more than two classes: 1,000,000 probabilities), and where the
         rows cannot be read any more.
         """
@@ -258,7 +256,7 @@ class Comparison(JsonResult):
     @property
     def assessed_for_sure(self) -> bool:
         """Whether the assessments have confidence intervals: those of independent rows without weights."""
-        return self.n_groups is None and not self.lag and not self.weighted
+        return self.n_clusters is None and not self.lag and not self.weighted
 
     def between(self, first: str, second: str) -> PairedComparison:
         """Return the comparison of two forecasters, the first with the second."""
@@ -383,7 +381,7 @@ class Comparison(JsonResult):
         --------
         >>> from matplotlib.figure import Figure
         >>> from unperplexed import compare
-        >>> result = compare([1, 0, 1], {"a": [0.8, 0.3, 0.7], "b": [0.6, 0.4, 0.6]}, resamples=0)
+        >>> result = compare([1, 0, 1], {"a": [0.8, 0.3, 0.7], "b": [0.6, 0.4, 0.6]})
         >>> result.plot(Figure().subplots(), score="brier_score").get_xlabel()
         'Difference in Brier score'
         """

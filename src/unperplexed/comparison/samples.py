@@ -21,7 +21,7 @@ from .result import Difference
 Pair = tuple[str, str]
 
 _FEW, _FEW_CARRY = 30, 10
-"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, get a warning."""
+"""Fewer independent rows or clusters, or rows or clusters that carry a difference's variance, get a warning."""
 
 _ROUNDING = 2.0**-50
 _DECIDE = (LOG_LOSS, BRIER_SCORE)
@@ -125,14 +125,14 @@ def few_rows(sample: Sample, differences: Mapping[str, Mapping[Pair, Difference]
     """Warn where the rows, or those that decide, are too few for intervals and p-values."""
     dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
     units, effective = dependence.independent_units(rows), dependence.independent(sample.weights)
-    what = "rows" if dependence.groups is None else "groups"
+    what = "rows" if dependence.clusters is None else "clusters"
     same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
     for a, b in same[:1] if effective >= LEAST_WORTH else []:
         yield f"the difference in log loss between {a} and {b} is the same in every {what[:-1]}; {_NO_TEST}"
-    if units == rows and dependence.groups is not None:
-        yield "every group has one row: the same as without groups"
+    if units == rows and dependence.clusters is not None:
+        yield "every cluster has one row: the same as without clusters"
     if units < 2:
-        yield f"all rows are in one group; {_NO_TEST}" if what == "groups" else f"there is only one row; {_NO_TEST}"
+        yield f"all rows are in one cluster; {_NO_TEST}" if what == "clusters" else f"there is only one row; {_NO_TEST}"
     elif effective < LEAST_WORTH:
         yield (
             f"most of the weight is in one of the {units:,} {what} (effective sample size {effective:.3g}); {_NO_TEST}"

@@ -32,7 +32,7 @@ from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.confidence_sequences import evidence
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.means import (
     DEFAULT_FLOOR,
     Floor,
@@ -61,7 +61,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Mean score of the first minus that of the second, over the rows up to each."""
     low: Floats
     high: Floats
-    """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability level."""
+    """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability 1 - confidence."""
     e_first: Floats
     e_second: Floats
     """e-value for the first, or the second, being better on average. Larger says so more clearly; 1 says nothing."""
@@ -72,7 +72,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
     n_rows: int
     n_classes: int
     labels: tuple[Label | None, ...]
-    level: float
+    confidence: float
     """Largest probability of a false alarm, however long one watches."""
     floor: float | None
     """What probabilities were raised to in a surprisal such as the log loss; None for the other scores."""
@@ -130,15 +130,15 @@ def compare_sequentially(
     y_true: Any,
     forecasts: Mapping[str, Any],
     *,
-    score: str = "brier_score",
-    level: float = 0.05,
+    metric: str = "brier_score",
     floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
     **reading: Unpack[Reading],
 ) -> SequentialComparison:
     """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
 
     A test of fixed size raises false alarms if it is looked at again and again. Here the probability of ever calling
-    the worse one better is at most ``level``, whenever one looks and for whatever reason one stops. Nothing is assumed
+    the worse one better is at most ``1 - confidence``, whenever one looks and for whatever reason one stops. Nothing is assumed
     of the outcomes: they may depend on one another and change over time.
 
     Parameters
@@ -148,13 +148,13 @@ def compare_sequentially(
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
         Reported probabilities of exactly two forecasters, by name; of a data frame its two columns. Rows are in the
         order in which they came, and both forecasts of a row were made before its outcome was known.
-    score : str, default "brier_score"
+    metric : str, default "brier_score"
         Name of the scoring rule, as in `score_named`.
-    level : float, default 0.05
-        Largest probability of a false alarm, in (0, 1).
     floor : float or "auto", default "auto"
         In the log loss, the penalized log loss and generalized surprisals, lower probabilities are clipped to it;
         "auto" as in `assess`. 0 is allowed if no class is ever assigned 0.
+    confidence : float, default 0.95
+        1 minus the largest probability of a false alarm, in (0, 1).
     **reading
         How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
         ``scale``, ``invalid``, of which "drop" leaves out, for
@@ -180,7 +180,7 @@ def compare_sequentially(
         W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
 
     is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
-    W_t(s) = 2/level, divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
+    W_t(s) = 2/(1 - confidence), divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
     the earlier differences, brought between the least and the greatest difference that the row's two forecasts allow,
     and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are after
     Waudby-Smith and Ramdas (2024).
@@ -206,13 +206,13 @@ def compare_sequentially(
             f"forecasts: expected two forecasters as {{name: probabilities, name: probabilities}}, got {what}."
             f" {_TWO_BY_TWO}"
         )
-    settings = SequentialSettings(score, level, floor)
+    settings = SequentialSettings(metric, confidence, floor)
     parts = parts_of({str(name): y_prob for name, y_prob in forecasts.items()}, y_true, reading)
     in_order = Pairing({part.name: np.arange(part.forecasts.n_rows) for part in parts})
     return compared_sequentially(lambda: parts, lambda _: in_order, settings)
 
 
-_TWO_BY_TWO = "Compare more of them two by two, each at level / number of pairs."
+_TWO_BY_TWO = "Compare more of them two by two, each at a confidence of 1 minus 0.05 / number of pairs."
 
 
 @dataclass(frozen=True)
@@ -220,16 +220,14 @@ class SequentialSettings:
     """How two forecasters are compared: the arguments of `compare_sequentially` that concern it."""
 
     score: str = "brier_score"
-    level: float = 0.05
+    confidence: float = 0.95
     floor: Floor = DEFAULT_FLOOR
 
     def __post_init__(self) -> None:
         """Refuse what no comparison can be made with, before any row is read."""
         check_floor(self.floor)
         score_named(self.score)
-        level = self.level
-        if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
-            raise InputError(f"level: expected a probability above 0 and below 1, got {level!r}.")
+        checked_sampling(self.confidence, 0, 0)
 
     @property
     def rule(self) -> Score:
@@ -239,7 +237,7 @@ class SequentialSettings:
 
 def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSettings) -> SequentialComparison:
     """Read the rows of two forecasters once to pair them and again to compare them."""
-    score, level = settings.rule, settings.level
+    score, level = settings.rule, alpha_of(settings.confidence)
     read = read_paired(parts, pair, [score], settings.floor)
     if len(read.rows) != 2:
         raise InputError(
@@ -270,7 +268,7 @@ def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSetting
         n_rows=d.value.size,
         n_classes=len(read.rows[first].labels),
         labels=read.rows[first].labels,
-        level=float(level),
+        confidence=float(settings.confidence),
         floor=float(floor) if score.surprisal else None,
         notes=read.notes,
     )

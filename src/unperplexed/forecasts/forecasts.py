@@ -51,7 +51,7 @@ from .problems import UNREADABLE, Problems, with_text
 from .reading import Invalid
 from .row_checks import primitives, problems_of_rows, renormalized
 from .shapes import as_rows
-from .shards import hashes_of_groups, shard_of, shards_of_rows
+from .shards import hashes_of_clusters, shard_of, shards_of_rows
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Forecasts:
     known_labels : tuple of label or None, optional
         The class set in column order where all of the data has settled it, None for a class that never occurs.
         Unlike ``labels`` it is not checked against the names of the columns.
-    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+    clusters : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Clusters of dependent rows (the match, the document), or an id of each row: numbers or texts, of one column or
         several. A tally's shards are made by it.
     source : str, optional
@@ -208,7 +208,7 @@ class Forecasts:
         whole: bool = True,
         first_row: int = 0,
         known_labels: tuple[Label | None, ...] | None = None,
-        groups: Any = None,
+        clusters: Any = None,
         source: str = "",
         names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
@@ -217,7 +217,7 @@ class Forecasts:
         for way in ways:
             check_choice("invalid", way, get_args(Invalid))
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        y_true, y_prob, sample_weight, groups = as_rows(at_hand(y_true), at_hand(y_prob), sample_weight, groups)
+        y_true, y_prob, sample_weight, clusters = as_rows(at_hand(y_true), at_hand(y_prob), sample_weight, clusters)
         self._names, self.source, self._first_row = names, source, first_row
         self._selected: Ints | None = None
         self._whole: Forecasts | None = None
@@ -246,10 +246,10 @@ class Forecasts:
             self._weights = np.require(checked, requirements=["C", "A"])
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
-        self._groups = None if groups is None else hashes_of_groups(groups, first_row=first_row)
-        if self._groups is not None and self._groups.size != self.n_rows:
-            rows = number_of(self._groups.size, "row")
-            raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
+        self._clusters = None if clusters is None else hashes_of_clusters(clusters, first_row=first_row)
+        if self._clusters is not None and self._clusters.size != self.n_rows:
+            rows = number_of(self._clusters.size, "row")
+            raise InputError(f"clusters has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
 
     def blocks(self, into: Callable[[], CellTotals | None] = lambda: None) -> Iterator[Block]:
         """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them.
@@ -286,11 +286,11 @@ class Forecasts:
 
     def in_clusters(self, hashes: Ints | None) -> Forecasts:
         """Return the same rows in these clusters of dependent rows, by the hashes of their groups, or in none."""
-        part, groups = copy(self), None
+        part, clusters = copy(self), None
         if hashes is not None:
-            groups = np.zeros(self._columns.n_rows, dtype=np.uint64)
-            groups[self.index - self._first_row] = hashes.view(np.uint64)
-        part._groups = groups
+            clusters = np.zeros(self._columns.n_rows, dtype=np.uint64)
+            clusters[self.index - self._first_row] = hashes.view(np.uint64)
+        part._clusters = clusters
         return part
 
     def with_probabilities(self, change: Callable[[Block], Floats]) -> Forecasts:
@@ -325,7 +325,7 @@ class Forecasts:
         part, rows = copy(self), slice(start, stop)
         part._columns, part._codes = self._columns[rows], self._codes[rows]
         part._weights = None if self._weights is None else self._weights[rows]
-        part._groups = None if self._groups is None else self._groups[rows]
+        part._clusters = None if self._clusters is None else self._clusters[rows]
         part._first_row, part._whole, part.n_rows = self._first_row + start, self._whole or self, stop - start
         return part
 
@@ -381,15 +381,15 @@ class Forecasts:
         return self._first_row + (places if self._selected is None else self._selected[places])
 
     @property
-    def grouped(self) -> bool:
+    def clustered(self) -> bool:
         """Whether the rows have clusters."""
-        return self._groups is not None
+        return self._clusters is not None
 
     def shards(self, index: Ints) -> Ints:
         """Shard of rows by their group, or else by source and row number."""
-        if self._groups is None:
+        if self._clusters is None:
             return shards_of_rows(self.source, index)
-        return shard_of(self._groups[index - self._first_row])
+        return shard_of(self._clusters[index - self._first_row])
 
     def clusters(self, index: Ints) -> Ints | None:
         """Number of the group of each row, the same in all parts of an input; None where no groups are known."""
@@ -398,7 +398,7 @@ class Forecasts:
 
     def hashes(self, index: Ints) -> NDArray[np.uint64] | None:
         """Hash of the group of each row, by which it goes into a shard; None where no groups are known."""
-        return None if self._groups is None else self._groups[index - self._first_row]
+        return None if self._clusters is None else self._clusters[index - self._first_row]
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability assigned to the outcome of each row, and the weights (None if all are 1)."""

@@ -35,7 +35,7 @@ class GatheredRows:
     weights: Floats
     weighted: bool
     """Whether the rows have weights of their own."""
-    groups: Ints | None
+    clusters: Ints | None
     """Number of each row's cluster, from 0; None for independent rows."""
     values: dict[str, AnyFloats]
     """(n, C), by forecaster: probabilities in the precision of the source, or what was asked for of each block."""
@@ -56,7 +56,7 @@ class GatheredRows:
 
     def forecasts(self, name: str) -> Forecasts:
         """Give the rows of a forecaster whose log-probabilities were gathered, as forecasts of numbered classes."""
-        known: dict[str, Any] = {"sample_weight": self.weights if self.weighted else None, "groups": self.groups}
+        known: dict[str, Any] = {"sample_weight": self.weights if self.weighted else None, "clusters": self.clusters}
         classes = tuple(range(self.n_classes))
         return Forecasts(self.truth, self.values[name], scale="log-probs", known_labels=classes, **known)
 
@@ -110,14 +110,14 @@ def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
 
 
 def _gathered(first: Forecasts, rows: _Columns, values: dict[str, AnyFloats], notes: dict[str, Notes]) -> GatheredRows:
-    groups = None if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
+    clusters = None if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
     return GatheredRows(
         first.labels,
         rows.index,
         rows.truth,
         rows.weights,
         rows.weighted,
-        groups,
+        clusters,
         values,
         first.one_column,
         notes,

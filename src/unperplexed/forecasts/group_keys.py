@@ -61,36 +61,38 @@ def row_keys(by: Any, n_rows: int) -> RowKeys:
     return RowKeys(tuple(columns), keys, group)
 
 
-def group_columns(groups: Any) -> list[NDArray[Any]]:
-    """Columns that say which rows belong together, without names: those of an array of shape (n, k) too."""
-    arrays = [as_array(column) for column in columns_of(groups, "groups").values()]
+def cluster_columns(clusters: Any, n_rows: int | None = None, name: str = "clusters") -> list[NDArray[Any]]:
+    """Columns that say which rows belong together, of so many rows: those of an array of shape (n, k) too."""
+    arrays = [as_array(column) for column in columns_of(clusters, name).values()]
     for array in arrays:
         if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
-            raise InputError(f"groups: expected one group a row, got shape {array.shape}.")
+            raise InputError(f"{name}: expected one a row, got shape {array.shape}.")
     columns = [column for array in arrays for column in (array.T if array.ndim == 2 else [array])]
     sizes = {column.size for column in columns}
     if len(sizes) > 1:
-        raise InputError(f"groups: columns of {listed(sorted(sizes))} rows; each row needs a value in all of them.")
+        raise InputError(f"{name}: columns of {listed(sorted(sizes))} rows; each row needs a value in all of them.")
+    if n_rows not in (None, *sizes):
+        raise InputError(f"{name}: expected one for each of the {n_rows:,} rows, got {columns[0].size:,}.")
     return columns
 
 
-def distinct_groups(column: NDArray[Any], first_row: int = 0) -> tuple[list[Label | None], Ints]:
-    """Groups that occur in a column, and which of them each row is in; an InputError if a row has none."""
+def distinct_clusters(
+    column: NDArray[Any], first_row: int = 0, name: str = "clusters"
+) -> tuple[list[Label | None], Ints]:
+    """Clusters that occur in a column, and which of them each row is in; an InputError if a row has none."""
     values, inverse = distinct_labels(column)
     missing = [at for at, value in enumerate(values) if value is None]
     if missing:
         rows = first_row + np.flatnonzero(np.isin(inverse, missing))
-        raise InputError(f"groups: no group in {rows_text(rows)}. Repair them.")
+        raise InputError(f"{name}: none in {rows_text(rows)}. Repair them.")
     return values, inverse
 
 
-def group_numbers(groups: Any, n_rows: int) -> Ints:
-    """Number of each row's group, from 0: rows with the same values in all columns are one group."""
+def cluster_numbers(clusters: Any, n_rows: int, name: str = "clusters") -> Ints:
+    """Number of each row's cluster, from 0: rows with the same values in all columns are one cluster."""
     number = np.zeros(n_rows, dtype=np.int64)
-    for column in group_columns(groups):
-        if column.size != n_rows:
-            raise InputError(f"groups: expected one group for each of the {n_rows:,} rows, got {column.size:,}.")
-        values, inverse = distinct_groups(column)
+    for column in cluster_columns(clusters, n_rows, name):
+        values, inverse = distinct_clusters(column, name=name)
         number = np.unique(number * len(values) + inverse, return_inverse=True)[1]
     return number
 

@@ -28,7 +28,7 @@ class RowReading(Reading, total=False):
     """The same, and what is known of each row besides."""
 
     sample_weight: ArrayLike | None
-    groups: Any
+    clusters: Any
 
 
 DEFAULTS = {"scale": "probability", "invalid": "refuse"}

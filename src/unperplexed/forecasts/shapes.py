@@ -10,7 +10,7 @@ from .._lib.arrays import library
 from .._lib.errors import InputError
 
 
-def as_rows(y_true: Any, y_prob: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+def as_rows(y_true: Any, y_prob: Any, sample_weight: Any, clusters: Any) -> tuple[Any, Any, Any, Any]:
     """Lay tokens end to end: probabilities of shape (n, t, C) with outcomes of shape (n, t); others stay as they are.
 
     Groups of shape (n,), one for each sequence, are repeated for its tokens.
@@ -19,7 +19,7 @@ def as_rows(y_true: Any, y_prob: Any, sample_weight: Any, groups: Any) -> tuple[
     if library(y_prob) == "xarray":
         _refuse_grid(y_true, y_prob)
     if len(shape) != 3:
-        return y_true, y_prob, sample_weight, groups
+        return y_true, y_prob, sample_weight, clusters
     outcomes = np.shape(y_true)
     if outcomes != shape[:2]:
         if outcomes == (shape[0], shape[2]):
@@ -34,11 +34,11 @@ def as_rows(y_true: Any, y_prob: Any, sample_weight: Any, groups: Any) -> tuple[
     y_prob = y_prob.to_numpy() if library(y_prob) == "xarray" else y_prob
     if sample_weight is not None and np.shape(sample_weight) == shape[:2]:
         sample_weight = _flat(sample_weight)
-    if groups is not None and np.shape(groups) == shape[:1]:
-        groups = np.repeat(np.asarray(groups), shape[1])
-    elif groups is not None and np.shape(groups) == shape[:2]:
-        groups = _flat(groups)
-    return _flat(y_true), y_prob.reshape(-1, shape[2]), sample_weight, groups
+    if clusters is not None and np.shape(clusters) == shape[:1]:
+        clusters = np.repeat(np.asarray(clusters), shape[1])
+    elif clusters is not None and np.shape(clusters) == shape[:2]:
+        clusters = _flat(clusters)
+    return _flat(y_true), y_prob.reshape(-1, shape[2]), sample_weight, clusters
 
 
 def _flat(array: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.typing import Ints
-from .group_keys import distinct_groups, group_columns, value_of
+from .group_keys import cluster_columns, distinct_clusters, value_of
 
 N_SHARDS = 1000
 
@@ -21,14 +21,14 @@ def shards_of_rows(source: str, rows: Ints) -> Ints:
     return shard_of(_mixed(rows.astype(np.uint64) + start))
 
 
-def shards_of_groups(groups: Any, first_row: int = 0) -> Ints:
-    """Shard of each row by its group."""
-    return shard_of(hashes_of_groups(groups, first_row))
+def shards_of_clusters(clusters: Any, first_row: int = 0) -> Ints:
+    """Shard of each row by its cluster."""
+    return shard_of(hashes_of_clusters(clusters, first_row))
 
 
-def hashes_of_groups(groups: Any, first_row: int = 0) -> NDArray[np.uint64]:
-    """Hash of each row's group: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
-    first, *others = group_columns(groups)
+def hashes_of_clusters(clusters: Any, first_row: int = 0) -> NDArray[np.uint64]:
+    """Hash of each row's cluster: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
+    first, *others = cluster_columns(clusters)
     mixed = _mixed(_hashes(first, first_row))
     for column in others:
         mixed = _mixed(mixed + _hashes(column, first_row))
@@ -39,7 +39,7 @@ def _hashes(column: NDArray[Any], first_row: int) -> NDArray[np.uint64]:
     """Hash of each row's value in a column."""
     if column.dtype.kind in "iub":
         return column.astype(np.int64).view(np.uint64)
-    values, inverse = distinct_groups(column, first_row)
+    values, inverse = distinct_clusters(column, first_row)
     hashes: NDArray[np.uint64] = np.array([_hash(value) for value in values], dtype=np.uint64)[inverse]
     return hashes
 

@@ -121,7 +121,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
             logs.update({self.prefix + name: found[name] for name in self.figures})
 
 
-_OF_ROWS = ("labels", "pos_label", "ignore_label", "sample_weight", "groups")
+_OF_ROWS = ("labels", "pos_label", "ignore_label", "sample_weight", "clusters")
 """Settings of `assess` that go with data."""
 
 

@@ -92,7 +92,7 @@ class AssessmentDisplay:
         curve_kwargs : dict, optional
             Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         **settings
-            Options of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed``
+            Options of `assess`: ``floor``, ``measured``, ``view``, ``clusters``, ``confidence``, ``resamples``, ``seed``
             ...
 
         Returns
@@ -151,7 +151,7 @@ class AssessmentDisplay:
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        groups: Any = None,
+        clusters: Any = None,
         name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
@@ -167,7 +167,7 @@ class AssessmentDisplay:
             From `cross_validate` with ``return_estimator=True`` and ``return_indices=True``.
         X, y, sample_weight
             What was given to it.
-        groups : array_like of shape (n,) or (n, k), mapping or data frame, optional
+        clusters : array_like of shape (n,) or (n, k), mapping or data frame, optional
             Clusters of the rows of X. Where rows are in several folds, as of a repeated cross-validation, by
             default the row itself: it was forecast several times, but happened once.
         name, ax, axes, kind, curve_kwargs, **settings
@@ -190,12 +190,12 @@ class AssessmentDisplay:
         folds = _folds(cv_results, X, y, sample_weight)
         at = np.concatenate([fold.at for fold in folds])
         weights = None if sample_weight is None else np.concatenate([fold.weights for fold in folds])
-        if groups is not None:
-            groups = _rows_of(groups, at)
+        if clusters is not None:
+            clusters = _rows_of(clusters, at)
         elif len(np.unique(at)) < len(at):
-            groups = at
+            clusters = at
         name = type(cv_results["estimator"][0]).__name__ if name is None else name
-        parts = {"labels": _all_classes(cv_results), "sample_weight": weights, "groups": groups, **settings}
+        parts = {"labels": _all_classes(cv_results), "sample_weight": weights, "clusters": clusters, **settings}
         y_true, y_proba = (np.concatenate([getattr(fold, part) for fold in folds]) for part in ("y_true", "y_proba"))
         return cls(assess(y_true, y_proba, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
@@ -442,8 +442,8 @@ def _folds(cv_results: Mapping[str, Any], X: Any, y: Any, sample_weight: ArrayLi
     return folds
 
 
-def _rows_of(groups: Any, at: Any) -> Any:
+def _rows_of(clusters: Any, at: Any) -> Any:
     """Groups of some rows, of one column or of several."""
-    if isinstance(groups, Mapping):
-        return {name: _safe_indexing(column, at) for name, column in groups.items()}
-    return _safe_indexing(groups, at)
+    if isinstance(clusters, Mapping):
+        return {name: _safe_indexing(column, at) for name, column in clusters.items()}
+    return _safe_indexing(clusters, at)

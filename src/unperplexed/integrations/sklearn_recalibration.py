@@ -164,7 +164,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.estimator_ = self.estimator if frozen else clone(self.estimator)
         found = self._frozen_outputs(X, y) if frozen else self._held_out_outputs(X, y, given, params)
         recalibrator = Recalibrator(self.method, single=self.single, folds=self.folds, seed=self.random_state)
-        reading: dict[str, Any] = {"sample_weight": weight, "groups": groups, "labels": self.classes_.tolist()}
+        reading: dict[str, Any] = {"sample_weight": weight, "clusters": groups, "labels": self.classes_.tolist()}
         self.recalibrator_ = recalibrator.fit(y, found.values, scale=found.scale, **reading)
         self.gain_ = self.recalibrator_.gain_
         for name in ("n_features_in_", "feature_names_in_"):

@@ -142,7 +142,7 @@ def remedy_table(found: Leaderboard) -> Table:
     """Return what is wrong with each model's confidences, and what mends it."""
     return Table(
         "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
-        " fitted by Recalibrator().fit(right, confidence, groups=question). Check it on other questions.",
+        " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
         [
             *_names(found),
             Column("finding", [each.finding for each in found.entries], words=True),

@@ -420,9 +420,9 @@ def _assessment(events: Events, event: str, confidence: float, resamples: int, s
         np.array(labels)[events.happened.astype(np.int64)],
         events.probability,
         labels=labels,
-        groups=events.question,
+        clusters=events.question,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
     )
-    return found.advising(PythonLine({"groups": "groups"}))
+    return found.advising(PythonLine({"clusters": "clusters"}))

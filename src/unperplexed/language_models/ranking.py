@@ -236,8 +236,8 @@ class _Model:
             return None
         groups = cluster if cluster.max() + 1 < y.size else None
         labels = ["answer is wrong", "answer is correct"]
-        found = assess(np.array(labels)[y], p, labels=labels, groups=groups, resamples=0, confidence=self.level)
-        fit = Recalibrator(seed=self.seed).fit(y, p, groups=groups) if y.size >= _FEWEST else None
+        found = assess(np.array(labels)[y], p, labels=labels, clusters=groups, resamples=0, confidence=self.level)
+        fit = Recalibrator(seed=self.seed).fit(y, p, clusters=groups) if y.size >= _FEWEST else None
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
         nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
@@ -273,7 +273,7 @@ class _Model:
             return
         losses, areas = {}, {}
         for name, p in kinds.items():
-            read: dict[str, Any] = {"groups": cluster, "labels": [0, 1]}
+            read: dict[str, Any] = {"clusters": cluster, "labels": [0, 1]}
             held_out = Recalibrator("logistic", seed=self.seed).fit(y, p[some], **read).held_out
             assert held_out is not None  # of all rows
             q, _ = held_out.recalibrated(Forecasts(y, p[some], **read).blocks())

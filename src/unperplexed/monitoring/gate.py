@@ -235,7 +235,7 @@ def check(
         Confidence level of the gate: at 0.9 a metric exactly at its limit fails in 5% of samples. None compares the
         metrics themselves with the limits. An `Assessment` has a confidence level of its own.
     **reading
-        How rows are read, as in `assess`: ``sample_weight``, ``groups``, ``labels``, ``pos_label``, ...
+        How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``labels``, ``pos_label``, ...
 
     Returns
     -------
@@ -281,8 +281,8 @@ def check(
         refuse_rows({"y_prob": y_prob, **reading})
         now = assessed(y_true)
     else:
-        baseline = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
-        now = assess(y_true, y_prob, baseline=baseline, scores=scores, floor=floor, confidence=level, **reading)
+        reference = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
+        now = assess(y_true, y_prob, reference=reference, metrics=scores, floor=floor, confidence=level, **reading)
     changes, against = None, ""
     if isinstance(earlier, Assessment | Tally):
         before = assessed(earlier)
@@ -292,7 +292,7 @@ def check(
         if y_prob is None:
             raise InputError("earlier: forecasts of the same rows go with y_true and y_prob; of others, assess them.")
         both = {_NOW: y_prob, _EARLIER: earlier}
-        pair = compare(y_true, both, scores=scores, floor=floor, confidence=level, resamples=0, **reading)
+        pair = compare(y_true, both, metrics=scores, floor=floor, confidence=level, **reading)
         changes = changes_of_pairs(pair, _NOW)
         against = f"change from earlier forecasts of the same {pair.n_rows:,} rows"
     return checked(now, wanted, point=confidence is None, anytime=anytime, changes=changes, against=against)

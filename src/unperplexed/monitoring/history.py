@@ -204,7 +204,7 @@ class History(ByValue):
         if len({len(events) for events in period.groups.values()}) > 1:
             raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
         return replace(self, labels=labels, tags=tags, outcomes=outcomes)._with(
-            period, any(each.grouped for each in groups.values()), apart
+            period, any(each.clustered for each in groups.values()), apart
         )
 
     def _with(self, period: Period, clustered: bool, apart: tuple[Period, ...]) -> History:
@@ -473,7 +473,7 @@ def history_of(y_true: Any, y_prob: Any, time: Any, by: Any, reading: Mapping[st
     """
     if isinstance(y_true, History | Mapping):
         return _counted(y_true, {"y_prob": y_prob, "time": time, "by": by, **reading})
-    parts = ["classes", *(["shards"] if reading.get("groups") is not None else [])]
+    parts = ["classes", *(["shards"] if reading.get("clusters") is not None else [])]
     return History.of(
         Tallies.of(
             y_true, y_prob, by=_in_periods(time, by), most_groups=MOST_PERIODS, parts=parts, diagnosed=0, **reading

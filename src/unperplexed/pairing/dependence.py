@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -9,65 +10,76 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
-from ..forecasts.group_keys import distinct_groups, group_columns, group_numbers
-from ..forecasts.shards import hashes_of_groups
+from ..forecasts.group_keys import cluster_columns, cluster_numbers
+from ..forecasts.shards import hashes_of_clusters
 
 
 class Dependent(TypedDict, total=False):
-    """Numbers of each row's group, of its group the other way, and of its unit.
+    """Numbers of each row's cluster, of its cluster the other way, and of its series.
 
-    That of a group is its hash, as a tally takes it, unless rows are grouped in two ways.
+    That of a cluster is its hash, as a tally takes it, unless rows are in clusters in two ways.
     """
 
-    groups: Ints | None
+    clusters: Ints | None
     crossed: Ints | None
-    units: Ints | None
+    series: Ints | None
 
 
-def dependent_rows(n_rows: int, groups: Any, clusters: Any, units: Any) -> Dependent:
-    """Read groups of rows from arrays: those with equal values in all columns, or that share one of two columns."""
-    if groups is not None and clusters is not None:
-        raise InputError("groups and clusters: rows of equal values in all columns, or in one of them; leave one out.")
-    found: Dependent = {"units": None if units is None else group_numbers(units, n_rows)}
-    if groups is None and clusters is None:
-        return found
-    ways = group_columns(clusters if groups is None else groups)
-    for way in ways:
-        if way.size != n_rows:
-            what = "groups: expected one group" if clusters is None else "clusters: expected one"
-            raise InputError(f"{what} for each of the {n_rows:,} rows, got {way.size:,}.")
-    if groups is not None or len(ways) == 1:
-        return found | {"groups": hashes_of_groups(clusters if groups is None else groups).view(np.int64)}
+def dependent_rows(n_rows: int, clusters: Any, within: Any) -> Dependent:
+    """Read from arrays which rows share all of a cluster's values, or either of two, and within which rows are near."""
+    found: Dependent = {"series": None if within is None else cluster_numbers(within, n_rows, "within")}
+    ways = cluster_ways(clusters, n_rows)
     if len(ways) > 2:
         raise InputError(
             f"clusters (--clusters): one column or two, such as station and date, not {len(ways)}. Columns whose values"
-            " together make a cluster are groups (--clusters A,B)."
+            " together make a cluster are one: a mapping or a data frame (--clusters A,B)."
         )
-    one, other = (distinct_groups(way)[1] for way in ways)
-    return found | {"groups": one, "crossed": other}
+    if len(ways) == 1:
+        cluster_columns(ways[0], n_rows)
+        return found | {"clusters": hashes_of_clusters(ways[0]).view(np.int64)}
+    if ways:
+        one, other = (cluster_numbers(way, n_rows) for way in ways)
+        found |= {"clusters": one, "crossed": other}
+    return found
 
 
-def check_lag(lag: Any, grouped: bool, units: bool) -> None:
+def cluster_ways(clusters: Any, n_rows: int) -> list[Any]:
+    """Give the ways in which rows are in clusters: those of a list of columns, else one; none for None."""
+    if clusters is None:
+        return []
+    several = isinstance(clusters, list | tuple) and clusters and all(_is_way(each, n_rows) for each in clusters)
+    return list(clusters) if several else [clusters]
+
+
+def _is_way(value: Any, n_rows: int) -> bool:
+    """Whether this is a column of the rows, or several; not the value of one row."""
+    if isinstance(value, str | bytes):
+        return False
+    return isinstance(value, Mapping) or (hasattr(value, "__len__") and len(value) == n_rows)
+
+
+def check_lag(lag: Any, clustered: bool, within: bool) -> None:
     """Refuse what leaves it open which rows depend on one another."""
     if lag is None:
-        if units:
-            raise InputError("units: rows of a unit are places apart; name how many with a lag (--lag 14:station).")
+        if within:
+            raise InputError("within: rows of a series are places apart; name how many with a lag (--lag 14:station).")
         return
     if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0:
         raise InputError(f"lag: expected a whole number of at least 0, got {lag!r}.")
-    if grouped:
+    if clustered:
         raise InputError(
-            "lag and groups (--lag, --clusters): rows depend on those before and after them, or on those of"
-            " their group; leave one out. For a lag within each station or region name these as units (--lag L:COLUMN)."
+            "lag and clusters (--lag, --clusters): rows depend on those before and after them, or on those of"
+            " their cluster; leave one out. For a lag within each station or region name these with within (--lag"
+            " L:COLUMN)."
         )
 
 
-def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, units: int | None) -> str:
+def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, series: int | None) -> str:
     """State which rows may depend on one another."""
     if clusters is not None:
         other = f", {crossed:,} the other way" if crossed is not None else ""
         return f"{number_of(clusters, 'cluster')} of dependent rows{other}"
     if not lag:
         return "independent rows"
-    each = f" in each of {number_of(units, 'unit')}" if units is not None else ""
+    each = f" in each of {series:,} series" if series is not None else ""
     return f"rows dependent up to {lag} apart{each}"

@@ -101,7 +101,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
 
 
 def _settings(s: Skill) -> str:
-    rows = dependent_text(s.n_clusters, s.n_crossed, s.lag, s.n_units)
+    rows = dependent_text(s.n_clusters, s.n_crossed_clusters, s.lag, s.n_series)
     floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
     return f"compared with {s.baseline}, paired by row, {rows}{floor}"
 

@@ -96,7 +96,7 @@ class _Scorer:
 
     def add(self, parts: Iterable[Chunk]) -> None:
         others = [rule.name for rule in self._rules]
-        self._tally = self._tally + Tally.count(self._seen(parts), scores=others, diagnosed=0)
+        self._tally = self._tally + Tally.count(self._seen(parts), metrics=others, diagnosed=0)
 
     def _seen(self, parts: Iterable[Chunk]) -> Iterator[Forecasts]:
         """Score rows on their way into the tally."""
@@ -137,18 +137,18 @@ Chosen = Callable[[Chunk], Chunk]
 """Selects rows of a chunk of a forecaster."""
 
 
-def chosen_rows(rows: ScoredRows, groups: Ints | None = None) -> Chosen:
-    """Select the forecaster's rows, with the hashes of the groups in which they are clusters."""
+def chosen_rows(rows: ScoredRows, clusters: Ints | None = None) -> Chosen:
+    """Select the forecaster's rows, with the hashes of their clusters."""
     order = np.argsort(rows.position)
     known = rows.position[order]
 
     def chosen(part: Chunk) -> Chunk:
         kept = part.only(known)
-        if groups is None:
+        if clusters is None:
             return kept
         numbers = kept.forecasts.index + (part.first - part.forecasts.first_row)
-        clusters = groups[order[np.searchsorted(known, numbers)]]
-        return kept._replace(forecasts=kept.forecasts.in_clusters(clusters))
+        of_rows = clusters[order[np.searchsorted(known, numbers)]]
+        return kept._replace(forecasts=kept.forecasts.in_clusters(of_rows))
 
     return chosen
 
@@ -161,7 +161,7 @@ def tallies(
     found: dict[str, Tally] = {}
     for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
         forecasts = (kept[name](part).forecasts for part in run)
-        tally = Tally.count(forecasts, scores=names, parts=kinds, diagnosed=0)
+        tally = Tally.count(forecasts, metrics=names, parts=kinds, diagnosed=0)
         found[name] = found[name] + tally if name in found else tally
     yield from found.items()
 
@@ -172,12 +172,12 @@ class Pairing:
 
     positions: Mapping[str, Ints]
     """Numbers of each forecaster's rows, in one order for all."""
-    groups: Ints | None = None
-    """Number of the group that each of them is in."""
+    clusters: Ints | None = None
+    """Number of the cluster that each of them is in."""
     crossed: Ints | None = None
-    """Number of the group the other way; rows that share either may depend on one another."""
-    units: Ints | None = None
-    """Unit of each of them, within which rows are in order and depend on those up to a lag apart."""
+    """Number of the cluster the other way; rows that share either may depend on one another."""
+    series: Ints | None = None
+    """Series of each of them, within which rows are in order and depend on those up to a lag apart."""
     ids: Callable[[Ints], list[Label]] | None = None
     """Gives the ids of some of them."""
     by: RowKeys | None = None
@@ -189,7 +189,7 @@ class Pairing:
 
     def dependence(self, at: Ints, lag: int | None) -> Dependence:
         """Say which of some rows may depend on one another."""
-        return Dependence(self.groups, lag or 0, self.crossed, self.units).at(at)
+        return Dependence(self.clusters, lag or 0, self.crossed, self.series).at(at)
 
     def named(self, at: Ints) -> str:
         """Name some of them for an error message."""

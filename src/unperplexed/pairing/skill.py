@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._lib.arrays import by_forecaster, check_indexes
 from .._lib.errors import InputError, listed, refuse_unknown
@@ -16,7 +15,7 @@ from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order, row_keys
-from ..forecasts.reading import Reading
+from ..forecasts.reading import RowReading
 from ..report.frames import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
 from ..scores.rules import Score
@@ -28,8 +27,11 @@ from .dependence import check_lag, dependent_rows
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
 
+THE_REFERENCE, CLIMATOLOGY = "the reference", "climatology"
+"""Names of probabilities that are measured against, and of the frequencies among rows of equal values."""
+
 BASE_RATE = "base-rate"
-"""Name of the baseline that predicts the observed frequencies of the classes in all rows."""
+"""Name of the reference that predicts the observed frequencies of the classes in all rows."""
 
 _FEW = 30
 """Fewer rows or clusters than these get a warning."""
@@ -40,18 +42,14 @@ def skill(
     y_true: Any,
     forecasts: Any,
     *,
-    baseline: str = BASE_RATE,
-    climatology: Any = None,
+    reference: Any = BASE_RATE,
     by: Any = None,
-    sample_weight: ArrayLike | None = None,
-    floor: Floor = DEFAULT_FLOOR,
-    scores: Sequence[str] = (),
-    groups: Any = None,
-    clusters: Any = None,
     lag: int | None = None,
-    units: Any = None,
+    within: Any = None,
+    metrics: Sequence[str] = (),
+    floor: Floor = DEFAULT_FLOOR,
     confidence: float = 0.95,
-    **reading: Unpack[Reading],
+    **reading: Unpack[RowReading],
 ) -> Skill:
     """Skill scores of forecasts against a baseline, with paired confidence intervals, also by group. Larger is better.
 
@@ -64,33 +62,26 @@ def skill(
         Outcomes: class labels or one-hot rows.
     forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
         Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`.
-    baseline : str, default "base-rate"
-        A constant forecast of the observed frequencies in all rows, or the name of one of the forecasters.
-    climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
-        The baseline predicts the observed frequencies among the rows with the same values here, such as the month.
+    reference : "base-rate", str, mapping or array_like of shape (n,) or (n, C), default "base-rate"
+        A constant forecast of the observed frequencies in all rows, the name of one of the forecasters, probabilities
+        for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with the same values
+        (an array_like of shape (n,), a mapping from name to such, or a data frame).
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Groups whose skill is also given, such as the lead time. The baseline is the same as for all rows.
-    sample_weight : array_like of shape (n,), optional
-        Importance weights, 0 or more.
-    floor : float or "auto", default "auto"
-        Floor of the log loss where a forecaster assigned 0 to an observed outcome ("auto" as in `assess`);
-        it is applied to all forecasters and the baseline.
-    scores : sequence of str, default ()
-        Rules in addition to log loss and Brier score, such as ``"ranked_probability_score"`` for ordered classes. They
-        are proper, with a smaller score for a better forecast and 0 for a perfect one.
-    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        Clusters: which rows may depend on one another. Standard errors are then computed from sums over clusters.
-    clusters : array_like of shape (n,) or (n, 2), mapping from name to such, or data frame, optional
-        One column or two, such as station and date: rows that share the value of either may depend on one another, as
-        in `compare`. Instead of ``groups``.
+        Groups whose skill is also given, such as the lead time. The reference is the same as for all rows.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart, within each group of ``by``, may depend on one another.
-    units : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Places are counted within each unit, such as a station, and rows of different units are independent.
+    within : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Places are counted within each series, such as that of a station, and rows of different series are independent.
+    metrics : sequence of str, default ()
+        Rules in addition to log loss and Brier score, such as ``"ranked_probability_score"`` for ordered classes. They
+        are proper, with a smaller score for a better forecast and 0 for a perfect one.
+    floor : float or "auto", default "auto"
+        Floor of the log loss where a forecaster assigned 0 to an observed outcome ("auto" as in `assess`);
+        it is applied to all forecasters and the reference.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     **reading
-        How rows are read, as in `compare`.
+        How rows are read, and ``clusters`` of rows that may depend on one another, as in `compare`.
 
     Returns
     -------
@@ -123,31 +114,60 @@ def skill(
     >>> [group.key for group in result.groups]
     [(24,), (48,)]
     """
-    refuse_unknown("skill", reading, Reading.__annotations__)
-    check_indexes(y_true=y_true, forecasts=forecasts, groups=groups)
+    refuse_unknown("skill", reading, RowReading.__annotations__)
+    clusters = reading.pop("clusters", None)
+    check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters)
     named = by_forecaster(y_true, forecasts)
     if not isinstance(named, Mapping):
         named = {"forecast": named}
+    against = reference_of(reference) or Reference()
+    if against.forecast is not None:
+        named = {**named, against.name: against.forecast}
     settings = SkillSettings(
-        baseline,
-        scores,
+        against.name,
+        metrics,
         floor,
         confidence,
         lag,
-        grouped=groups is not None or clusters is not None,
-        climatology=climatology is not None,
-        units=units is not None,
+        clustered=clusters is not None,
+        climatology=against.climatology is not None,
+        within=within is not None,
     )
     settings.check_names([*named])
-    parts = parts_of(named, y_true, {**reading, "sample_weight": sample_weight})
+    parts = parts_of(named, y_true, reading)
     n = parts[0].forecasts.n_rows
     pairing = Pairing(
         dict.fromkeys(named, np.arange(n)),
         by=None if by is None else row_keys(by, n),
-        climatology=None if climatology is None else row_keys(climatology, n),
-        **dependent_rows(n, groups, clusters, units),
+        climatology=against.places(n),
+        **dependent_rows(n, clusters, within),
     )
     return skilled(lambda: parts, lambda _: pairing, settings)
+
+
+class Reference(NamedTuple):
+    """What skill is measured against."""
+
+    name: str = BASE_RATE
+    climatology: Any = None
+    """Columns among whose equal values the observed frequencies are predicted."""
+    forecast: Any = None
+    """Probabilities that no forecaster of the others has."""
+
+    def places(self, n_rows: int) -> RowKeys | None:
+        """Read which frequencies a climatology predicts for each row."""
+        return None if self.climatology is None else row_keys(self.climatology, n_rows)
+
+
+def reference_of(reference: Any) -> Reference | None:
+    """Read what skill is measured against: a name, {"climatology": columns}, or probabilities; None for None."""
+    if reference is None or isinstance(reference, str):
+        return None if reference is None else Reference(reference)
+    if not isinstance(reference, Mapping):
+        return Reference(THE_REFERENCE, forecast=reference)
+    if set(reference) != {CLIMATOLOGY}:
+        raise InputError(f'reference: expected {{"{CLIMATOLOGY}": columns}}, got a mapping of {listed([*reference])}.')
+    return Reference(climatology=reference[CLIMATOLOGY])
 
 
 def skill_rules(scores: Sequence[str]) -> list[str]:
@@ -159,26 +179,26 @@ def skill_rules(scores: Sequence[str]) -> list[str]:
 class SkillSettings:
     """Arguments of `skill` that say how paired rows are scored."""
 
-    baseline: str = BASE_RATE
+    reference: str = BASE_RATE
     scores: Sequence[str] = ()
     floor: Floor = DEFAULT_FLOOR
     confidence: float = 0.95
     lag: int | None = None
-    grouped: bool = False
+    clustered: bool = False
     climatology: bool = False
-    units: bool = False
+    within: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no skill can be computed with, before any row is read."""
-        check_lag(self.lag, self.grouped, self.units)
+        check_lag(self.lag, self.clustered, self.within)
         check_floor(self.floor)
         checked_sampling(self.confidence, 0, 0)
-        if self.climatology and self.baseline != BASE_RATE:
-            raise InputError("baseline and climatology: each names what to compare with; leave one out.")
+        if self.climatology and self.reference != BASE_RATE:
+            raise InputError("reference and climatology: each names what to compare with; leave one out.")
         for rule in self.rules:
             if rule.larger_is_better or not rule.proper:
                 raise InputError(
-                    f"scores: a skill score is of a proper rule whose smaller values are better, not {rule.name}; such"
+                    f"metrics: a skill score is of a proper rule whose smaller values are better, not {rule.name}; such"
                     " are log_loss, brier_score and ranked_probability_score."
                 )
 
@@ -186,20 +206,20 @@ class SkillSettings:
     def rules(self) -> tuple[Score, ...]:
         """Log loss, Brier score and the rules named in addition."""
         if isinstance(self.scores, str):
-            raise InputError(f"scores: expected a list of names, got {self.scores!r}.")
+            raise InputError(f"metrics: expected a list of names, got {self.scores!r}.")
         more = {rule.name: rule for rule in map(score_named, self.scores)}
         return tuple(({LOG_LOSS: SCORES[LOG_LOSS], BRIER_SCORE: SCORES[BRIER_SCORE]} | more).values())
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a baseline that is none of the forecasters, and a forecaster compared with itself only."""
-        if self.baseline == BASE_RATE:
+        if self.reference == BASE_RATE:
             return
-        if self.baseline not in names:
+        if self.reference not in names:
             raise InputError(
-                f"baseline: {self.baseline!r} is neither {BASE_RATE!r} nor one of the forecasters {listed(names)}."
+                f"reference: {self.reference!r} is neither {BASE_RATE!r} nor one of the forecasters {listed(names)}."
             )
         if len(names) < 2:
-            raise InputError(f"baseline: {self.baseline!r} is the only forecaster; name another to compare with it.")
+            raise InputError(f"reference: {self.reference!r} is the only forecaster; name another to compare with it.")
 
 
 @dataclass(frozen=True)
@@ -264,11 +284,11 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     if floor:
         rows = {name: each.floored() for name, each in rows.items()}
     against: Mapping[str, Floats]
-    if settings.baseline == BASE_RATE:
+    if settings.reference == BASE_RATE:
         place = np.zeros(at.size, np.int64) if pairing.climatology is None else pairing.climatology.group[at]
         against = climatological_scores(first, np.unique(place, return_inverse=True)[1], settings.rules, floor)
     else:
-        against = rows.pop(settings.baseline).scores
+        against = rows.pop(settings.reference).scores
     dependence = pairing.dependence(at, settings.lag)
     rules = {rule.name: rule for rule in settings.rules}
     own = {name: {rule: each.scores[rule] for rule in rules} for name, each in rows.items()}
@@ -284,9 +304,9 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
         n_classes=len(first.labels),
         labels=first.labels,
         weighted=first.tally.weighted,
-        n_clusters=None if dependence.groups is None else dependence.sizes(at.size)[0],
-        n_crossed=dependence.sizes(at.size)[1] if dependence.two_way else None,
-        n_units=dependence.n_units,
+        n_clusters=None if dependence.clusters is None else dependence.sizes(at.size)[0],
+        n_crossed_clusters=dependence.sizes(at.size)[1] if dependence.two_way else None,
+        n_series=dependence.n_series,
         lag=settings.lag,
         scored_floor=floor,
         confidence=settings.confidence,
@@ -321,7 +341,7 @@ def rows_by_group(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
 def _baseline_text(settings: SkillSettings, pairing: Pairing) -> str:
     if pairing.climatology is not None:
         return f"the climatology by {', '.join(pairing.climatology.names)}"
-    return "the base rate" if settings.baseline == BASE_RATE else settings.baseline
+    return "the base rate" if settings.reference == BASE_RATE else settings.reference
 
 
 def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
@@ -339,7 +359,7 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
 
 def _few_units(scored: _SkillRows, pairing: Pairing, at: Ints) -> Iterator[str]:
     """Say where intervals are approximate for want of independent rows."""
-    what = "rows" if scored.dependence.groups is None else "clusters"
+    what = "rows" if scored.dependence.clusters is None else "clusters"
     few = 0
     for _, rows in rows_by_group(pairing.by, at) if pairing.by is not None else [((), np.arange(at.size))]:
         few += scored.dependence.at(rows).independent_units(rows.size) < _FEW

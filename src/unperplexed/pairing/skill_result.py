@@ -79,12 +79,12 @@ class Skill(JsonResult):
     weighted: bool
     n_clusters: int | None
     """Number of clusters of dependent rows; None without them."""
-    n_crossed: int | None
+    n_crossed_clusters: int | None
     """Number of clusters the other way, where rows that share one of two columns may depend on one another."""
     lag: int | None
     """How many places apart rows may depend on one another, within each group of ``by``."""
-    n_units: int | None
-    """Number of units within which places are counted; None where all rows are in one order."""
+    n_series: int | None
+    """Number of series within which places are counted; None where all rows are in one order."""
     scored_floor: float
     """Floor of the log loss: 0 unless a forecaster assigned 0 to an observed outcome."""
     confidence: float

@@ -73,17 +73,17 @@ def state_of_forecasts(forecasts: Forecasts, settings: FitSettings) -> State:
 def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     """Fit to parts of forecasts."""
     first = next(iter(chunks()), None)
-    grouped = first is not None and first.grouped
+    clustered = first is not None and first.clustered
     if first is not None and first.n_classes > 2:
-        return _state_of_classes(chunks, settings, grouped)
-    if not grouped:
+        return _state_of_classes(chunks, settings, clustered)
+    if not clustered:
         tally = Tally.count(chunks(), parts=[], diagnosed=0)
         if tally.tells_log_odds(chunks):  # the same fit as to a tally of these forecasts
             found = state_of_tally(tally, settings)
             found = replace(found, facts=replace(found.facts, certain=0))
             return _with_zeros(found, chunks) if tally.uneven else found
     parts = _Labelled(chunks)
-    rows = (rows_in_clusters if grouped else rows_of_parts)(parts, settings.folds, settings.seed)
+    rows = (rows_in_clusters if clustered else rows_of_parts)(parts, settings.folds, settings.seed)
     return _state_of_binary(parts.labels, rows, settings)
 
 
@@ -104,7 +104,7 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
     """Fit to what a tally counted."""
     if tally.n_classes > 2:
         raise InputError("a tally of more than two classes does not keep whole rows; fit on the rows or the files.")
-    if tally.grouped:
+    if tally.clustered:
         raise InputError(
             "the tally has clusters of dependent rows, which are to be held out together; fit on the rows, or on the"
             " files that hold them."
@@ -126,10 +126,10 @@ def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, setting
     return State.of(facts, average(rows, names, settings.single, only))
 
 
-def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> State:
+def _state_of_classes(chunks: Chunks, settings: FitSettings, clustered: bool) -> State:
     names, only = settings.names(CLASS_METHODS)
     parts = _Labelled(chunks)
-    rows = rows_of_chunks(parts, settings.folds or FOLDS_OF_MANY, settings.seed, grouped)  # whose maps cost more
+    rows = rows_of_chunks(parts, settings.folds or FOLDS_OF_MANY, settings.seed, clustered)  # whose maps cost more
     if only is None:
         names = tuple(name for name in names if supported(name, *rows.predicted.shape))
     facts = Facts(parts.labels, rows.n_rows, rows.observed, 0.0, rows.sampled)

@@ -85,7 +85,9 @@ class FoldedRows(ABC, Generic[Map]):
         if clustered:
             names, cluster = np.unique(kept.cluster, return_inverse=True)
             if names.size < 2:
-                raise InputError("groups: all rows are in one cluster; rows can be held out only from two clusters up.")
+                raise InputError(
+                    "clusters: all rows are in one cluster; rows can be held out only from two clusters up."
+                )
             kept, folds = kept._replace(cluster=cluster.reshape(-1)), min(folds, names.size)
             fold = folds_of_clusters(kept.cluster, contents_of_rows(kept.logs, kept.truth, kept.weight), folds, seed)
         else:

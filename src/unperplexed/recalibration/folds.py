@@ -56,15 +56,15 @@ def held_out(rows: GatheredRows, folds: int, seed: int) -> Iterator[Bools]:
     """
     if check_whole("folds", folds) < 2:
         raise InputError(f"folds: expected a whole number of at least 2, got {folds!r}.")
-    units = rows.n_rows if rows.groups is None else int(rows.groups.max()) + 1
+    units = rows.n_rows if rows.clusters is None else int(rows.clusters.max()) + 1
     if units < folds:
-        what = "rows" if rows.groups is None else "clusters"
+        what = "rows" if rows.clusters is None else "clusters"
         raise InputError(f"folds: {folds} folds need as many {what}, and there are {units}.")
-    if rows.groups is None:
+    if rows.clusters is None:
         fold = folds_of_places(rows.n_rows, folds, seed)
     else:
         logs = np.concatenate([*rows.values.values()], axis=1)
-        fold = folds_of_clusters(rows.groups, contents_of_rows(logs, rows.truth, rows.weights), folds, seed)
+        fold = folds_of_clusters(rows.clusters, contents_of_rows(logs, rows.truth, rows.weights), folds, seed)
     for each in range(folds):
         yield fold == each
 

@@ -98,7 +98,7 @@ class GroupRecalibrator(Result):
         by : array_like of shape (n,), mapping from name to such, or data frame
             Which group each row is in, as in `assess_by`.
         **reading
-            How rows are read, as in `Recalibrator.fit`; ``groups`` names clusters of dependent rows.
+            How rows are read, as in `Recalibrator.fit`; ``clusters`` names clusters of dependent rows.
 
         Returns
         -------

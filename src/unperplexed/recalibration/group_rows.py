@@ -64,7 +64,7 @@ class GroupRows:
         return self._forecasts([self.labels[at] for at in self.truth.tolist()], labels=self.labels)
 
     def _forecasts(self, truth: Any, **labels: Any) -> Forecasts:
-        known: dict[str, Any] = {"sample_weight": self.weight, "groups": self.cluster, **labels}
+        known: dict[str, Any] = {"sample_weight": self.weight, "clusters": self.cluster, **labels}
         return Forecasts(truth, self.log_p, scale="log-probs", **known)
 
     def state(self, settings: FitSettings) -> State:

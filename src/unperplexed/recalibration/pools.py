@@ -39,7 +39,7 @@ def pool(
     order: float | None = None,
     weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None = None,
     power: float | None = None,
-    recalibrate: Recalibration = "auto",
+    map: Recalibration = "auto",
     folds: int | None = None,
     seed: int = 0,
     **reading: Unpack[RowReading],
@@ -64,12 +64,12 @@ def pool(
         Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes.
     power : float, optional
         Power to which pooled probabilities are raised before they are renormalized; above 1 they are extremized.
-    recalibrate : {"auto", "power", "beta", "none"}, default "auto"
+    map : {"auto", "power", "beta", "none"}, default "auto"
         What is fitted besides: a power (Baron et al. 2014), or for two classes and a linear pool the two parameters of
         a beta map (Ranjan and Gneiting 2010). ``"auto"`` is ``"beta"`` where it applies, else ``"power"``.
     folds : int, optional
         Number of cross-validation folds, 2 to 100. By default 5 for the pool, and those of `Recalibrator` for a
-        forecaster recalibrated alone. Rows of one cluster (``groups``) share a fold.
+        forecaster recalibrated alone. Rows of one cluster (``clusters``) share a fold.
     seed : int, default 0
         Random seed of the folds.
     **reading
@@ -115,13 +115,13 @@ def pool(
     array([0.8, 0.3])
     """
     check_choice("method", method, METHODS)
-    check_choice("recalibrate", recalibrate, ("auto", "power", "beta", "none"))
+    check_choice("map", map, ("auto", "power", "beta", "none"))
     forecasts = by_forecaster(y_true, forecasts)
     if not isinstance(forecasts, Mapping) or not forecasts:
         raise InputError("forecasts: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
     start = _start([*forecasts], method, order, weights, power)
     if y_true is None:
-        return _unfitted(forecasts, start, method, order, recalibrate, reading)
+        return _unfitted(forecasts, start, method, order, map, reading)
     rows = gathered("pool", forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES)
     return pool_of_rows(
         rows,
@@ -129,7 +129,7 @@ def pool(
         order=order,
         weights=weights,
         power=power,
-        recalibrate=recalibrate,
+        map=map,
         folds=folds,
         seed=seed,
     )
@@ -142,28 +142,28 @@ def pool_of_rows(
     order: float | None,
     weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None,
     power: float | None,
-    recalibrate: Recalibration,
+    map: Recalibration,
     folds: int | None,
     seed: int,
 ) -> Pool:
     """Fit a pool to gathered rows; the settings are those of `pool`."""
     start = _start([*rows.values], method, order, weights, power)
-    beta = _beta(recalibrate, method, power, rows.n_classes)
+    beta = _beta(map, method, power, rows.n_classes)
     free = Free(
         weights=weights is None,
         order=method == "mean" and order is None,
-        power=power is None and not beta and recalibrate != "none",
+        power=power is None and not beta and map != "none",
         beta=beta,
     )
     return _Fitting(rows, replace(start, beta=(1.0, 1.0) if beta else None), free).pool(method, folds, seed)
 
 
-def _beta(recalibrate: Recalibration, method: Method, power: float | None, classes: int) -> bool:
+def _beta(map: Recalibration, method: Method, power: float | None, classes: int) -> bool:
     """Whether the pool has a beta map."""
     able = method == "linear" and classes == 2 and power is None
-    if recalibrate == "beta" and not able:
-        raise InputError("recalibrate: a beta map is for two classes and method='linear', without a power.")
-    return able and recalibrate in ("auto", "beta")
+    if map == "beta" and not able:
+        raise InputError("map: a beta map is for two classes and method='linear', without a power.")
+    return able and map in ("auto", "beta")
 
 
 def _start(names: list[str], method: Method, order: Any, weights: Any, power: Any) -> PoolModel:
@@ -204,11 +204,11 @@ def _unfitted(
     start: PoolModel,
     method: Method,
     order: float | None,
-    recalibrate: Recalibration,
+    map: Recalibration,
     reading: Mapping[str, Any],
 ) -> Pool:
-    if recalibrate not in ("auto", "none"):
-        raise InputError("recalibrate: nothing can be fitted without outcomes; pass y_true, or a power.")
+    if map not in ("auto", "none"):
+        raise InputError("map: nothing can be fitted without outcomes; pass y_true, or a power.")
     if method == "mean" and order is None:
         raise InputError("order: without outcomes it cannot be fitted; pass one.")
     known = {"labels", "scale"}
@@ -308,7 +308,7 @@ class _Fitting:
 
     def gain(self, differences: Floats) -> tuple[float, Interval]:
         """Mean difference of log losses and its 95% confidence interval."""
-        gain = uncertain_mean(differences, self.rows.weights, Dependence(self.rows.groups))
+        gain = uncertain_mean(differences, self.rows.weights, Dependence(self.rows.clusters))
         half = gain.half_width(0.95)
         return gain.mean, Interval(gain.mean - half, gain.mean + half)
 

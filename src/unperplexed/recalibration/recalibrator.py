@@ -54,7 +54,7 @@ class Recalibrator(Result):
         Choose the one map with the best penalised cross-validated log loss instead of averaging.
     folds : int, optional
         Number of cross-validation folds, 2 to 100. By default 20 for two classes in up to 1,000 rows, else 5. Rows of
-        one cluster (``groups``) share a fold; there are no more folds than clusters.
+        one cluster (``clusters``) share a fold; there are no more folds than clusters.
     seed : int, default 0
         Random seed of the folds.
 
@@ -128,7 +128,7 @@ class Recalibrator(Result):
             Predicted probabilities: of the positive class, or of each class.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, and ``groups``, the
+            ``scale``, ``invalid``, and ``clusters``, the
             clusters of rows that may depend on one another.
 
         Returns

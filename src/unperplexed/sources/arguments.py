@@ -18,20 +18,22 @@ def described(
     prob: str | Sequence[str] = (),
     pairs: Sequence[tuple[str, str]] = (),
     weight: str | None = None,
-    groups: str | Sequence[str] | None = None,
+    clusters: str | Sequence[str] | None = None,
     by: str | Sequence[str] = (),
     where: str = "",
     **reading: Unpack[Reading],
 ) -> tuple[Selection, FileReading]:
     """Put into words of the readers what a caller says of columns and rows."""
     refuse_unknown(
-        "tally_files", reading, [*Reading.__annotations__, "truth", "prob", "pairs", "weight", "groups", "by", "where"]
+        "tally_files",
+        reading,
+        [*Reading.__annotations__, "truth", "prob", "pairs", "weight", "clusters", "by", "where"],
     )
     if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
         raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
     paired = [f"{p}={t}" for p, t in pairs]
     selection = Selection(
-        names(truth), names(prob), paired, weight, names(groups or ()), names(by), where=RowFilter(where)
+        names(truth), names(prob), paired, weight, names(clusters or ()), names(by), where=RowFilter(where)
     )
     labels, pos_label, ignore_label = (reading.get(name) for name in _LABELS)
     return selection, FileReading(

@@ -42,7 +42,7 @@ class Builder:
 
     def __init__(self, plan: Plan, plans: Plans, reading: FileReading, spelling: Spelling) -> None:
         """Take one of the plans, and how rows are read."""
-        self._plan, self._weight, self._groups = plan, plans.weight, plans.groups
+        self._plan, self._weight, self._groups = plan, plans.weight, plans.clusters
         self._reading, self._spelling = reading, spelling
         self._known: tuple[Label | None, ...] | None = None
         self._width: int | None = None
@@ -69,7 +69,7 @@ class Builder:
                 **self._observed(batch, columns, found),
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
-                groups={name: batch.raw[name] for name in self._groups} or None,
+                clusters={name: batch.raw[name] for name in self._groups} or None,
                 source=place.part.origin,
                 names=self._names,
                 **self._reading.options,

@@ -37,7 +37,7 @@ class Selection:
     pairs: Sequence[str] = ()
     """Several binary forecasts a row, each as probability=outcome."""
     weight: str | None = None
-    groups: Sequence[str] = ()
+    clusters: Sequence[str] = ()
     """Columns of the clusters: rows with the same values in all of them."""
     keys: Sequence[str] = ()
     """Columns to be given along with the forecasts: ids, or what rows are counted apart by, also as COLUMN:HOW."""
@@ -65,7 +65,7 @@ class Plans:
 
     forecasts: list[Plan]
     weight: str | None
-    groups: Sequence[str]
+    clusters: Sequence[str]
     keys: Sequence[Derived] = ()
     where: RowFilter = ALL_ROWS
 
@@ -76,7 +76,7 @@ class Plans:
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *self.groups, *(key.column for key in self.keys), *self.where.columns],
+            [*self.outcomes, *self.clusters, *(key.column for key in self.keys), *self.where.columns],
         )
 
     @property
@@ -91,12 +91,12 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
     keys = [Derived(text) if text in file.names else derived(text) for text in selection.keys]
-    beside = (selection.weight, tuple(selection.groups), tuple(keys), selection.where)
-    used = {selection.weight, *selection.groups, *(key.column for key in keys)}
+    beside = (selection.weight, tuple(selection.clusters), tuple(keys), selection.where)
+    used = {selection.weight, *selection.clusters, *(key.column for key in keys)}
     for name in [*used, *selection.where.columns]:
         if name is not None:
             check_column(name, file)
-    _refuse_twice(selection.groups)
+    _refuse_twice(selection.clusters)
     _refuse_twice(selection.keys)
     if not selection.outcomes:
         plan, messages = probability_columns(selection.prob, file, labelled)

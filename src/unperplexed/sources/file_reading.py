@@ -59,7 +59,7 @@ class Partition:
     """What errors call it."""
     source: Source
     origin: str = ""
-    """What tallies call it, and the shards of rows without groups go by."""
+    """What tallies call it, and the shards of rows without clusters go by."""
 
 
 @contextmanager

@@ -293,5 +293,5 @@ def _mentioned(selection: Selection) -> list[str]:
     prob = [*selection.prob, *(name for rival in selection.rivals for name in rival)]
     pairs = [name for pair in selection.pairs for name in pair.split("=")]
     keys = [name for key in selection.keys for name in {key, derived(key).column}]
-    columns = [*selection.truth, *prob, *pairs, selection.weight, *selection.groups, *keys]
+    columns = [*selection.truth, *prob, *pairs, selection.weight, *selection.clusters, *keys]
     return [name for name in [*columns, *selection.where.columns] if name is not None]

@@ -44,9 +44,9 @@ def tally_files(
     encoding: str = "utf-8",
     na: str | Sequence[str] | None = None,
     sheet: str | None = None,
-    scores: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     parts: Sequence[str] = (),
-    groups: str | Sequence[str] | None = None,
+    clusters: str | Sequence[str] | None = None,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
     n_jobs: int | None = None,
@@ -72,7 +72,7 @@ def tally_files(
     where : str, default ""
         SQL expression of columns, such as ``"season >= 2016 AND round = 'final'"``: only rows for which it is true are
         counted.
-    groups : str or sequence of str, optional
+    clusters : str or sequence of str, optional
         Columns of the clusters: rows with the same values in all of them (for the part "shards").
     format : str, optional
         "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
@@ -87,7 +87,7 @@ def tally_files(
         "-" and "?".
     sheet : str, optional
         Name of the sheet to read of a spreadsheet that has several.
-    scores, parts, exact_limit, fraction_bits, n_jobs : optional
+    metrics, parts, exact_limit, fraction_bits, n_jobs : optional
         As in `Tally.of`. Half as many threads read, of Parquet files several row groups at the same time.
     progress : bool, default False
         Show a bar on a terminal if it takes over a second, for the engine "local".
@@ -123,11 +123,11 @@ def tally_files(
     1.0
     """
     selection, file_reading = described(
-        truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, where=where, **reading
+        truth=truth, prob=prob, pairs=pairs, weight=weight, clusters=clusters, where=where, **reading
     )
     written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
     file_reading = replace(file_reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
-    counting: Counting = {"scores": scores, "parts": parts, "n_jobs": n_jobs}
+    counting: Counting = {"metrics": metrics, "parts": parts, "n_jobs": n_jobs}
     counting |= {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
     accumulator = as_tally(**counting)
     chosen = Engine(engine, scheduler, master)
@@ -139,7 +139,7 @@ def tally_files_by(
     *,
     by: str | Sequence[str],
     most_groups: int = MOST_GROUPS,
-    scores: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     parts: Sequence[str] = (),
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -167,7 +167,7 @@ def tally_files_by(
         year-quarter) and "age:quartiles" (halves, thirds, quintiles, deciles) make groups of a column.
     most_groups : int, default 1000
         More groups than this are refused: each takes the memory of a tally.
-    scores, parts, exact_limit, fraction_bits : optional
+    metrics, parts, exact_limit, fraction_bits : optional
         As in `Tally.of`; they hold for each group by itself.
     format, separator, decimal_comma, encoding, na, sheet, progress, engine, scheduler, master : optional
         As in `tally_files`.
@@ -197,7 +197,7 @@ def tally_files_by(
     written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
     reading = replace(reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
     accumulator = as_tallies(
-        most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
+        most_groups, metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
     )
     chosen = Engine(engine, scheduler, master)
     return counted_files(_paths(paths), selection, reading, accumulator, _silent, progress, chosen)

@@ -154,10 +154,10 @@ def rows_of_frame(
     selection, reading = described(**columns)
     if "surprises" in parts:
         raise InputError("parts: rows of a frame have no numbers by which surprises could be found; leave them out.")
-    if "shards" in parts and not selection.groups:
+    if "shards" in parts and not selection.clusters:
         raise InputError(
             "parts: rows of a frame have no numbers by which they could go into shards, whatever its partitions. Name"
-            " columns that make their ids differ, or their clusters: groups=."
+            " columns that make their ids differ, or their clusters: clusters=."
         )
     found, _ = plans(selection, Source([*names], lambda _: iter(()), 0), reading.labels is not None)
     return ForecastRows(found, reading, Spelling(missing=reading.cells.missing), frozenset(numbers))

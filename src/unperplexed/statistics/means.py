@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,10 @@ from .tails import normal_quantile, student_quantile
 
 Limit = Literal["floor", "both"]
 
-Floor = float | Literal["auto"]
-"""Lower probabilities are clipped to it before averaging."""
+Auto = Literal["auto"]
+
+Floor = float | tuple[float, float] | Auto
+"""Lower probabilities are clipped to it before averaging; with a pair (low, 1 - low) higher ones to its second too."""
 
 DEFAULT_FLOOR: Floor = "auto"
 """0.01 / C for C classes: 0.005 for two, as in the classifier paper; clipping adds at most 1% to the sum of a row."""
@@ -45,8 +48,7 @@ def generalized_mean(
     p: ArrayLike,
     r: float,
     sample_weight: ArrayLike | None = None,
-    floor: float = 0.0,
-    limit: Limit = "floor",
+    floor: float | tuple[float, float] = 0.0,
 ) -> float:
     """Weighted generalized mean of order r of probabilities. For correct-class probabilities larger is better.
 
@@ -61,10 +63,9 @@ def generalized_mean(
         Order, from -inf to +inf.
     sample_weight : array_like of shape (n,), optional
         Weights, 0 or more; only their ratios matter. Rows of weight 0 have no effect.
-    floor : float, default 0
-        Lower probabilities are clipped to this value first; in [0, 1] (in [0, 0.5] with ``limit="both"``).
-    limit : {"floor", "both"}, default "floor"
-        ``"both"`` also clips probabilities above ``1 - floor``, as [N17] does.
+    floor : float or (float, float), default 0
+        Lower probabilities are clipped to this value first; in [0, 1]. A pair ``(low, 1 - low)`` also clips those
+        above its second number, as [N17] does.
 
     Returns
     -------
@@ -92,7 +93,8 @@ def generalized_mean(
     0.0
     """
     values, weights = checked_points(p, sample_weight)
-    return mean_of_points(apply_limit(values, floor, limit), weights, r)
+    low, limit = floor_and_limit(floor)
+    return mean_of_points(apply_limit(values, floor_for(low, 2), limit), weights, r)
 
 
 def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
@@ -132,15 +134,23 @@ def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", fir
 
 
 def apply_limit(p: Floats, floor: float, limit: Limit = "floor") -> Floats:
-    """Raise probabilities below the floor to it; with ``limit="both"`` also lower those above 1 - floor."""
-    if limit not in ("floor", "both"):
-        raise InputError(f"limit: expected 'floor' or 'both', got {limit!r}.")
+    """Raise probabilities below the floor to it; with the limit "both" also lower those above 1 - floor."""
     highest = 1.0 if limit == "floor" else 0.5
     if not isinstance(floor, int | float | np.number) or not 0 <= floor <= highest:
         raise InputError(f"floor: expected a probability from 0 to {highest:g}, got {floor!r}; or 'auto'.")
     if floor == 0:
         return p
     return np.clip(p, floor, 1.0 if limit == "floor" else 1.0 - floor)
+
+
+def floor_and_limit(floor: Floor) -> tuple[float | Auto, Limit]:
+    """Read a floor, or a floor and a ceiling, which is as far from 1 as the floor from 0."""
+    if not isinstance(floor, tuple | list):
+        return floor, "floor"
+    symmetric = len(floor) == 2 and all(isinstance(each, int | float | np.number) for each in floor)
+    if not symmetric or not math.isclose(floor[1], 1 - floor[0]):
+        raise InputError(f"floor: expected one number, or two of which the second is 1 minus the first, got {floor!r}.")
+    return floor[0], "both"
 
 
 def check_floor(floor: Floor, limit: Limit = "floor") -> None:
@@ -154,7 +164,7 @@ def floor_for(floor: Floor, n_classes: int) -> float:
     Raising C probabilities to a floor adds up to C times the floor to a row, which a forecaster who puts them below it
     gets for nothing. With a floor of 0.005 for all C an overconfident forecaster of 1000 classes beats the truth.
     """
-    return 0.01 / n_classes if isinstance(floor, str) and floor == "auto" else floor
+    return 0.01 / n_classes if isinstance(floor, str) and floor == "auto" else floor  # type: ignore[return-value]
 
 
 def mean_of_points(p: Floats, w: Floats, r: float) -> float:

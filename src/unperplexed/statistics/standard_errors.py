@@ -20,53 +20,57 @@ LEAST_WORTH = 2 - _ROUNDING_32
 
 @dataclass(frozen=True)
 class Dependence:
-    """Which rows may depend on one another: none, those of a group, or those up to ``lag`` places apart."""
+    """Which rows may depend on one another: none, those of a cluster, or those up to ``lag`` places apart."""
 
-    groups: Ints | None = None
-    """Number of each row's group, from 0; every number occurs."""
+    clusters: Ints | None = None
+    """Number of each row's cluster, from 0; every number occurs."""
     lag: int = 0
     crossed: Ints | None = None
-    """Number of each row's group the other way, likewise: rows that share either group may depend on one another."""
-    units: Ints | None = None
-    """Unit of each row, where only rows of one unit are places apart, in their order; None: all rows are of one."""
+    """Number of each row's cluster the other way, likewise: rows that share either may depend on one another."""
+    series: Ints | None = None
+    """Series of each row, where only rows of one series are places apart, in their order; None: all rows are of one."""
 
     def at(self, rows: Ints) -> Dependence:
         """Say it of some rows alone."""
         return Dependence(
-            _renumbered(self.groups, rows),
+            _renumbered(self.clusters, rows),
             self.lag,
             _renumbered(self.crossed, rows),
-            None if self.units is None else self.units[rows],
+            None if self.series is None else self.series[rows],
         )
 
     @property
     def two_way(self) -> bool:
-        """Whether rows are grouped in two ways."""
+        """Whether rows are in clusters in two ways."""
         return self.crossed is not None
 
     @property
-    def n_units(self) -> int | None:
-        """Number of units; None where all rows are of one."""
-        return None if self.units is None else np.unique(self.units).size
+    def n_series(self) -> int | None:
+        """Number of series; None where all rows are of one."""
+        return None if self.series is None else np.unique(self.series).size
 
     def sizes(self, n_rows: int) -> tuple[int, ...]:
-        """How many groups there are, each way, or rows where these are not grouped."""
-        if self.groups is None:
+        """How many clusters there are, each way, or rows where there are none."""
+        if self.clusters is None:
             return (n_rows,)
-        return tuple(int(way.max(initial=-1)) + 1 for way in (self.groups, self.crossed) if way is not None)
+        return tuple(int(way.max(initial=-1)) + 1 for way in (self.clusters, self.crossed) if way is not None)
 
     def independent_units(self, n_rows: int) -> int:
-        """How many groups there are, the fewer of two ways, or rows where these are not grouped."""
+        """How many clusters there are, the fewer of two ways, or rows where there are none."""
         return min(self.sizes(n_rows))
 
     def independent(self, w: Floats) -> float:
         """Effective number of independent units.
 
-        Kish's size of the groups' weights, or the rows'; the smaller of two ways. With a lag it is divided by the mean
+        Kish's size of the clusters' weights, or the rows'; the smaller of two ways. With a lag it is divided by the mean
         of the squares of Bartlett's kernel that a row's neighbours sum to, so that it gives the equivalent degrees of
-        freedom of Lazarus, Lewis, Stock and Watson (2018). A row at the end of its unit has fewer neighbours.
+        freedom of Lazarus, Lewis, Stock and Watson (2018). A row at the end of its series has fewer neighbours.
         """
-        ways = [w] if self.groups is None else [np.bincount(g, w) for g in (self.groups, self.crossed) if g is not None]
+        ways = (
+            [w]
+            if self.clusters is None
+            else [np.bincount(g, w) for g in (self.clusters, self.crossed) if g is not None]
+        )
         squares = 1 + 2 * float(self.bartlett**2 @ self.pairs_apart(w.size)) / max(w.size, 1)
         return min(effective_number(way.astype(np.float64)) for way in ways) / squares
 
@@ -76,13 +80,13 @@ class Dependence:
         return 1 - np.arange(1, self.lag + 1) / (self.lag + 1)
 
     def pairs_apart(self, n_rows: int) -> Ints:
-        """Count the pairs of rows of one unit that are 1, 2 ... up to ``lag`` places apart."""
-        sizes = np.array([n_rows]) if self.units is None else np.unique(self.units, return_counts=True)[1]
+        """Count the pairs of rows of one series that are 1, 2 ... up to ``lag`` places apart."""
+        sizes = np.array([n_rows]) if self.series is None else np.unique(self.series, return_counts=True)[1]
         return np.array([np.maximum(sizes - apart, 0).sum() for apart in range(1, self.lag + 1)], dtype=np.int64)
 
 
-def _renumbered(groups: Ints | None, rows: Ints) -> Ints | None:
-    return None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+def _renumbered(clusters: Ints | None, rows: Ints) -> Ints | None:
+    return None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
 
 
 class UncertainMean(NamedTuple):
@@ -118,10 +122,10 @@ class UncertainMean(NamedTuple):
 def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMean:
     """Weighted mean of rows of positive weight, and its sandwich standard error.
 
-    For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. Of groups in two ways
+    For independent rows of equal weight it is that of the t-test. Sums of clusters are such rows. Of clusters in two ways
     it is that of Cameron, Gelbach and Miller (2011), the variance one way plus that the other way minus that of rows
     that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with the factor
-    of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same unit are summed.
+    of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same series are summed.
     This can be too small by chance, even negative; it is no smaller than with Bartlett's kernel.
     """
     weight, degrees = float(w.sum()), dependence.independent(w) - 1
@@ -130,11 +134,11 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
     if not np.isfinite(x).all():
         return UncertainMean(mean, math.nan, degrees, math.nan)
     rows, least = w / weight * (x - mean), max(_ROUNDING, _ROUNDING_32 * abs(mean))
-    if dependence.crossed is None or dependence.groups is None:
+    if dependence.crossed is None or dependence.clusters is None:
         found = _sandwich(rows, dependence, least)
     else:
-        both = np.unique(np.stack([dependence.groups, dependence.crossed]), axis=1, return_inverse=True)[1].ravel()
-        ways = dependence.groups, dependence.crossed, both
+        both = np.unique(np.stack([dependence.clusters, dependence.crossed]), axis=1, return_inverse=True)[1].ravel()
+        ways = dependence.clusters, dependence.crossed, both
         one, other, shared = (_sandwich(rows, Dependence(way), least) for way in ways)
         (a,), (b,), (c,) = (each.variances for each in (one, other, shared))
         found = _Sandwich((a, b, a + b - c), min(one.carried_by, other.carried_by))
@@ -151,8 +155,10 @@ class _Sandwich(NamedTuple):
 def _sandwich(rows: Floats, dependence: Dependence, least: float) -> _Sandwich:
     """Variances of a sum of centred rows; below the least size, all units are taken to be the same."""
     n, forms = dependence.independent_units(rows.size), 2 if dependence.lag else 1
-    # Sorted, so that the names of groups change no digit.
-    u: Floats = rows if dependence.groups is None else np.sort(np.bincount(dependence.groups, rows)).astype(np.float64)
+    # Sorted, so that the names of clusters change no digit.
+    u: Floats = (
+        rows if dependence.clusters is None else np.sort(np.bincount(dependence.clusters, rows)).astype(np.float64)
+    )
     if np.abs(u).sum() <= least:
         return _Sandwich((0.0 if n > 1 else math.nan,) * forms, math.inf)
     squares = u * u
@@ -171,15 +177,15 @@ def _lagged(u: Floats, dependence: Dependence) -> tuple[float, ...]:
     """Sum the products of rows some places apart, both ways, and the same with Bartlett's kernel."""
     if not dependence.lag:
         return (0.0,)
-    unit = dependence.units
-    if unit is not None:
-        order = np.argsort(unit, kind="stable")
-        u, unit = u[order], unit[order]
+    series = dependence.series
+    if series is not None:
+        order = np.argsort(series, kind="stable")
+        u, series = u[order], series[order]
     products = np.zeros(dependence.lag)
     for lag in range(1, min(dependence.lag, u.size - 1) + 1):
         later, earlier = u[lag:], u[:-lag]
-        if unit is not None:
-            later = np.where(unit[lag:] == unit[:-lag], later, 0.0)
+        if series is not None:
+            later = np.where(series[lag:] == series[:-lag], later, 0.0)
         products[lag - 1] = later @ earlier
     return 2 * float(products.sum()), 2 * float(dependence.bartlett @ products)
 

@@ -77,11 +77,11 @@ class BlockCounter:
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
         if self.shards is not None:
-            self.shards.grouped |= forecasts.grouped
-        elif forecasts.grouped:
+            self.shards.clustered |= forecasts.clustered
+        elif forecasts.clustered:
             raise InputError(
-                "groups (--clusters): a tally keeps groups only in its shards. Add these with parts=['shards'] (--parts"
-                " shards), or leave the groups out."
+                "clusters (--clusters): a tally keeps clusters only in its shards. Add these with parts=['shards'] (--parts"
+                " shards), or leave the clusters out."
             )
         rows_before = self.n_rows
         for part in self._without_columns(forecasts):

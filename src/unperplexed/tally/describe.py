@@ -69,7 +69,7 @@ def _held(tally: Tally) -> Iterator[tuple[str, str]]:
         yield "counts", f"in cells of relative width 2^-{tally.fraction_bits}, {entries:,} of them occupied"
     if tally.weighted:
         yield "total weight", f"{tally.weight:,.6g}"
-    if tally.grouped:
+    if tally.clustered:
         yield "clusters", f"effective sample size at least {tally.independent_rows:,.4g}"
     yield "scores", ", ".join(tally.scores) or "none"
     yield "parts", ", ".join(tally.parts) or "none"

@@ -108,7 +108,7 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
         "tags": asdict(state["tags"]),
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], ClassPairTable)],
-        "grouped": state["shards"] is not None and state["shards"].grouped,
+        "grouped": state["shards"] is not None and state["shards"].clustered,
         "clustered": state["diagnosis"] is not None and state["diagnosis"].clustered,
         "row_sample": state["row_sample"] is not None,
         "surprises": state["surprises"],
@@ -429,8 +429,8 @@ def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...
     return tuple(found)
 
 
-def _shards(sections: Sections, names: list[str], grouped: bool) -> Shards:
+def _shards(sections: Sections, names: list[str], clustered: bool) -> Shards:
     last, cells = N_SHARDS - 1, N_SHARDS * COARSE_CELLS
     scores = {name: sections.table(ShardScores, f"shards/scores/{name}", last, N_SHARDS) for name in names}
     rows = sections.table(ShardRows, "shards/rows", last, N_SHARDS)
-    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells), grouped)
+    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells), clustered)

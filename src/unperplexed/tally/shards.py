@@ -54,13 +54,13 @@ class Shards:
     rows: ShardRows
     scores: Mapping[str, ShardScores]
     pairs: Coarse
-    grouped: bool = False
+    clustered: bool = False
     """Whether rows went into shards by their group, so that only rows of different shards are independent."""
 
     def __add__(self, other: Shards) -> Shards:
         """Count both."""
         scores = {name: sums + other.scores[name] for name, sums in self.scores.items() if name in other.scores}
-        return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.grouped or other.grouped)
+        return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.clustered or other.clustered)
 
     @property
     def independent(self) -> float:
@@ -86,7 +86,7 @@ class ShardCounter:
         self.cells = DenseCoarse(N_SHARDS)
         self.rows, self.weight, self.hits = np.zeros((3, N_SHARDS))
         self.scores = {name: np.zeros((2, N_SHARDS)) for name in scores}
-        self.grouped = False
+        self.clustered = False
 
     def add(self, shard: Ints, p: AnyFloats, truth: Ints, rows: Rows, weights: Floats | None) -> None:
         """Count rows; with two classes the pairs of the positive one, which tell those of the other."""
@@ -116,4 +116,4 @@ class ShardCounter:
         key = np.flatnonzero(self.rows)
         scores = {name: ShardScores(key, *sums[:, key]) for name, sums in self.scores.items()}
         rows = ShardRows(key, self.rows[key], self.weight[key], self.hits[key])
-        return Shards(rows, scores, self.cells.table(), self.grouped)
+        return Shards(rows, scores, self.cells.table(), self.clustered)

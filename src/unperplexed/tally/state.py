@@ -194,14 +194,14 @@ class TallyState:
         if not rows > 1 + 1e-9:
             return math.nan
         error = math.sqrt(variance * rows / (rows - 1)) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
-        if self.shards is None or not self.shards.grouped:
+        if self.shards is None or not self.shards.clustered:
             return error
         return float(np.maximum(error, self.shards.standard_error(self.shards.scores[name].sums)))
 
     @property
-    def grouped(self) -> bool:
+    def clustered(self) -> bool:
         """Whether the rows have clusters; then only those of different groups are independent."""
-        return self.shards is not None and self.shards.grouped
+        return self.shards is not None and self.shards.clustered
 
     @property
     def effective_rows(self) -> float:
@@ -216,7 +216,7 @@ class TallyState:
     @property
     def independent_rows(self) -> float:
         """Effective sample size: `effective_rows`, or for dependent rows the effective number of shards of clusters."""
-        if self.shards is not None and self.shards.grouped:
+        if self.shards is not None and self.shards.clustered:
             return self.shards.independent
         return self.effective_rows
 

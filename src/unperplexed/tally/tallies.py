@@ -59,7 +59,7 @@ class Tallies(Mapping[Key, Tally]):
         *,
         by: Any,
         most_groups: int = MOST_GROUPS,
-        scores: Sequence[str] = (),
+        metrics: Sequence[str] = (),
         parts: Sequence[str] = (),
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
@@ -79,7 +79,7 @@ class Tallies(Mapping[Key, Tally]):
             are the same group. Rows without a value, None, NaN or "", are a group of their own, None.
         most_groups : int, default 1000
             More groups than this are refused: each takes the memory of a tally.
-        scores, parts, exact_limit, fraction_bits : optional
+        metrics, parts, exact_limit, fraction_bits : optional
             As in `Tally.of`; they hold for each group by itself.
         diagnosed : int, default 20
             As in `Tally.count`.
@@ -106,7 +106,7 @@ class Tallies(Mapping[Key, Tally]):
         check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": columns[name] for name in columns}})
         forecasts = Forecasts(y_true, y_prob, **{"whole": False, **reading})
         counting: dict[str, Any] = {
-            "scores": scores,
+            "metrics": metrics,
             "parts": parts,
             "exact_limit": exact_limit,
             "fraction_bits": fraction_bits,

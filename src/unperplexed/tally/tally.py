@@ -55,7 +55,7 @@ __all__ = [
 class Counting(TypedDict, total=False):
     """Options of counting, which `Tally.of` describes."""
 
-    scores: Sequence[str]
+    metrics: Sequence[str]
     parts: Sequence[str]
     exact_limit: int
     fraction_bits: int
@@ -90,7 +90,7 @@ class Tally(ByValue, TallyState, Result):
         y_true: Any,
         y_prob: Any,
         *,
-        scores: Sequence[str] = (),
+        metrics: Sequence[str] = (),
         parts: Sequence[str] = (),
         source: str = "",
         first_row: int = 0,
@@ -107,7 +107,7 @@ class Tally(ByValue, TallyState, Result):
             Outcomes: labels or one-hot rows.
         y_prob : array_like of shape (n,) or (n, C)
             Predicted probabilities of the positive class, or of each class.
-        scores : sequence of str, default ()
+        metrics : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
@@ -126,8 +126,8 @@ class Tally(ByValue, TallyState, Result):
             How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, ``groups``. A part
-            never infers the class set from the labels that happen to be in it. Shards go by ``groups`` where these are
+            ``scale``, ``invalid``, ``clusters``. A part
+            never infers the class set from the labels that happen to be in it. Shards go by ``clusters`` where these are
             given, and otherwise by source and row number.
 
         Returns
@@ -149,7 +149,7 @@ class Tally(ByValue, TallyState, Result):
         forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
         return cls.count(
             forecasts,
-            scores=scores,
+            metrics=metrics,
             parts=parts,
             exact_limit=exact_limit,
             fraction_bits=fraction_bits,
@@ -208,7 +208,7 @@ class Tally(ByValue, TallyState, Result):
         cls,
         forecasts: Forecasts | Iterable[Forecasts],
         *,
-        scores: Sequence[str] = (),
+        metrics: Sequence[str] = (),
         parts: Sequence[str] = (),
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
@@ -232,7 +232,7 @@ class Tally(ByValue, TallyState, Result):
         if isinstance(parts, str) or any(part not in PARTS for part in parts):
             raise InputError(f"parts: expected a list of some of {', '.join(map(repr, PARTS))}, got {parts!r}.")
         exact_limit, fraction_bits = _checked_limits(exact_limit, fraction_bits)
-        jobs, kept = jobs_of(n_jobs), scores_kept(scores)
+        jobs, kept = jobs_of(n_jobs), scores_kept(metrics)
         stream = iter(forecasts.split(jobs) if isinstance(forecasts, Forecasts) else forecasts)
         first = next(stream, None)
         if first is None:

@@ -31,7 +31,7 @@ def counted_for(
     sample_weight: ArrayLike | None,
     labels: Sequence[Label] | None,
     pos_label: Label | None,
-    groups: Any = None,
+    clusters: Any = None,
     parts: Sequence[str] = (),
     exact_limit: int = _EXACT_LIMIT,
 ) -> Tally:
@@ -40,13 +40,13 @@ def counted_for(
         if view is not None:
             check_choice("view", view, PAIR_VIEWS)
     if isinstance(y_true, Tally):
-        rows_only = {"y_prob": y_prob, "sample_weight": sample_weight, "groups": groups}
+        rows_only = {"y_prob": y_prob, "sample_weight": sample_weight, "clusters": clusters}
         refuse_rows({**rows_only, "labels": labels, "pos_label": pos_label})
         tally = y_true
     elif y_prob is None:
         raise InputError("y_prob: missing; expected outcomes and probabilities, or a Tally.")
     else:
-        reading = {"sample_weight": sample_weight, "groups": groups, "labels": labels, "pos_label": pos_label}
+        reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
         forecasts = Forecasts(y_true, y_prob, **reading)
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
         tally = Tally.count(

@@ -89,7 +89,7 @@ def test_blocks_are_one_table(rng):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_tally_tells_what_rows_do(rng, weighted):
     y, p, w, cluster = rows(rng, weighted=weighted)
-    tally = Tally.of(y, p, sample_weight=w, groups=cluster, parts=["shards"])
+    tally = Tally.of(y, p, sample_weight=w, clusters=cluster, parts=["shards"])
     of_rows, of_tally = data_of_rows([block(y, p, w, cluster)], (0, 1)), data_of_tally(tally)
     assert (of_tally.by, of_tally.n, of_tally.labels) == ("values", 120, (0, 1))
     assert of_tally.weighted_counts == weighted
@@ -140,7 +140,7 @@ def test_rows_are_numbered_from_0():
 def test_a_function_is_constant_in_a_cell_whatever_is_not_kept_of_it(weight):
     """Its mean over what is kept; here of one light row beside another value of the same cell, and of one alone."""
     p, y, w = np.array([0.3, 0.3001, 0.7, 0.9]), np.array([1, 0, 1, 0]), np.array([weight, 1.0, 1.0, 2.0])
-    found = data_of_tally(Tally.of(y, p, sample_weight=w, groups=[0, 1, 2, 3], parts=["shards"]))
+    found = data_of_tally(Tally.of(y, p, sample_weight=w, clusters=[0, 1, 2, 3], parts=["shards"]))
     sums = found.clusters(np.array([True, False, True, False]))
     f, scale = np.array([[2.0, 5.0]]), 4 / w.sum()
     expected = scale * w * np.array([2, 2, 5, 0])

@@ -97,7 +97,7 @@ def test_clusters_of_dependent_rows_do_not_look_miscalibrated(rng, correlation):
         s = np.repeat(rng.normal(0, 1, 60), 10)
         common, own = np.repeat(rng.normal(0, 1, 60), 10), rng.normal(0, 1, 600)
         level = norm.cdf(math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own)
-        found.append(diagnose((level < expit(s)).astype(int), expit(s), groups=cluster, labels=(0, 1)).miscalibrated)
+        found.append(diagnose((level < expit(s)).astype(int), expit(s), clusters=cluster, labels=(0, 1)).miscalibrated)
     assert np.mean(found) < 0.15  # 60 samples: standard error 0.028
 
 
@@ -297,7 +297,7 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
     cluster, s = np.repeat(np.arange(100), 20), rng.normal(0, 2, 2000)
     level = norm.cdf(math.sqrt(0.5) * rng.normal(size=100)[cluster] + math.sqrt(0.5) * rng.normal(size=2000))
     y, p = (level < expit(s)).astype(int), expit(s)
-    plain, clustered = (diagnose(y, p, groups=groups, labels=(0, 1)).detectable for groups in (None, cluster))
+    plain, clustered = (diagnose(y, p, clusters=groups, labels=(0, 1)).detectable for groups in (None, cluster))
     assert clustered.bias > 2 * plain.bias
     assert clustered.calibration_slope < 1.8 * plain.calibration_slope
 
@@ -331,7 +331,7 @@ def test_without_rows_or_of_an_earlier_tally_there_is_none(rng):
     with pytest.raises(InputError, match="y_prob"):
         diagnose([1, 0])
     with pytest.raises(InputError, match="groups"):
-        diagnose(Tally.of([1, 0], [0.5, 0.4]), groups=[1, 2])
+        diagnose(Tally.of([1, 0], [0.5, 0.4]), clusters=[1, 2])
 
 
 class TestConclusions:

@@ -57,7 +57,7 @@ def test_its_error_is_that_of_rows_or_of_clusters(rng):
     cluster = np.arange(1200) % 40
     z, one = np.log(p), np.arange(1200)
     for groups in (None, cluster):
-        found = diagnose(y, p, groups=groups, labels=range(5))
+        found = diagnose(y, p, clusters=groups, labels=range(5))
         b = 1 / found.temperature.value
         q = softmax(b * z, axis=1)
         mean = (q * z).sum(axis=1)

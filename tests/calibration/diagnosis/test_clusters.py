@@ -87,10 +87,10 @@ def test_a_bias_is_as_sure_as_the_mean_of_clusters(rng):
 def test_order_and_names_of_clusters_change_nothing(rng, error):
     cluster = rng.integers(0, 60, 3000)
     s, y = dependent(rng, cluster, 0.3, bias=error)
-    here = diagnose(y, expit(s), groups=cluster)
+    here = diagnose(y, expit(s), clusters=cluster)
     order, names = rng.permutation(3000), rng.permutation(1000)[:60]
-    there = diagnose(y[order], expit(s)[order], groups=names[cluster[order]])
-    texts = diagnose(y, expit(s), groups=np.array([f"match {x}" for x in names])[cluster])
+    there = diagnose(y[order], expit(s)[order], clusters=names[cluster[order]])
+    texts = diagnose(y, expit(s), clusters=np.array([f"match {x}" for x in names])[cluster])
     for other in (there, texts):
         assert other.errors == here.errors
         assert other.p_value == pytest.approx(here.p_value, rel=1e-9)
@@ -102,7 +102,7 @@ def test_order_and_names_of_clusters_change_nothing(rng, error):
 def test_one_row_a_cluster_is_about_none(rng):
     s = rng.normal(0, 2, 20_000)
     y, p = (rng.random(s.size) < expit(1.2 * s + 0.15)).astype(np.int64), expit(s)
-    alone, alike = diagnose(y, p), diagnose(y, p, groups=np.arange(s.size))
+    alone, alike = diagnose(y, p), diagnose(y, p, clusters=np.arange(s.size))
     assert alike.errors == alone.errors
     assert alike.detectable.bias == pytest.approx(alone.detectable.bias, rel=0.03)
     assert alike.detectable.calibration_slope == pytest.approx(alone.detectable.calibration_slope, rel=0.03)
@@ -114,8 +114,8 @@ def test_one_row_a_cluster_is_about_none(rng):
 def test_copies_of_rows_in_clusters_are_no_more_evidence(rng):
     s = rng.normal(0, 2, 1000)
     y, p = (rng.random(s.size) < expit(s + 0.7)).astype(np.int64), expit(s)
-    once = diagnose(y, p, groups=np.arange(1000))
-    copied = diagnose(np.repeat(y, 5), np.repeat(p, 5), groups=np.repeat(np.arange(1000), 5))
+    once = diagnose(y, p, clusters=np.arange(1000))
+    copied = diagnose(np.repeat(y, 5), np.repeat(p, 5), clusters=np.repeat(np.arange(1000), 5))
     assert copied.errors == once.errors == ("bias",)
     assert copied.findings[0].interval == pytest.approx(once.findings[0].interval, abs=0.02)
 
@@ -124,8 +124,8 @@ def test_copies_of_rows_in_clusters_are_no_more_evidence(rng):
 def test_a_tally_knows_clusters_by_its_shards(rng):
     cluster = np.arange(4000) % 80
     s, y = dependent(rng, cluster, 0.3, bias=0.6)
-    rows = diagnose(y, expit(s), groups=cluster)
-    found = diagnose(Tally.of(y, expit(s), groups=cluster, parts=["shards"]))
+    rows = diagnose(y, expit(s), clusters=cluster)
+    found = diagnose(Tally.of(y, expit(s), clusters=cluster, parts=["shards"]))
     assert rows.errors == found.errors == ("bias",)
     assert found.findings[0].interval == pytest.approx(rows.findings[0].interval, abs=0.06)
 
@@ -172,5 +172,5 @@ def test_overconfidence_is_seen_with_few_clusters(clusters):
         rng = np.random.default_rng([clusters, seed])
         s = rng.normal(0, 2, clusters * 50)
         y = (rng.random(s.size) < 1 / (1 + np.exp(-s))).astype(int)
-        found += diagnose(y, 1 / (1 + np.exp(-2 * s)), groups=np.repeat(np.arange(clusters), 50)).miscalibrated
+        found += diagnose(y, 1 / (1 + np.exp(-2 * s)), clusters=np.repeat(np.arange(clusters), 50)).miscalibrated
     assert found >= 8

@@ -141,7 +141,7 @@ def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, caps
     y, p = sample(rng, 1500)
     cluster = np.arange(1500) % 60
     for groups in (None, cluster):
-        found = assess(y, p, groups=groups, resamples=0)
+        found = assess(y, p, clusters=groups, resamples=0)
         finding = next(each for each in found.diagnosis.findings if each.error == "confidence")
         slope = found.metrics.calibration_slope
         assert found.diagnosis.calibration_slope == slope
@@ -152,7 +152,7 @@ def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, caps
         assert said in found.verdict
         plain = json.loads(found.to_json())
         assert plain["diagnosis"]["calibration_slope"] == plain["metrics"]["calibration_slope"]
-        assert compare(y, {"a": p, "b": p}, groups=groups).forecasters["a"].assessment.verdict == found.verdict
+        assert compare(y, {"a": p, "b": p}, clusters=groups).forecasters["a"].assessment.verdict == found.verdict
         file = tmp_path / "rows.csv"
         pl.DataFrame({"y": y, "p": p, "g": cluster}).write_csv(file)
         clusters = [] if groups is None else ["--clusters", "g"]
@@ -167,7 +167,7 @@ def test_rows_that_share_a_prediction_make_one_line_of_rows_and_of_a_tally(rng):
     of_rows, of_tally = diagnose(y, p), diagnose(Tally.of(y, p))
     assert of_tally.calibration_slope[:2] == pytest.approx(of_rows.calibration_slope[:2], rel=1e-9)
     # A tally of clusters keeps shards, in cells of probability: values are the same, errors nearly so.
-    of_rows, of_tally = diagnose(y, p, groups=groups), diagnose(Tally.of(y, p, groups=groups, parts=["shards"]))
+    of_rows, of_tally = diagnose(y, p, clusters=groups), diagnose(Tally.of(y, p, clusters=groups, parts=["shards"]))
     assert of_tally.calibration_slope.value == pytest.approx(of_rows.calibration_slope.value, rel=1e-9)
     assert of_tally.calibration_slope.standard_error == pytest.approx(of_rows.calibration_slope.standard_error, rel=0.1)
 
@@ -177,10 +177,10 @@ def test_rows_of_clusters_tell_the_line_of_the_top_class_and_their_tally_its_val
     p, q = (np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in (z, z / 1.5))
     y = (q.cumsum(axis=1) < rng.random((900, 1))).sum(axis=1)
     groups = np.arange(900) % 45
-    rows = assess(y, p, groups=groups, resamples=0).metrics.calibration_slope
-    tally = assess(Tally.of(y, p, groups=groups, parts=["shards"]), resamples=0).metrics.calibration_slope
+    rows = assess(y, p, clusters=groups, resamples=0).metrics.calibration_slope
+    tally = assess(Tally.of(y, p, clusters=groups, parts=["shards"]), resamples=0).metrics.calibration_slope
     hit = (p.argmax(axis=1) == y).astype(int)
-    event = diagnose(hit, p.max(axis=1), groups=groups).calibration_slope
+    event = diagnose(hit, p.max(axis=1), clusters=groups).calibration_slope
     assert rows[:2] == pytest.approx(event[:2], rel=1e-6)
     assert rows.interval == pytest.approx(event.interval, rel=1e-6)
     assert tally.value == pytest.approx(rows.value, rel=1e-6)

@@ -79,11 +79,11 @@ def test_no_event_in_few_clusters_is_no_evidence_if_a_cluster_may_share_its_even
 
 def test_the_text_says_how_many_clusters_it_takes():
     p, cluster = np.full(600, 0.02), np.repeat(np.arange(12), 50)
-    found = diagnose(np.zeros(600), p, groups=cluster, labels=(0, 1))
+    found = diagnose(np.zeros(600), p, clusters=cluster, labels=(0, 1))
     # Each cluster is as one row: (3.2 / 0.5)^2 of them for each unit of information.
     assert found.detectable.clusters == pytest.approx(6.4**2 / (0.02 * 0.98))
     assert "it takes about 2,100 such clusters to detect a bias of 0.5" in found.to_text(columns=1000)
-    often = diagnose(np.arange(600) % 2, np.full(600, 0.5), groups=cluster)
+    often = diagnose(np.arange(600) % 2, np.full(600, 0.5), clusters=cluster)
     assert np.isnan(often.detectable.clusters)
     assert "such clusters" not in often.to_text(columns=1000)
 

@@ -224,7 +224,7 @@ def test_names_are_shown_as_text_and_run_nothing(opened, hostile, width):
 
 def test_names_of_forecasters_and_groups(opened):
     y, p = binary(300)
-    driver = opened(compare(y, {name: np.clip(p + at / 50, 0, 1) for at, name in enumerate(HOSTILE[:4])}, resamples=0))
+    driver = opened(compare(y, {name: np.clip(p + at / 50, 0, 1) for at, name in enumerate(HOSTILE[:4])}))
     assert driver.find_elements(By.CSS_SELECTOR, "#forecasters tbody th")[0].text.startswith(("<", '"'))
     driver = opened(assess_by(y, p, by={HOSTILE[0]: [HOSTILE[at % 3] for at in range(len(y))]}, resamples=0))
     heading = driver.find_element(By.CSS_SELECTOR, "#by h2").get_attribute("textContent")
@@ -240,7 +240,7 @@ def pages():
     return {
         "ten classes": lambda: assess(*many(10, 500, [*"abcdefghij"]), view="each-class", resamples=0),
         "groups": lambda: assess_by(y, p, by=site, resamples=0),
-        "comparison": lambda: compare(y, {name: p ** (1 + at / 4) for at, name in enumerate(HOSTILE[:5])}, resamples=0),
+        "comparison": lambda: compare(y, {name: p ** (1 + at / 4) for at, name in enumerate(HOSTILE[:5])}),
         "skill": lambda: skill(y, {HOSTILE[0]: p}, by=site),
     }
 

@@ -129,7 +129,7 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
     some, some_positive = squared > 0, squared_positive > 0  # weights of 1e-90 beside those of 1e90 have no squares
     counts[some] = total[some] ** 2 / squared[some]
     counts_positive[some_positive] = positive[some_positive] ** 2 / squared_positive[some_positive]
-    clusters = _sums_over_shards(tally, s, rows.total) if tally.grouped else None
+    clusters = _sums_over_shards(tally, s, rows.total) if tally.clustered else None
     return BinaryData(
         rows,
         counts=counts,
@@ -160,7 +160,7 @@ def line_of_tally(tally: Tally) -> CalibrationLine:
     # Weights of the rows of a top class are taken to be spread as those of all rows.
     squared, squared_happened = (x * each * scale for x in (total, happened))
     line = calibration_line(Scored(s, total, happened, squared, squared_happened, squared**2 / total))
-    return line.without_errors() if tally.grouped else line
+    return line.without_errors() if tally.clustered else line
 
 
 def _wrong_rows(tally: Tally) -> int | None:

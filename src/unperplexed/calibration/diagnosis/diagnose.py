@@ -33,7 +33,7 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
         Predicted probabilities: of the positive class, or of each class.
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, and ``groups``, the
+        ``scale``, ``invalid``, and ``clusters``, the
         clusters of rows that may depend on one another.
 
     Returns
@@ -127,14 +127,14 @@ def diagnosis_of_tally(tally: Tally) -> Diagnosis:
 def _of_classes(tally: Tally) -> Diagnosis:
     if tally.diagnosis is None:
         return not_made(_CLASSES, tally.n_rows, tally.labels)
-    if tally.grouped and not tally.diagnosis.clustered:
+    if tally.clustered and not tally.diagnosis.clustered:
         return not_made(_CLUSTERS, tally.n_rows, tally.labels)
     from .multiclass import diagnose_class_sums
 
     points, some = tally.points(), tally.row_sample
     likely = points.p > CERTAIN / (tally.n_weighing * tally.n_classes)
     observed = points.p[likely], points.weight[likely] * (tally.n_weighing / tally.weight)
-    return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels, clustered=tally.grouped)
+    return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels, clustered=tally.clustered)
 
 
 _CLUSTERS = "the tally does not keep its clusters of dependent rows class by class; count it anew, or assess the rows"

@@ -41,7 +41,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 def tally_dask(
     frame: DataFrame,
     *,
-    scores: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     parts: Sequence[str] = (),
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -57,12 +57,12 @@ def tally_dask(
     ----------
     frame : dask.dataframe.DataFrame
         Rows of forecasts. Partitions may be empty.
-    scores, exact_limit, fraction_bits : optional
+    metrics, exact_limit, fraction_bits : optional
         As in `Tally.of`.
     parts : sequence of {"classes", "predictions", "shards"}, default ()
-        As in `Tally.of`; shards take ``groups``, by which rows go into them.
+        As in `Tally.of`; shards take ``clusters``, by which rows go into them.
     columns
-        What holds what, and how it is read, as in `tally_files`: truth, prob, pairs, weight, groups, labels, pos_label,
+        What holds what, and how it is read, as in `tally_files`: truth, prob, pairs, weight, clusters, labels, pos_label,
         ignore_label, scale, invalid.
 
     Returns
@@ -85,7 +85,7 @@ def tally_dask(
     >>> assess(tally).prediction_accuracy
     1.0
     """
-    accumulator = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    accumulator = as_tally(metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
     return _counted_frame(frame, accumulator, parts, columns)
 
 
@@ -94,7 +94,7 @@ def tally_dask_by(
     *,
     by: str | Sequence[str],
     most_groups: int = MOST_GROUPS,
-    scores: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     parts: Sequence[str] = (),
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -109,8 +109,8 @@ def tally_dask_by(
     by : str or sequence of str
         Columns that say which group a row is in, as in `tally_files_by`.
     most_groups : int, default 1000
-        More groups than this are refused: each takes the memory of a tally.
-    scores, parts, exact_limit, fraction_bits, columns : optional
+        More clusters than this are refused: each takes the memory of a tally.
+    metrics, parts, exact_limit, fraction_bits, columns : optional
         As in `tally_dask`.
 
     Returns
@@ -120,7 +120,7 @@ def tally_dask_by(
     Raises
     ------
     InputError
-        As `tally_dask`, and for too many groups.
+        As `tally_dask`, and for too many clusters.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def tally_dask_by(
     {'Oslo': 1, 'Rome': 2}
     """
     accumulator = as_tallies(
-        most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
+        most_groups, metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
     )
     return _counted_frame(frame, accumulator, parts, {**columns, "by": by})
 

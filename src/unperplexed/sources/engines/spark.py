@@ -52,7 +52,7 @@ _MANY = FAN_IN**3
 def tally_spark(
     frame: DataFrame,
     *,
-    scores: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     parts: Sequence[str] = (),
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -68,7 +68,7 @@ def tally_spark(
     ----------
     frame : pyspark.sql.DataFrame
         Rows of forecasts. Partitions may be empty.
-    scores, parts, exact_limit, fraction_bits, columns : optional
+    metrics, parts, exact_limit, fraction_bits, columns : optional
         As in `tally_dask`.
 
     Returns
@@ -80,7 +80,7 @@ def tally_spark(
     InputError
         As `tally_dask`.
     """
-    accumulator = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    accumulator = as_tally(metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
     return _counted_frame(frame, accumulator, parts, columns)
 
 
@@ -89,7 +89,7 @@ def tally_spark_by(
     *,
     by: str | Sequence[str],
     most_groups: int = MOST_GROUPS,
-    scores: Sequence[str] = (),
+    metrics: Sequence[str] = (),
     parts: Sequence[str] = (),
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -101,7 +101,7 @@ def tally_spark_by(
     ----------
     frame : pyspark.sql.DataFrame
         Rows of forecasts.
-    by, most_groups, scores, parts, exact_limit, fraction_bits, columns
+    by, most_groups, metrics, parts, exact_limit, fraction_bits, columns
         As in `tally_dask_by`.
 
     Returns
@@ -114,7 +114,7 @@ def tally_spark_by(
         As `tally_dask_by`.
     """
     accumulator = as_tallies(
-        most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
+        most_groups, metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
     )
     return _counted_frame(frame, accumulator, parts, {**columns, "by": by})
 
