@@ -202,7 +202,7 @@ def add_recalibrations(figures, run, alone):
 def add_comparison(figures, compared, alone):
     forecaster, step = compared["forecasters"]["p"], compared["next_step"]
     add_assessment(figures, "compare", forecaster["assessment"])
-    figures.add("compare", clusters=compared["n_groups"] or 0)
+    figures.add("compare", clusters=compared["n_clusters"] or 0)
     at = " at the floor" if compared["scored_floor"] else ""
     score = forecaster["scores"]["log_loss"]
     figures.add("compare", **{f"log loss{at}": score["mean"], f"log loss interval{at}": score["interval"]})

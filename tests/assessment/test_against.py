@@ -20,18 +20,18 @@ def data(rng):
     return y, p, {"month": np.arange(N) % 5}
 
 
-def test_an_assessment_has_the_skill_against_its_baseline(data):
+def test_an_assessment_has_the_skill_against_its_reference(data):
     y, p, month = data
     other = np.full((N, 3), 1 / 3)
-    settings = {"clusters": np.arange(N) // 3, "scores": ["ranked_probability_score"], "confidence": 0.9}
+    settings = {"clusters": np.arange(N) // 3, "metrics": ["ranked_probability_score"], "confidence": 0.9}
     for mine, theirs in (
-        ({"baseline": "base-rate"}, {}),
+        ("base-rate", "base-rate"),
         ({"climatology": month}, {"climatology": month}),
-        ({"baseline": other}, {"baseline": "other"}),
+        (other, "other"),
     ):
-        named = {"forecasts": p} | ({"other": other} if "baseline" in theirs else {})
-        found = assess(y, p, resamples=0, **mine, **settings)
-        own = skill(y, named, **theirs, **settings)
+        named = {"forecasts": p} | ({"other": other} if theirs == "other" else {})
+        found = assess(y, p, resamples=0, reference=mine, **settings)
+        own = skill(y, named, reference=theirs, **settings)
         assert found.skill.whole == own.whole
         assert f"Skill against {found.skill.baseline}" in str(found)
         assert found.to_dict()["skill"]["whole"]["n_rows"] == N
@@ -52,11 +52,13 @@ def test_one_class_alone_has_no_skill_and_the_assessment_stands():
     assert "only one class is observed" in " ".join(str(found).split())
 
 
-def test_what_is_no_baseline_is_refused(data):
+def test_what_is_no_reference_is_refused(data):
     y, p, _ = data
-    with pytest.raises(InputError, match="expected 'base-rate' or the probabilities of another forecaster, not 'mine'"):
+    with pytest.raises(
+        InputError, match="expected 'base-rate', the probabilities of another forecaster, or .*, not 'mine'"
+    ):
         assess(y, p, reference="mine")
-    with pytest.raises(InputError, match=r"baseline: a tally's rows are already counted"):
+    with pytest.raises(InputError, match=r"reference: a tally's rows are already counted"):
         assess(Tally.of(y, p), reference="base-rate")
 
 

@@ -66,12 +66,11 @@ def test_small_costs_of_rare_events_are_printed():
 @pytest.mark.parametrize(
     "options",
     [
-        {"floor": 0.05, "limit": "both"},
+        {"floor": (0.05, 0.95)},
         {"measured": "equal-population:bins=4"},
         {"view": "each-class"},
-        {"view": "top-label", "orders": [1.0]},
-        {"exact_limit": 10, "fraction_bits": 6},
-        {"scores": ["power_score(2)"]},
+        {"view": "top-label"},
+        {"metrics": ["power_score(2)"]},
         {"pos_label": 0},
         {"confidence": 0.8, "seed": 5},
     ],
@@ -98,7 +97,7 @@ def test_options_are_those_of_assess():
 
 def test_the_standard_error_is_that_of_the_profile(rows):
     y, p, group = rows
-    result = assess_by(y, p, by=group, floor=0.1, orders=[1.0])
+    result = assess_by(y, p, by=group, floor=0.1)
     for each in (result.total, *result.groups):
         here = np.isin(group, each.key or group)
         profile = risk_profile(y[here], p[here], orders=[0], floor=0.1)
@@ -482,7 +481,7 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--sort", "rows"), {"sort": "rows"}),
         (("--floor", "0.05", "--measured", "isotonic"), {"floor": 0.05, "measured": "isotonic"}),
         (("--view", "each-class", "--sort", "cost"), {"view": "each-class", "sort": "cost"}),
-        (("--metric", "power_score(2)"), {"scores": ["power_score(2)"]}),
+        (("--metric", "power_score(2)"), {"metrics": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--confidence", "0.8"), {"confidence": 0.8}),
         (("--clusters", "half", "--seed", "3"), {"clusters": ["half"], "seed": 3}),

@@ -90,7 +90,8 @@ def test_two_classes_approach_the_exact_theory(case, exact_limit):
     model = TwoClassModel((GREEN, ORANGE), (GREEN, MODELS[case]), limit=0.01)
     exact = model.averages("each-class")
     y, _, p = model.sample(100_000, random_state=7)
-    found = assess(y, p, measured="isotonic", floor=(0.01, 0.99), exact_limit=exact_limit, **EACH)
+    tally = Tally.of(y, p, parts=PARTS, exact_limit=exact_limit)
+    found = assess(tally, measured="isotonic", floor=(0.01, 0.99), **EACH)
     for f in fields(exact.measured):
         assert getattr(found.reported, f.name) == pytest.approx(getattr(exact.reported, f.name), abs=0.004)
         assert getattr(found.measured, f.name) == pytest.approx(getattr(exact.measured, f.name), abs=0.004)
@@ -105,7 +106,10 @@ def test_two_classes_approach_the_exact_theory(case, exact_limit):
 def test_every_pair_is_counted_once_and_parts_add_up(rng, measured, exact_limit, weighted):
     y, p = softmax_forecasts(rng, 1000, 6, temperature=1.4)
     w = rng.exponential(size=1000) if weighted else np.ones(1000)
-    result = assess(y, p, sample_weight=w if weighted else None, measured=measured, exact_limit=exact_limit, **EACH)
+    weight = w if weighted else None
+    result = assess(
+        Tally.of(y, p, sample_weight=weight, parts=PARTS, exact_limit=exact_limit), measured=measured, **EACH
+    )
     total = pytest.approx(w.sum(), rel=1e-9)
     assert result.bins.happened.sum() == total
     assert result.bins.total.sum() / 6 == total
@@ -191,7 +195,7 @@ def test_permuted_classes_permute_the_tables(rng, measured):
 @pytest.mark.parametrize("exact_limit", [0, 100, 1 << 16])
 def test_merged_is_whole(rng, exact_limit):
     y, p = softmax_forecasts(rng, 600, 4)
-    whole = assess(y, p, exact_limit=exact_limit, resamples=0, **EACH)
+    whole = assess(Tally.of(y, p, parts=PARTS, exact_limit=exact_limit), resamples=0, **EACH)
     parts = [
         Tally.of(y[i], p[i], parts=PARTS, exact_limit=exact_limit) for i in np.array_split(rng.permutation(600), 5)
     ]
@@ -245,7 +249,8 @@ def test_weight_two_is_the_row_twice(rng):
 
 def test_cells_are_close_to_exact_counts(rng):
     y, p = softmax_forecasts(rng, 5000, 4, temperature=1.5)
-    exact, cells = (assess(y, p, measured="equal-population", exact_limit=limit, **EACH) for limit in (1 << 16, 0))
+    tallies = (Tally.of(y, p, parts=PARTS, exact_limit=limit) for limit in (1 << 16, 0))
+    exact, cells = (assess(tally, measured="equal-population", **EACH) for tally in tallies)
     assert exact.reported.robustness == pytest.approx(cells.reported.robustness, rel=1e-6)
     for f in fields(exact.measured):
         assert getattr(cells.measured, f.name) == pytest.approx(getattr(exact.measured, f.name), abs=3e-3)
@@ -293,7 +298,8 @@ def test_classes_that_never_happened_or_were_never_predicted():
     p = [[0.6, 0.3, 0.1, 0.0], [0.2, 0.7, 0.1, 0.0], [0.5, 0.4, 0.1, 0.0]]
     for measured in ESTIMATORS:
         for exact_limit in (0, 1 << 16):
-            result = assess([0, 1, 1], p, measured=measured, exact_limit=exact_limit, resamples=0, **EACH)
+            tally = Tally.of([0, 1, 1], p, parts=PARTS, exact_limit=exact_limit)
+            result = assess(tally, measured=measured, resamples=0, **EACH)
             table, predicted = by_label(result.classes), by_label(result.predicted)
             for name in table:
                 never = table[name][2:]

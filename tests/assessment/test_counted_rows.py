@@ -7,7 +7,7 @@ import pytest
 
 from unperplexed import InputError, Recalibrator, Tally, decide, decision_curve
 
-COSTS = {"cost_false_positive": 1, "cost_false_negative": 4}
+COSTS = {"cost_fp": 1, "cost_fn": 4}
 AT = [0.05, 0.2, 0.5, 0.7]
 
 
@@ -86,7 +86,7 @@ def test_cells_are_within_their_bound(rng):
     assert not tally.exact
     bounds = []
     for threshold in rng.uniform(0.05, 0.9, 10):
-        costs = {"cost_false_positive": threshold, "cost_false_negative": 1 - threshold, "recalibrated": None}
+        costs = {"cost_fp": threshold, "cost_fn": 1 - threshold, "recalibrated": None}
         found, rows = decide(tally, **costs), decide(y, p, **costs)
         assert rows.bound == 0
         assert abs(found.cost.value - rows.cost.value) <= found.bound + 1e-12

@@ -131,7 +131,7 @@ def test_miscalibration_costs_what_decisions_by_the_true_probabilities_save(rng)
 
 def test_lines_recalibrate_and_decide(rng):
     y, p = calibrated(rng, 1100)
-    costs = {"cost_false_positive": 1, "cost_false_negative": 3}
+    costs = {"cost_fp": 1, "cost_fn": 3}
     q = np.sqrt(p)
     for two in (False, True):
         text = str(decide(y, np.stack([1 - q, q], axis=1) if two else q, **costs))
@@ -150,7 +150,7 @@ def test_lines_recalibrate_and_decide(rng):
 
 def test_copies_in_clusters_are_single_rows(rng):
     y, p = calibrated(rng, 100)
-    options = {"cost_false_positive": 1, "cost_false_negative": 3, "recalibrated": None}
+    options = {"cost_fp": 1, "cost_fn": 3, "recalibrated": None}
     one = decide(y, p, clusters=np.arange(100), **options)
     three = decide(*(np.repeat(x, 3) for x in (y, p)), clusters=np.repeat(np.arange(100), 3), **options)
     assert three.cost.interval == pytest.approx(one.cost.interval)
@@ -182,10 +182,10 @@ def test_few_rows_have_no_cross_fitted_figures():
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        ((0, 1), r"cost_false_positive \+ benefit_true_negative: .* one would always act"),
-        ((1, -1), r"cost_false_negative \+ benefit_true_positive: .* one would never act"),
-        ((math.nan, 1), "cost_false_positive: expected a finite number"),
-        ((1, "4"), "cost_false_negative: expected a finite number"),
+        ((0, 1), "cost_fp and cost_tn: .* got 0 and 0; .* one would always act"),
+        ((1, -1), "cost_fn and cost_tp: .* got -1 and 0; .* one would never act"),
+        ((math.nan, 1), "cost_fp: expected a finite number"),
+        ((1, "4"), "cost_fn: expected a finite number"),
     ],
 )
 def test_costs_without_a_decision_are_refused(costs, message):
@@ -209,7 +209,7 @@ def test_miscalibration_is_cross_fitted_by_default(rng):
 def test_a_recalibrator_fitted_on_other_rows_is_applied(rng):
     y, p = calibrated(rng, 500)
     fitted = Recalibrator("temperature").fit(y[:250], np.sqrt(p[:250]))
-    options = {"cost_false_positive": 1, "cost_false_negative": 3}
+    options = {"cost_fp": 1, "cost_fn": 3}
     found = decide(y[250:], np.sqrt(p[250:]), recalibrated=fitted, **options)
     same = decide(y[250:], np.sqrt(p[250:]), recalibrated=fitted.transform(np.sqrt(p[250:])), **options)
     assert found.recalibrated == same.recalibrated
@@ -218,7 +218,7 @@ def test_a_recalibrator_fitted_on_other_rows_is_applied(rng):
 def test_a_recalibrator_of_other_classes_is_refused(rng):
     y, p = calibrated(rng, 500)
     named = np.where(y == 1, "fraud", "ok")
-    options = {"pos_label": "fraud", "cost_false_positive": 1, "cost_false_negative": 4}
+    options = {"pos_label": "fraud", "cost_fp": 1, "cost_fn": 4}
     right = Recalibrator("logistic").fit(named, p, pos_label="fraud")
     assert decide(named, p, recalibrated=right, **options).recalibrated is not None
     for other in (
@@ -247,7 +247,7 @@ def test_recalibrated_probabilities_of_other_rows_are_refused(rng):
 
 def test_rows_left_out_of_the_forecasts_need_no_recalibrated_probability(rng):
     y, p = calibrated(rng, 50)
-    outcome, gaps, options = y.astype(float), p.copy(), {"cost_false_positive": 1, "cost_false_negative": 3}
+    outcome, gaps, options = y.astype(float), p.copy(), {"cost_fp": 1, "cost_fn": 3}
     outcome[4], gaps[7] = np.nan, np.nan
     kept = np.setdiff1d(np.arange(50), [4, 7])
     found = decide(outcome, gaps, recalibrated=np.sqrt(gaps), invalid="drop", **options)
@@ -270,7 +270,7 @@ def test_weighted_decisions_are_sums_of_weights(rng):
 def test_the_bound_of_a_tally_in_cells_holds_the_rows_and_is_said(rng):
     y, p = calibrated(rng, 500)
     tally, options = Tally.of(y, p, exact_limit=16, fraction_bits=3), {"recalibrated": None}
-    costs = {"cost_false_positive": 1, "cost_false_negative": 4}
+    costs = {"cost_fp": 1, "cost_fn": 4}
     exact, found = (decide(*each, **costs, **options) for each in ((y, p), (tally,)))
     assert 0 < abs(found.cost.value - exact.cost.value) <= found.bound
     assert found.warnings[0].startswith("the tally counted probabilities in cells, and that of the threshold has")

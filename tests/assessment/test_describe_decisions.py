@@ -18,7 +18,7 @@ def results():
     p = rng.beta(1, 3, 300)
     y = np.where(rng.random(300) < p, "<yes>", "no")
     options = {"pos_label": "<yes>"}
-    costs = {"cost_false_positive": 1, "cost_false_negative": 4, "recalibrated": np.sqrt(p)}
+    costs = {"cost_fp": 1, "cost_fn": 4, "recalibrated": np.sqrt(p)}
     return {
         decision_document: decide(y, p, **costs, **options),
         decision_curve_document: decision_curve(y, {"<a>": p, "b": np.sqrt(p)}, **options),

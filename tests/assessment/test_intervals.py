@@ -513,7 +513,7 @@ def test_groups_beside_rows_are_those_of_the_tally(rng):
     counted = Tally.of(y, p, clusters=group, parts=["shards"])  # 60 groups share some of the thousand shards
     assert calibration_test(counted).p_value == assess(counted).diagnosis.p_value
     assert calibration_test(counted).p_value == pytest.approx(calibration_test(y, p, clusters=group).p_value, abs=0.01)
-    with pytest.raises(InputError, match="groups: a tally's rows are already counted"):
+    with pytest.raises(InputError, match="clusters: a tally's rows are already counted"):
         resampled_test(Tally.of(y, p), clusters=group)
 
 

@@ -332,14 +332,14 @@ def test_slots_and_distinct_flags_stay_few():
 @pytest.mark.parametrize(
     ("words", "read"),
     [
-        ("assess f.csv", ([], [], "auto")),
-        ("assess f.csv --clusters none", ([], [], "auto")),
-        ("assess f.csv --clusters day,place", (["day", "place"], [], "auto")),
-        ("compare f.csv --clusters day", (["day"], [], "auto")),
-        ("compare f.csv --clusters day place", ([], ["day", "place"], "auto")),
-        ("monitor f.csv --clusters none", ([], [], "rows")),
-        ("monitor f.csv --clusters period", ([], [], "periods")),
-        ("monitor f.csv --clusters day", (["day"], [], "auto")),
+        ("assess f.csv", ([], "auto")),
+        ("assess f.csv --clusters none", ([], "auto")),
+        ("assess f.csv --clusters day,place", ([["day", "place"]], "auto")),
+        ("compare f.csv --clusters day", ([["day"]], "auto")),
+        ("compare f.csv --clusters day place", ([["day"], ["place"]], "auto")),
+        ("monitor f.csv --clusters none", ([], "rows")),
+        ("monitor f.csv --clusters period", ([], "periods")),
+        ("monitor f.csv --clusters day", ([["day"]], "auto")),
     ],
 )
 def test_clusters_are_read_once(words, read):
@@ -347,7 +347,8 @@ def test_clusters_are_read_once(words, read):
     arguments = _parser().parse_args(words.split())
     arguments.given = {}
     settle(arguments)
-    assert (arguments.groups, arguments.cluster, arguments.units) == read
+    assert (arguments.ways, arguments.units) == read
+    assert arguments.cluster_columns == (arguments.ways[0] if arguments.ways else [])
 
 
 @pytest.mark.parametrize(
@@ -360,7 +361,7 @@ def test_clusters_are_read_once(words, read):
         ("assess f.csv --style colour=red", "--style colour=red: known is axes=nelson"),
         ("tally f.csv --cells all", "--cells all: expected whole numbers, such as 65536:9"),
         ("compare f.csv --forecaster a=p model", "expected NAME=COLUMN for each forecaster of one file, or one"),
-        ("compare f.csv --lag many", "--lag many: expected places, such as 14, or places within units, 14:station."),
+        ("compare f.csv --lag many", "--lag many: expected places, such as 14, or places within series, 14:station."),
     ],
 )
 def test_options_that_cannot_be_read(capsys, words, message):

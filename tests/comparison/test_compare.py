@@ -216,7 +216,7 @@ def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
     )
 
 
-@pytest.mark.parametrize("dependence", [{}, {"lag": 3}, {"groups": np.arange(300) // 7}])
+@pytest.mark.parametrize("dependence", [{}, {"lag": 3}, {"clusters": np.arange(300) // 7}])
 @pytest.mark.parametrize("floor", [0.005, 0.0])
 def test_identical_forecasters_do_not_differ(data, dependence, floor):
     y, p = data
@@ -245,7 +245,7 @@ def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
     y, p = data
     order = rng.permutation(300)
     groups = np.arange(300) % 40
-    for dependence, permuted in (({}, {}), ({"groups": groups}, {"groups": groups[order]})):
+    for dependence, permuted in (({}, {}), ({"clusters": groups}, {"clusters": groups[order]})):
         first = compare(y, p, **dependence)
         second = compare(y[order], {name: q[order] for name, q in p.items()}, **permuted)
         for pair, other in zip(first.pairs, second.pairs, strict=True):
@@ -276,7 +276,7 @@ def test_rows_of_one_unit_in_all_their_groups_say_no_more_than_once(data):
     again = compare(
         np.repeat(y, 4), {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, clusters=np.arange(1200) // 4
     )
-    assert again.n_groups == 300
+    assert again.n_clusters == 300
     for pair, other in zip(once.pairs, again.pairs, strict=True):
         for rule, found in pair.differences.items():
             assert figures(other.differences[rule]) == pytest.approx(figures(found), rel=1e-9)
@@ -423,11 +423,11 @@ def test_groups_by_several_columns(data):
     frame = pl.DataFrame({"season": season, "team": team})
     for groups in ({"season": season, "team": team}, np.column_stack([season, team]), frame, frame.to_pandas()):
         found = compare(y, p, clusters=groups)
-        assert found.n_groups == expected.n_groups == 14
+        assert found.n_clusters == expected.n_clusters == 14
         for name, difference in found.pairs[0].differences.items():
             error = expected.pairs[0].differences[name].standard_error
             assert difference.standard_error == pytest.approx(error, rel=1e-9)
-    with pytest.raises(InputError, match="expected one group for each of the 300 rows, got 2"):
+    with pytest.raises(InputError, match="clusters: expected one for each of the 300 rows, got 2"):
         compare(y, p, clusters=[1, 2])
 
 
@@ -439,12 +439,14 @@ def test_few_rows_and_few_groups_are_said(rng):
         "few rows: 20 (effective sample size 20)"
         in compare(y[:20], {name: q[:20] for name, q in p.items()}).warnings[0]
     )
-    assert "few groups: 8 (effective sample size 8)" in compare(y, p, clusters=np.arange(40) % 8).warnings[0]
+    assert "few clusters: 8 (effective sample size 8)" in compare(y, p, clusters=np.arange(40) % 8).warnings[0]
     assert "few rows: 40 with a lag of 3 (effective sample size 14.9)" in compare(y, p, lag=3).warnings[0]
     assert "few rows: 40 (effective sample size 5.07)" in compare(y, p, sample_weight=[30, *[1] * 39]).warnings[0]
-    assert compare(y, p, clusters=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
+    assert (
+        compare(y, p, clusters=np.arange(40)).warnings[0] == "every cluster has one row: the same as without clusters"
+    )
     only = compare(y, p, clusters=np.zeros(40))
-    assert only.warnings == ("all rows are in one group; no confidence interval or p-value can be computed",)
+    assert only.warnings == ("all rows are in one cluster; no confidence interval or p-value can be computed",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
     assert only.verdict == "f1 is first by log loss, but no p-value can be computed"
     assert "p-value" in str(only)
@@ -465,13 +467,13 @@ def test_one_row_has_differences_but_nothing_to_judge_them_by():
 
 
 @pytest.mark.parametrize("rows", [3, 40])
-@pytest.mark.parametrize("dependence", [{}, {"lag": 1}, {"groups": True}])
+@pytest.mark.parametrize("dependence", [{}, {"lag": 1}, {"clusters": True}])
 def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependence):
     """Its standard error is 0, but for rounding: of 0.1 and 1 - 0.9."""
     if rows == 3 and dependence:
         dependence = {}
-    if "groups" in dependence:
-        dependence = {"groups": np.arange(rows) // 2}
+    if "clusters" in dependence:
+        dependence = {"clusters": np.arange(rows) // 2}
     y = np.arange(rows) % 2
     comparison = compare(y, {"a": np.where(y, 0.9, 0.1), "b": np.where(y, 0.8, 0.2)}, **dependence)
     found = comparison.between("a", "b").differences["log_loss"]
@@ -483,7 +485,7 @@ def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependen
     assert math.isnan(comparison.forecasters["a"].geometric_accuracy_interval.low)
 
 
-@pytest.mark.parametrize("dependence", [{"sample_weight": [1000, *[1] * 9]}, {"groups": [0] * 4 + [1], "heavy": 300}])
+@pytest.mark.parametrize("dependence", [{"sample_weight": [1000, *[1] * 9]}, {"clusters": [0] * 4 + [1], "heavy": 300}])
 def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
     p = rng.uniform(0.2, 0.8, 10)
     groups = None
@@ -593,10 +595,11 @@ def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
         assert compare(y, {"overconfident": q, "truth": p}, floor=floor).verdict == comparison.verdict
 
 
-def test_the_verdict_depends_on_no_seed(data):
+@pytest.mark.parametrize("option", ["resamples", "seed"])
+def test_nothing_in_a_comparison_asks_for_samples(data, option):
     y, p = data
-    verdicts = {compare(y, p).verdict for seed in (0, 1) for resamples in (0, 80)}
-    assert len(verdicts) == 1
+    with pytest.raises(TypeError, match=rf"compare\(\) got an unexpected keyword argument '{option}'"):
+        compare(y, p, **{option: 0})
 
 
 def test_the_verdict_names_the_rules_that_show_a_difference(rng):
@@ -718,7 +721,7 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
             [found] = comparison.forecasters[name].assessment.diagnosis.findings
             assert found.interval[0] < 1 / power - 1 < found.interval[1]
             assert assess(y, forecasts[name]).diagnosis == comparison.forecasters[name].assessment.diagnosis
-    alone = assess(y, forecasts["bold"], resamples=200, confidence=0.99, seed=5)
+    alone = assess(y, forecasts["bold"], confidence=0.99)
     assert comparison.forecasters["bold"].assessment.intervals == alone.intervals
     lines = str(comparison).splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("forecaster ")) + 1
@@ -735,7 +738,7 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dependence", [{"groups": np.arange(300) % 40}, {"lag": 3}])
+@pytest.mark.parametrize("dependence", [{"clusters": np.arange(300) % 40}, {"lag": 3}])
 def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence):
     y, p = data
     comparison = compare(y, {**p, "bold": p["f0"] ** 5 / (p["f0"] ** 5).sum(axis=1, keepdims=True)}, **dependence)
@@ -744,7 +747,9 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
     assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
     sampled = {"uncertainty", "measured_profile", "divergence_profile"}
     assert not any(sampled & each["assessment"].keys() for each in comparison.to_dict()["forecasters"].values())
-    reason = "No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag."
+    reason = (
+        "No verdict: it needs rows that are independent, or clusters of them; name clusters one way instead of a lag."
+    )
     for name, each in comparison.forecasters.items():
         if "lag" in dependence:
             assert (each.assessment.diagnosis.made, each.assessment.verdict) == (False, reason)
@@ -752,26 +757,27 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
             assert "confidence" in each.assessment.diagnosis.errors
             assert "overconfident (temperature " in each.assessment.verdict.lower()
         else:
-            alone = diagnose(y, p[name], clusters=dependence["groups"])
+            alone = diagnose(y, p[name], clusters=dependence["clusters"])
             assert each.assessment.verdict == alone.verdict
             assert each.assessment.diagnosis.statistic == pytest.approx(alone.statistic, rel=1e-9)
     assert (reason in text) == ("lag" in dependence)
-    assert ("miscalibration: overconfident" in text) == ("groups" in dependence)
+    assert ("miscalibration: overconfident" in text) == ("clusters" in dependence)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 0, "lag": 0}])
-def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, settings):
+@pytest.mark.parametrize("lag", [None, 0])
+def test_a_forecaster_has_the_verdict_and_the_intervals_of_its_assessment(data, lag):
     y, p = data
-    comparison = compare(y, p, **settings)
-    found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
-    low, high = found["intervals"]["reported_geometric_accuracy"]
-    assert 0 < low < high < 1
-    assert np.isnan(found["intervals"]["slope"]).all()
-    assert found["resamples"] == 0
-    for name, each in compare(y, p).forecasters.items():
-        assert comparison.forecasters[name].assessment.diagnosis == each.assessment.diagnosis
+    comparison = compare(y, p, lag=lag)
+    for name, each in comparison.forecasters.items():
+        alone = assess(y, p[name])
+        assert each.assessment.intervals == alone.intervals
+        low, high = each.assessment.intervals["reported_geometric_accuracy"]
+        assert 0 < low < high < 1
+        assert each.assessment.diagnosis == alone.diagnosis
         assert each.assessment.diagnosis.made
+    found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
+    assert found["resamples"] == assess(y, p["f0"]).uncertainty.resamples
 
 
 # Data frames
@@ -803,7 +809,7 @@ REFUSED = {
         lambda: compare(Y, {"a": np.eye(3)[Y], "b": P}),
         "b: its classes are 0, 1, those of a 0, 1, 2. If they are the same, name them with labels (--labels)",
     ),
-    "lag and groups": (lambda: compare(Y, {"a": P, "b": P}, lag=1, clusters=Y), "leave one out"),
+    "lag and clusters": (lambda: compare(Y, {"a": P, "b": P}, lag=1, clusters=Y), "leave one out"),
     "a long lag": (
         lambda: compare(Y, {"a": P, "b": P / 2}, lag=2),
         "2 places for 3 rows leave fewer than two independent ones",
@@ -811,12 +817,10 @@ REFUSED = {
     "a lag below 0": (lambda: compare(Y, {"a": P, "b": P}, lag=-1), "lag: expected a whole number of at least 0"),
     "half a lag": (lambda: compare(Y, {"a": P, "b": P}, lag=0.5), "lag: expected a whole number"),
     "no confidence": (lambda: compare(Y, {"a": P, "b": P}, confidence=95), "between 0 and 1, such as 0.95, got 95"),
-    "few samples": (lambda: compare(Y, {"a": P, "b": P}), "resamples: expected 0, or a whole number"),
-    "no seed": (lambda: compare(Y, {"a": P, "b": P}), "seed: expected a whole number"),
     "a floor": (lambda: compare(Y, {"a": P, "b": P}, floor=2), "floor"),
     "an unknown score": (lambda: compare(Y, {"a": P, "b": P}, metrics=["brier"]), "did you mean 'brier_score'"),
-    "short groups": (lambda: compare(Y, {"a": P, "b": P}, clusters=[1]), "one for each of the 3 rows, got 1"),
-    "no group": (lambda: compare(Y, {"a": P, "b": P}, clusters=["x", None, "y"]), "clusters: none in 1 row (1;"),
+    "short clusters": (lambda: compare(Y, {"a": P, "b": P}, clusters=[1]), "one for each of the 3 rows, got 1"),
+    "no cluster": (lambda: compare(Y, {"a": P, "b": P}, clusters=["x", None, "y"]), "clusters: none in 1 row (1;"),
     "short ids": (lambda: compare(Y, {"a": P, "b": P}, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
     "no rows": (lambda: compare(Y[:0], {"a": P[:0], "b": P[:0]}), "a: no rows to compare"),
     "no row left": (
@@ -827,9 +831,9 @@ REFUSED = {
         lambda: compare(pd.Series(Y, index=[2, 1, 0]), {"a": pd.Series(P), "b": P}),
         "their pandas indexes differ",
     ),
-    "groups of another index": (
+    "clusters of another index": (
         lambda: compare(pd.Series(Y), {"a": P, "b": P}, clusters=pd.Series(Y, index=[2, 1, 0])),
-        "y_true and groups: their pandas indexes differ",
+        "y_true and clusters: their pandas indexes differ",
     ),
     "a frame of another index": (
         lambda: compare(pd.Series(Y, index=[2, 1, 0]), pd.DataFrame({"a": P, "b": P})),
@@ -924,9 +928,9 @@ def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
     close = np.clip(p + 0.001 * rng.normal(size=90), 0, 1)
     small, smaller = np.linspace(2e-5, 3e-4, 90), np.full(90, 1e-5)
     cases = [
-        ({"a" * 40: p, "b": close, "c": p**8}, y, {"floor": 1e-300, "scores": ["generalized_surprisal(-0.5)"]}),
+        ({"a" * 40: p, "b": close, "c": p**8}, y, {"floor": 1e-300, "metrics": ["generalized_surprisal(-0.5)"]}),
         ({"small": small, "smaller": smaller}, np.ones(90, int), {"floor": 0}),
-        ({"a": p, "b": close}, y, {"groups": np.arange(90) // 4}),
+        ({"a": p, "b": close}, y, {"clusters": np.arange(90) // 4}),
         ({"a": p, "b": np.where(p < 0.3, 0, p)}, y, {"floor": 0}),
     ]
     number = r"−?(?:\d+\.\d+|∞|\d\.\d+e[+−]\d+|\de−\d+)"
@@ -964,7 +968,8 @@ def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said
 def test_the_text_says_what_is_missing_and_what_is_what(data):
     y, p = data
     text = " ".join(str(compare(y, p, lag=3)).split())
-    assert "No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag." in text
+    reason = "it needs rows that are independent, or clusters of them; name clusters one way instead of a lag."
+    assert f"No verdict: {reason}" in text
     assert "none detected" not in text
     assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
     assert "p-values and intervals adjusted for 3 pairs" in text
@@ -1015,14 +1020,14 @@ def test_equals_are_said_to_be_equal(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["groups", "clusters", "sample_weight"])
+@pytest.mark.parametrize("kind", ["clusters", "sample_weight"])
 def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
     s = rng.normal(0, 1.5, 600)
     y, p = rng.random(600) < expit(s), {"sharp": expit(1.6 * s), "dull": expit(0.6 * s)}
     column = rng.choice([1.0, 2.0], 600) if kind == "sample_weight" else rng.integers(0, 70, 600)
     found = compare(y, p, **{kind: column})
     for name, each in found.forecasters.items():
-        alone = assess(y, p[name], resamples=0, **{"groups" if kind == "clusters" else kind: column})
+        alone = assess(y, p[name], resamples=0, **{kind: column})
         assert each.scores["log_loss"].interval == pytest.approx(alone.intervals["log_loss"], rel=1e-12)
         assert each.assessment.score_standard_errors == alone.score_standard_errors
         assert each.assessment.metrics == alone.metrics

@@ -46,13 +46,11 @@ COLUMNS = ("--truth", "y", "--prob", "p0", "p1", "p2")
 
 
 def expected(data, **settings):
-    settings = {"resamples": 0, **settings}
     return compare(data["y"], {name: data[name] for name in ("ours", "theirs")}, **settings)
 
 
 def found(capsys, *arguments):
-    few = [] if "--resamples" in arguments or "--anytime" in arguments else ["--resamples", 0]
-    assert run("compare", *arguments, "--json", "-", *few) == 0, capsys.readouterr().err
+    assert run("compare", *arguments, "--json", "-") == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
 
@@ -85,12 +83,11 @@ def assert_same(found, other):
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        (["--resamples", "200"], {"resamples": 200}),
+        ([], {}),
         (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
         (["--lag", "4"], {"lag": 4}),
-        (["--clusters", "place"], {"groups": "place"}),
+        (["--clusters", "place"], {"clusters": "place"}),
         (["--confidence", "0.8"], {"confidence": 0.8}),
-        (["--resamples", "40", "--seed", "3"], {"resamples": 40, "seed": 3}),
     ],
 )
 @pytest.mark.slow
@@ -98,9 +95,9 @@ def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, op
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
     if "--metric" in options:
-        settings = {**settings, "scores": ["ranked_probability_score", "power_score(2)"]}
-    if "groups" in settings:
-        settings = {"groups": data["place"]}
+        settings = {**settings, "metrics": ["ranked_probability_score", "power_score(2)"]}
+    if "clusters" in settings:
+        settings = {"clusters": data["place"]}
     assert_same(found(capsys, *files, *COLUMNS, "--in-order", *options), plain(expected(data, **settings)))
 
 
@@ -110,7 +107,7 @@ def test_groups_by_several_columns(data, files, capsys):
     both = [f"{place} {heft}" for place, heft in zip(data["place"], data["heft"], strict=True)]
     for options in (["--in-order"], ["--on", "id"]):
         result = found(capsys, *files, *COLUMNS, *options, "--clusters", "place,heft")
-        assert result["n_groups"] == len(set(both)) > 40
+        assert result["n_clusters"] == len(set(both)) > 40
         differences = plain(expected(data, clusters=both))["pairs"][0]["differences"]
         for name, difference in result["pairs"][0]["differences"].items():
             for figure in ("difference", "standard_error", "p_value"):
@@ -282,7 +279,7 @@ def test_each_file_tells_its_own_columns(data, tmp_path, capsys):
     assert (
         run(
             *("compare", f"ours={tmp_path / 'a.npz'}", f"theirs={tmp_path / 'b.npz'}"),
-            *("--in-order", "--resamples", 0, "--json", "-"),
+            *("--in-order", "--json", "-"),
         )
         == 0
     )
@@ -413,11 +410,10 @@ REFUSED = [
     (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
     (None, ["--in-order", "--clusters", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
     (None, ["--in-order", "--common"], "--common: .*--on"),
-    (None, ["--in-order", "--lag", "2", "--clusters", "place"], "lag and groups"),
+    (None, ["--in-order", "--lag", "2", "--clusters", "place"], "lag and clusters"),
     (None, ["--in-order", "--lag", "239"], "239 places for 240 rows"),
     (None, ["--in-order", "--floor", "2"], "floor"),
     (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
-    (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or a whole number from 40"),
     (None, ["--in-order", "--metric", "brier"], "did you mean 'brier_score'"),
     (None, ["--in-order", "--plot", "x.gif"], "known: .png"),
     (None, ["--in-order", "--separator", ";;"], "expected one character"),
@@ -468,7 +464,7 @@ def test_tallies_have_no_rows_to_pair(files, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_outputs_are_written_and_inputs_are_kept(data, files, tmp_path, capsys):
-    outputs = ["--resamples", 0, "--json", tmp_path / "c.json", "--plot", tmp_path / "c.png"]
+    outputs = ["--json", tmp_path / "c.json", "--plot", tmp_path / "c.png"]
     assert run("compare", *files, *COLUMNS, "--in-order", *outputs) == 0
     text = expected(data).to_text(name="ours.csv, theirs.csv")
     assert without_code(capsys.readouterr().out) == without_code(text + "\n")
@@ -518,10 +514,10 @@ def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, mon
     assert found(capsys, *paths, *words, "--anytime") == plain(sequential(data, order))
 
 
-def test_sequentially_by_another_score_level_and_floor(data, files, capsys):
+def test_sequentially_by_another_metric_confidence_and_floor(data, files, capsys):
     words = ["--metric", "generalized_surprisal(0.5)", "--confidence", "0.8", "--floor", "0.02"]
     result = found(capsys, *files, *COLUMNS, "--in-order", "--anytime", *words)
-    assert result == plain(sequential(data, score="generalized_surprisal(0.5)", level=0.2, floor=0.02))
+    assert result == plain(sequential(data, metric="generalized_surprisal(0.5)", confidence=0.8, floor=0.02))
     assert result["floor"] == 0.02
 
 
@@ -548,10 +544,8 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
         (["--in-order", "--clusters", "place"], "--clusters does not go with --anytime: its limits hold however"),
         (["--in-order", "--weight", "heft"], "--weight does not go with --anytime: its rows have equal weight"),
         (["--in-order", "--metric", "log_loss", "brier_score"], "compares by one metric"),
-        (["--in-order", "--resamples", "0"], "--resamples does not go with --anytime"),
-        (["--in-order", "--seed", "1"], "--seed does not go with --anytime"),
         (["--in-order", "--metric", "brier"], "did you mean 'brier_score'"),
-        (["--in-order", "--confidence", "5"], "--confidence: expected a level above 0 and below 1, got 5"),
+        (["--in-order", "--confidence", "5"], "confidence: expected a number between 0 and 1, such as 0.95, got 5"),
         (["--in-order", "--floor", "2"], "floor"),
         (["--on", "nr"], "ours.csv: no column 'nr'"),
         ([], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),

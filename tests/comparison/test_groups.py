@@ -55,10 +55,10 @@ def test_a_group_is_its_rows_alone_and_p_values_are_adjusted_for_all(data):
     assert "Differences by lead" in found.to_html()
 
 
-def test_a_baseline_is_that_of_skill(data):
+def test_a_reference_is_that_of_skill(data):
     named, y, by = {name: data[name] for name in "pq"}, data["y"], {"lead": data["lead"]}
-    for baseline in ({"baseline": "base-rate"}, {"baseline": "q"}, {"climatology": by}):
-        assert compare(y, named, by=by, **baseline).skill == skill(y, named, by=by, **baseline)
+    for reference in ("base-rate", "q", {"climatology": by}):
+        assert compare(y, named, by=by, reference=reference).skill == skill(y, named, by=by, reference=reference)
     assert compare(y, named).skill is None
 
 
@@ -74,14 +74,14 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
         write(tmp_path / name)
         columns = (tmp_path / name, "--truth", "y", "--forecaster", "p=p", "q=q")
         found = run(capsys, *columns, "--by", "lead", "--where", "wet = true", "--reference", "climatology:lead",
-                    "--clusters", "id", "day", "--resamples", "0")  # fmt: skip
+                    "--clusters", "id", "day")  # fmt: skip
         some = data.filter("wet")
         by = {"lead": some["lead"]}
         own = compare(some["y"], {name: some[name] for name in "pq"}, by=by, reference={"climatology": by},
                       clusters=some.select("id", "day")).to_dict()  # fmt: skip
         assert found["groups"] == json.loads(json.dumps(own["groups"], default=list))
         assert found["skill"]["whole"] == json.loads(json.dumps(own["skill"]["whole"], default=list))
-        assert (found["n_groups"], found["n_crossed"]) == (some["id"].n_unique(), some["day"].n_unique())
+        assert (found["n_clusters"], found["n_crossed_clusters"]) == (some["id"].n_unique(), some["day"].n_unique())
 
 
 def test_what_does_not_go_together_is_refused(data, tmp_path, capsys):

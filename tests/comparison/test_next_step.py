@@ -263,13 +263,13 @@ def files(tmp_path, monkeypatch):
     ],
 )
 def test_the_printed_commands_run(files, capsys, words):
-    assert main(["compare", *words, "--resamples", "0"]) == 0
+    assert main(["compare", *words]) == 0
     text = capsys.readouterr().out.replace("\\\n", " ")
     commands = [shlex.split(line)[1:] for line in text.splitlines() if line.strip().startswith("unperplexed ")]
     assert [each[0] for each in commands] == ["recalibrate", "compare"]
     assert main([*commands[0], "--quiet"]) == 0
     capsys.readouterr()
-    assert main([*commands[1], "--resamples", "0"]) == 0
+    assert main(commands[1]) == 0
     assert capsys.readouterr().out.startswith("sharp beats dull")
 
 
@@ -278,7 +278,7 @@ def test_files_of_a_forecaster_are_mended_together_without_rows_that_others_lack
     for at, rows in enumerate((sharp.head(100), sharp.tail(-100), sharp.with_columns(id=pl.col("id") + 1000))):
         rows.write_csv(f"part{at}.csv")
     words = ["sharp=part*.csv", "dull.csv", "--on", "id", "--common", "--truth", "rain", "--prob", "p"]
-    assert main(["compare", *words, "--resamples", "0", "--json", "-", "-q"]) == 0
+    assert main(["compare", *words, "--json", "-", "-q"]) == 0
     found, own = json.loads(capsys.readouterr().out)["next_step"], FOUND.next_step
     assert [*found["mended"]] == ["sharp"]
     assert found["mended"]["sharp"]["gain"] == pytest.approx(own.mended["sharp"].gain.gain, rel=1e-9)
@@ -302,7 +302,7 @@ def test_a_forecaster_named_by_a_column_is_recalibrated_alone(files, capsys):
     pl.concat(frames).sample(fraction=1, shuffle=True, seed=0).write_csv("long.csv")
     Recalibrator().fit(Y, FORECASTS["sharp"]).save("map.json")
     words = ["compare", "long.csv", "--forecaster", "who", "--on", "id", "--truth", "rain", "--prob", "p"]
-    assert main([*words, "--apply", "sharp=map.json", "--resamples", "0", "--json", "-"]) == 0
+    assert main([*words, "--apply", "sharp=map.json", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["forecasters"]
     expected = log_loss(Y, Recalibrator.load("map.json").transform(FORECASTS["sharp"]))
     assert found["sharp"]["scores"]["log_loss"]["mean"] == pytest.approx(expected, rel=1e-9)
@@ -332,7 +332,7 @@ def test_the_line_of_python_reads_the_scale_and_a_name_breaks_no_line(files, cap
         assert main([command[0], *words, *command[1:]]) == 0
         assert "scale=&#39;logits&#39;" in Path("page.html").read_text(encoding="utf-8")
     Recalibrator().fit(Y, FORECASTS["sharp"]).save("map.json")
-    words = ["compare", "both.csv", "--truth", "rain", "--forecaster", "a\nb=sharp", "dull=dull", "--resamples", "0"]
+    words = ["compare", "both.csv", "--truth", "rain", "--forecaster", "a\nb=sharp", "dull=dull"]
     capsys.readouterr()
     assert main([*words, "--apply", "a\nb=map.json"]) == 0
     assert "a\\nb: recalibrated by map.json;" in capsys.readouterr().err

@@ -335,7 +335,7 @@ class TestInput:
         for forecasts in ({"a": p}, {"a": p, "b": q, "c": q}, [p, q], {}, {1: p, "1": q}):
             with pytest.raises(InputError, match="expected two forecasters"):
                 compare_sequentially([1], forecasts)
-        with pytest.raises(InputError, match="level / number of pairs"):
+        with pytest.raises(InputError, match="each at a confidence of 1 minus 0.05 / number of pairs"):
             compare_sequentially([1], {"a": [0.5], "b": [0.4], "c": [0.3]})
 
     def test_unpaired_lengths(self):
@@ -399,10 +399,10 @@ class TestInput:
         with pytest.raises(InputError, match="take a score without infinity"):
             compare_sequentially([1, 0], {"a": [0.5, 0.4], "b": [0.5, 0.0]}, metric="power_score(-0.5)")
 
-    @pytest.mark.parametrize("level", [0, 1, -0.1, math.nan, "5%", True, None])
-    def test_level(self, level):
-        with pytest.raises(InputError, match="level"):
-            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, confidence=1 - level)
+    @pytest.mark.parametrize("confidence", [1, 0, 1.1, math.nan, "95%", True, None])
+    def test_confidence(self, confidence):
+        with pytest.raises(InputError, match="confidence: expected a number between 0 and 1"):
+            compare_sequentially([1], {"a": [0.5], "b": [0.4]}, confidence=confidence)
 
     @pytest.mark.parametrize("floor", [-1, 2, None])
     def test_floor(self, floor):

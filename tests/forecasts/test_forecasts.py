@@ -296,8 +296,6 @@ BAD = {
     "infinite logit": ([0], [[np.inf, 0.0]], {"scale": "logits"}, r"infinite in 1 row \(0;"),
     "too large a log-probability": ([1], [1000.0], {"scale": "log-probs"}, "1 row"),
     "weight out of scale": (Y, P, {"sample_weight": [1, 1, 1, 1e-200]}, r"out of scale in 1 row \(3;"),
-    "no orders": (Y, P, {"orders": []}, "orders"),
-    "orders of two dimensions": (Y, P, {"orders": [[0, 1]]}, "orders"),
     "all zero row": ([0], [[0.0, 0.0]], {"invalid": "rescale"}, "sum not 1"),
 }
 

@@ -17,9 +17,9 @@ def test_rows_left_out_for_one_forecaster_are_left_out_for_all():
 
 
 def test_clusters_are_numbered_from_0():
-    rows = gathered("pool", {"a": [0.1, 0.2, 0.3]}, [0, 1, 1], {"groups": ["x", "y", "x"]})
-    assert rows.groups[0] == rows.groups[2] != rows.groups[1]
-    assert set(rows.groups.tolist()) == {0, 1}
+    rows = gathered("pool", {"a": [0.1, 0.2, 0.3]}, [0, 1, 1], {"clusters": ["x", "y", "x"]})
+    assert rows.clusters[0] == rows.clusters[2] != rows.clusters[1]
+    assert set(rows.clusters.tolist()) == {0, 1}
 
 
 def test_what_cannot_be_gathered_is_refused_by_name():

@@ -8,7 +8,7 @@ from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger, Logger
 from torch.utils.data import DataLoader, TensorDataset
 
-from unperplexed import InputError, assess, refinement_loss
+from unperplexed import InputError, Tally, assess, refinement_loss
 from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.lightning import AssessmentCallback
 
@@ -65,7 +65,7 @@ def test_it_logs_the_assessment(data, tmp_path):
     trainer, model = fitted(data, [callback], tmp_path)
     x, y = data[1].tensors
     p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
-    expected = assess(y.numpy(), p, exact_limit=0, resamples=0).figures()
+    expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).figures()
     for name in HEADLINE:
         assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
     assert callback.metric.whole.n_rows == 200
@@ -209,7 +209,7 @@ def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
     trainer.fit(model, *(DataLoader(part, batch_size=32) for part in data))
     x, y = data[1].tensors
     p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
-    expected = assess(y.numpy(), p, exact_limit=0, resamples=0).figures()
+    expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).figures()
     for name in HEADLINE:
         assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
     pictures = sorted(path.name for path in (tmp_path / "lightning_logs").rglob("*.png"))

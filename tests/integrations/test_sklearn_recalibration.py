@@ -122,10 +122,10 @@ def test_groups_share_a_fold():
     X, y = X[groups], y[groups]
     tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
     divided = RecalibratedClassifier(tree, method="temperature").fit(X, y)
-    together = RecalibratedClassifier(tree, method="temperature").fit(X, y, clusters=groups)
+    together = RecalibratedClassifier(tree, method="temperature").fit(X, y, groups=groups)
     # Copies of a row in other folds make the tree look better than it is.
     assert together.gain_.log_loss > divided.gain_.log_loss + 0.3
-    explicit = RecalibratedClassifier(tree, method="temperature", cv=GroupKFold(3)).fit(X, y, clusters=groups)
+    explicit = RecalibratedClassifier(tree, method="temperature", cv=GroupKFold(3)).fit(X, y, groups=groups)
     assert explicit.gain_.log_loss > divided.gain_.log_loss + 0.3
 
 
@@ -221,7 +221,7 @@ def test_groups_are_kept_together_with_routing_too(routing):
     tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
     divided = RecalibratedClassifier(tree, method="temperature").fit(X, y)
     for cv in (5, GroupKFold(3)):
-        together = RecalibratedClassifier(tree, method="temperature", cv=cv).fit(X, y, clusters=groups)
+        together = RecalibratedClassifier(tree, method="temperature", cv=cv).fit(X, y, groups=groups)
         assert together.gain_.log_loss > divided.gain_.log_loss + 0.3
 
 
@@ -236,8 +236,8 @@ def test_a_pipeline_routes_weights_and_groups(routing):
         make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model).fit(X, y, sample_weight=weight)
     model = model.set_fit_request(sample_weight=True, groups=True)
     outer = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-    weighted = outer.fit(X, y, sample_weight=weight, clusters=groups)
-    alone = clone(model).fit(StandardScaler().fit_transform(X), y, sample_weight=weight, clusters=groups)
+    weighted = outer.fit(X, y, sample_weight=weight, groups=groups)
+    alone = clone(model).fit(StandardScaler().fit_transform(X), y, sample_weight=weight, groups=groups)
     q = weighted.predict_proba(X_new)
     np.testing.assert_allclose(q, alone.predict_proba(weighted[0].transform(X_new)), atol=1e-12)
     assert q[:, 1].mean() > clone(outer).fit(X, y).predict_proba(X_new)[:, 1].mean() + 0.1

@@ -240,7 +240,7 @@ def test_logits_that_are_none(make, rng, bad, dtype):
 
 def test_other_parts_and_scores(make, rng):
     y, p = softmax_forecasts(rng, 500, 7, dtype="f4")
-    asked = {"parts": ["classes", "predictions", "shards"], "scores": ["ranked_probability_score"], "exact_limit": 90}
+    asked = {"parts": ["classes", "predictions", "shards"], "metrics": ["ranked_probability_score"], "exact_limit": 90}
     host, there = Tally.of(y, p, **asked), Tally.of(y, make(p), **asked)
     same(host, there)
     for name in ("classes", "predictions"):

@@ -138,7 +138,7 @@ def test_figures_that_there_are_not(text, says):
 
 def test_without_an_interval_nothing_is_judged():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
-    found = assess(np.arange(200) % 3, p, groups=np.arange(200) // 4, resamples=0)
+    found = assess(np.arange(200) % 3, p, clusters=np.arange(200) // 4, resamples=0)
     with pytest.raises(
         InputError,
         match=r"calibration_error has no confidence interval .* confidence=None \(--confidence none\) compares",
@@ -274,7 +274,7 @@ def test_what_cannot_be_tested_at_many_looks_is_refused(worse, text, settings, s
 
 def test_one_cluster_is_too_few_to_look_at():
     y, p = forecasts(50)
-    changes = changes_of_pairs(compare(y, {"now": p, "before": p[::-1]}, groups=np.zeros(50)), "now")
+    changes = changes_of_pairs(compare(y, {"now": p, "before": p[::-1]}, clusters=np.zeros(50)), "now")
     with pytest.raises(InputError, match="has no confidence interval .* Or wait for more rows or clusters"):
         checked(assess(y, p, resamples=0), ["change.log_loss <= 0"], anytime=True, changes=changes)
 

@@ -85,7 +85,7 @@ def test_requirements_of_what_there_is_not_are_refused(rng):
     for text, what in (("calibration_slope > 0.5", "value"), ("calibration_slope.lower > 0.5", "confidence interval")):
         with pytest.raises(InputError, match=f"calibration_slope has no {what} for these forecasts; require another"):
             check(constant, require=text)
-    clusters = assess(y, p, groups=np.arange(60) % 2, confidence=0.9, resamples=0)
+    clusters = assess(y, p, clusters=np.arange(60) % 2, confidence=0.9, resamples=0)
     with pytest.raises(
         InputError, match="there is no verdict. No verdict: the test and some intervals take six clusters"
     ):

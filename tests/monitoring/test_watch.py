@@ -149,7 +149,7 @@ def test_periods_that_share_a_shock_raise_false_alarms_only_if_rows_are_the_unit
 
 
 def test_the_units_of_tallies_with_clusters_are_periods():
-    tally = Tally.of([1, 0, 1, 0] * 5, [0.7, 0.4, 0.6, 0.2] * 5, groups=list("aabb") * 5, parts=["shards"])
+    tally = Tally.of([1, 0, 1, 0] * 5, [0.7, 0.4, 0.6, 0.2] * 5, clusters=list("aabb") * 5, parts=["shards"])
     assert monitor({"d": tally}).units == "periods"
     assert monitor({"d": tally}, units="rows").units == "rows"
 
@@ -453,7 +453,7 @@ def test_rows_with_their_periods_are_the_tallies_of_these(rng):
     assert of_rows.alarm is not None
     assert of_rows.to_json() == monitor(tallies).to_json()
     match = np.repeat(np.arange(n // 5), 5)
-    assert monitor(y, p, time=day, groups=match).units == "periods"
+    assert monitor(y, p, time=day, clusters=match).units == "periods"
     dates = np.datetime64("2026-03-01") + day
     assert monitor(y, p, time=dates).periods[0] == "2026-03-02"
 

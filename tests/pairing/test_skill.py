@@ -41,16 +41,14 @@ def test_scores_and_baselines_are_their_formulas(data):
             "ranked_probability_score": ((q - one_hot).cumsum(axis=1) ** 2).sum(axis=1).mean(),
         }
 
-    for climatology, q in ((None, np.tile(one_hot.mean(axis=0), (N, 1))), (month, clim)):
-        found = skill(y, p, reference={"climatology": climatology}, metrics=["ranked_probability_score"]).whole.scores[
-            "forecast"
-        ]
-        reference, own = mean_scores(q), mean_scores(p)
+    for reference, q in (("base-rate", np.tile(one_hot.mean(axis=0), (N, 1))), ({"climatology": month}, clim)):
+        found = skill(y, p, reference=reference, metrics=["ranked_probability_score"]).whole.scores["forecast"]
+        theirs, own = mean_scores(q), mean_scores(p)
         ratio = {name: each.score / each.baseline_score for name, each in found.items()}
         assert {name: each.skill for name, each in found.items()} == pytest.approx(
             {name: 1 - ratio[name] for name in ratio}
         )
-        assert ratio == pytest.approx({name: own[name] / reference[name] for name in own})
+        assert ratio == pytest.approx({name: own[name] / theirs[name] for name in own})
 
 
 def test_the_test_is_that_of_compare_and_the_interval_agrees(data, rng):
@@ -152,11 +150,11 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"baseline": "climate"}, "neither 'base-rate' nor one of the forecasters 'forecast'"),
-        ({"baseline": "forecast"}, "is the only forecaster"),
-        ({"scores": ["spherical_score"]}, "not spherical_score"),
-        ({"climatology": [1, 1], "baseline": "forecast"}, "leave one out"),
-        ({"scores": "brier_score"}, "scores: expected a list of names, got 'brier_score'"),
+        ({"reference": "climate"}, "neither 'base-rate' nor one of the forecasters 'forecast'"),
+        ({"reference": "forecast"}, "is the only forecaster"),
+        ({"metrics": ["spherical_score"]}, "not spherical_score"),
+        ({"reference": {"climatology": [1, 1], "f": [0.1, 0.2]}}, 'expected {"climatology": columns}, got a mapping'),
+        ({"metrics": "brier_score"}, "metrics: expected a list of names, got 'brier_score'"),
         ({"sample_weight": [0, 0]}, "the total weight is 0"),
     ],
 )

@@ -265,7 +265,7 @@ def test_zeros_stay_finite_where_pools_are_fitted_and_are_refused_where_nothing_
         ({"power": 0}, "power: expected a number"),
         ({"weights": [1, -1]}, "weights: expected 2 non-negative numbers"),
         ({"weights": {"a": 1}}, "weights: expected one for each of 'a', 'b'"),
-        ({"recalibrate": "beta", "method": "logarithmic"}, "a beta map is for two classes"),
+        ({"map": "beta", "method": "logarithmic"}, "a beta map is for two classes"),
         ({"folds": 1}, "folds: expected a whole number of at least 2"),
         ({"folds": 9}, "9 folds need as many rows"),
     ],
@@ -278,7 +278,7 @@ def test_settings_that_contradict_are_refused(settings, message):
 def test_what_needs_outcomes_is_refused_without():
     members = {"a": [0.2, 0.7], "b": [0.3, 0.6]}
     for settings, message in [
-        ({"recalibrate": "power"}, "nothing can be fitted without outcomes"),
+        ({"map": "power"}, "nothing can be fitted without outcomes"),
         ({"method": "mean"}, "order: without outcomes it cannot be fitted"),
         ({"sample_weight": [1, 2]}, "sample_weight: has no use without outcomes"),
         ({"labels": [1, 2, 3]}, "labels: 3 for forecasts of 2 classes"),

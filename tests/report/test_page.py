@@ -208,10 +208,9 @@ def test_the_command_of_the_remedy_is_shown_where_it_is_known(sharp):
         {"view": "all-classes"},
         {"resamples": 0},
         {"floor": 0.0},
-        {"measured": "equal-population", "limit": "both", "floor": 0.01},
+        {"measured": "equal-population", "floor": (0.01, 0.99)},
         {"clusters": np.arange(300) % 40, "resamples": 80},
         {"sample_weight": np.linspace(0.5, 2, 300)},
-        {"orders": [-np.inf, -1, 0, 1, np.inf]},
     ],
 )
 def test_every_kind_of_assessment_has_one(options):
@@ -430,7 +429,7 @@ def test_from_the_shell(tmp_path, capsys):
         ({"view": "top-label", "seed": 3, "confidence": 0.9},
          "assess(y_true, y_prob, view='top-label', confidence=0.9, seed=3)"),
         ({"clusters": np.arange(300) // 3, "sample_weight": np.linspace(1, 2, 300), "pos_label": 0},
-         "assess(y_true, y_prob, sample_weight=sample_weight, pos_label=0, clusters=groups)"),
+         "assess(y_true, y_prob, sample_weight=sample_weight, pos_label=0, clusters=clusters)"),
     ],
 )  # fmt: skip
 def test_the_line_of_python_has_the_settings(options, expected):
@@ -441,15 +440,15 @@ def test_the_line_of_python_has_the_settings(options, expected):
 def test_the_line_of_python_of_a_tally_names_weights_and_clusters():
     y, p = binary(1.2, 300)
     tally = Tally.of(y, p, clusters=np.arange(300) // 3, sample_weight=np.linspace(1, 2, 300), parts=["shards"])
-    assert "(y_true, y_prob, sample_weight=sample_weight, clusters=groups" in assess_call(assess(tally))
+    assert "(y_true, y_prob, sample_weight=sample_weight, clusters=clusters" in assess_call(assess(tally))
 
 
 def test_comparisons_have_a_line_of_python_with_their_settings():
     y, p = binary(1.2, 300)
     found = compare(y, {"a": p, "b q": p**2}, clusters=np.arange(300) // 3, floor=0.01)
-    assert compare_call(found).endswith("compare(y, {'a': p, 'b q': q}, floor=0.01, clusters=groups, seed=2).verdict")
+    assert compare_call(found).endswith("compare(y, {'a': p, 'b q': q}, floor=0.01, clusters=clusters).verdict")
     found = compare_sequentially(y, {"a": p, "b": p**2}, metric="log_loss", confidence=0.99)
-    assert sequential_call(found).endswith("(y, {'a': p, 'b': q}, score='log_loss', level=0.01))")
+    assert sequential_call(found).endswith("(y, {'a': p, 'b': q}, metric='log_loss', confidence=0.99))")
 
 
 def test_facts_count_the_clusters():

@@ -85,7 +85,7 @@ def test_a_network_of_a_hundred_classes_loses_to_itself_with_a_fitted_temperatur
 
 def test_zeros_that_occurred_are_compared_at_the_floor_and_named(capsys):
     """NEU assigned 0 to outcomes that occurred, the other teams did not."""
-    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--resamples", "0")
+    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop")
     with np.load(TEAMS[3]) as archive:
         p, y = archive["probs"], archive["labels"]
     zeros = int((p[np.arange(len(y)), y] == 0).sum())
@@ -97,7 +97,7 @@ def test_zeros_that_occurred_are_compared_at_the_floor_and_named(capsys):
         "Delphi-Stat is best (log loss at the floor 0.00037 and Brier score, p < 0.001);"
         f" NEU assigned 0 to observed outcomes in {zeros} rows"
     )
-    without = found(capsys, *TEAMS[:3], *FLU, "--resamples", "0")
+    without = found(capsys, *TEAMS[:3], *FLU)
     assert without["scored_floor"] == 0
     assert without["verdict"] == "Delphi-Stat is best (log loss and Brier score, p < 0.001)"
 
@@ -122,7 +122,7 @@ def test_networks_in_another_order_are_paired_by_id(capsys, tmp_path):
     np.savez(tmp_path / "wide.npz", image=names, labels=y, probs=wide)
     np.savez(tmp_path / "vgg.npz", image=names[order], labels=y[order], probs=vgg[order])
     files = tmp_path / "wide.npz", tmp_path / "vgg.npz"
-    result = found(capsys, *files, "--truth", "labels", "--prob", "probs", "--on", "image", "--resamples", "0")
+    result = found(capsys, *files, "--truth", "labels", "--prob", "probs", "--on", "image")
     expected = compare(y, {"wide": wide, "vgg": vgg}, ids=names)
     assert result["pairs"] == json.loads(expected.to_json())["pairs"]
     assert run("compare", *files, "--truth", "labels", "--prob", "probs", "--in-order") == 2
@@ -133,9 +133,9 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
     """The cluster-robust test from sums over the eleven places, written out."""
     assert run("compare", *TEAMS, *FLU) == 2
     assert "NaN in 3 rows" in capsys.readouterr().err
-    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--clusters", "location", "--resamples", "0")
-    assert (result["n_rows"], result["n_groups"]) == (1273, 11)
-    assert "few groups: 11" in result["warnings"][0]
+    result = found(capsys, *TEAMS, *FLU, "--invalid", "drop", "--clusters", "location")
+    assert (result["n_rows"], result["n_clusters"]) == (1273, 11)
+    assert "few clusters: 11" in result["warnings"][0]
     archives = {path.stem: np.load(path) for path in TEAMS}
     valid = ~np.isnan(archives["NEU"]["probs"]).any(axis=1)
     y, place = archives["NEU"]["labels"][valid], archives["NEU"]["location"][valid]

@@ -78,7 +78,7 @@ def resamples(y, p, times):
 
 def measured_figures(tally, measured):
     """Measured means and the slope."""
-    result = assess(tally, measured=measured, orders=[0], view="all-classes", floor=0.005)
+    result = assess(tally, measured=measured, view="all-classes", floor=0.005)
     return [*vars(result.measured).values(), result.slope]
 
 
@@ -128,7 +128,7 @@ def test_exact_isotonic_regression_tells_spellings_apart():
     assert top.highest[-1] - top.lowest[-1] < 1e-9
     assert top.measured[-1] == 18 / 32
     rounded = assess(y, p.round(9), measured="isotonic")
-    cells = assess(y, p, measured="isotonic", exact_limit=0)
+    cells = assess(Tally.of(y, p, exact_limit=0), measured="isotonic")
     assert cells.measured.decisiveness == pytest.approx(rounded.measured.decisiveness, abs=1e-4)
     assert assess(y, p, measured="isotonic").measured.decisiveness - rounded.measured.decisiveness > 1e-3
 

@@ -54,15 +54,15 @@ def test_files_are_counted_like_arrays(table):
                 "truth": "z",
                 "prob": "p",
                 "parts": ["shards", "classes"],
-                "groups": "match",
-                "scores": ["power_score(2)"],
+                "clusters": "match",
+                "metrics": ["power_score(2)"],
             },
             lambda f: Tally.of(
                 f["z"], f["p"], parts=["classes", "shards"], clusters=f["match"], metrics=["power_score(2)"]
             ),
         ),
         (
-            {"truth": "z", "prob": "p", "parts": ["shards"], "groups": ["match", "z"]},
+            {"truth": "z", "prob": "p", "parts": ["shards"], "clusters": ["match", "z"]},
             lambda f: Tally.of(f["z"], f["p"], parts=["shards"], clusters=f.select("match", "z")),
         ),
         ({"truth": "y", "prob": "p", "pos_label": "rain", "ignore_label": "dry"}, None),
@@ -95,7 +95,7 @@ def test_settings_reach_the_tally(table, settings, expected):
         ({"truth": "y", "prob": "p", "pairs": [("p", "z")]}, "name the columns of both"),
         ({"truth": "y", "prob": "p"}, "positive class does not follow"),
         ({"truth": "y", "prob": "pp"}, "no column 'pp'; did you mean 'p'"),
-        ({"truth": "z", "prob": "p", "groups": "match"}, "a tally keeps groups only in its shards"),
+        ({"truth": "z", "prob": "p", "clusters": "match"}, "a tally keeps clusters only in its shards"),
         ({"truth": "z", "prob": "p", "separator": "ab"}, "one character"),
         ({"truth": "z", "prob": "p", "format": "xls"}, "--format xls: known are"),
     ],

@@ -174,8 +174,8 @@ def test_floor_and_limit():
         (([], 1), "total weight"),
         ((["a"], 1), "not a number at row 0"),
         (([0.5], 1, None, 1.5), "floor"),
-        (([0.5], 1, None, 0.6, "both"), "floor"),
-        (([0.5], 1, None, 0.1, "top"), "limit"),
+        (([0.5], 1, None, (0.6, 0.4)), "floor"),
+        (([0.5], 1, None, (0.1, 0.8)), "floor: expected one number, or two of which the second is 1 minus the first"),
     ],
 )
 def test_bad_arguments(arguments, named):

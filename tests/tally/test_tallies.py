@@ -32,7 +32,7 @@ def same(one, other):
     [
         {},
         {"exact_limit": 20},
-        {"parts": ["classes", "predictions"], "scores": ["power_score(2)"]},
+        {"parts": ["classes", "predictions"], "metrics": ["power_score(2)"]},
         {"exact_limit": 0, "fraction_bits": 4},
     ],
 )
@@ -286,7 +286,7 @@ def test_settings_of_files_are_those_of_tally_files(folder):
     path, frame = folder
     settings = {
         "parts": ["shards", "classes"],
-        "groups": "year",
+        "clusters": "year",
         "weight": "year",
         "pos_label": 0,
         "invalid": "drop",

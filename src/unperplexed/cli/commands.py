@@ -48,8 +48,6 @@ _NOT_SEQUENTIAL = {
     "lag": "its limits hold however rows depend on one another",
     "clusters": "its limits hold however rows depend on one another",
     "weight": "its rows have equal weight",
-    "resamples": "it has no bootstrap replicates",
-    "seed": "it has no bootstrap replicates",
 }
 """Options of other comparisons, and why they have no place in one row after another."""
 
@@ -125,8 +123,8 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
     a = arguments
     against = None
     if a.reference is not None:
-        reference, climatology = reference_of(a.reference)
-        against = SkillSettings(reference, skill_rules(a.metric), a.floor, a.confidence, climatology=bool(climatology))
+        reference, _ = reference_of(a.reference)
+        against = SkillSettings(reference, skill_rules(a.metric), a.floor, a.confidence)
     settings = ComparisonSettings(a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), against)
     return partial(compared, settings=settings)
 

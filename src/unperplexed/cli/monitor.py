@@ -62,11 +62,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     check_outputs(a)
     if a.drift:
         _refuse_observed(a)
-        a.cluster_columns, a.weight, a.ignore_label = (
-            [],
-            None,
-            None,
-        )  # those of a reading, which is for other commands too
+        a.cluster_columns, a.weight, a.ignore_label = [], None, None  # of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         history, kept = _history(a)
         found = _watched(a, history)

@@ -168,7 +168,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_by,
             options.add_reference,
             options.add_floor,
-            options.add_sampling,
+            options.add_confidence,
             options.add_metric,
             options.add_anytime,
             options.add_json,

@@ -104,16 +104,8 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
         forecaster = next(iter(files))
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
-    settings = SkillSettings(
-        reference,
-        a.metric,
-        a.floor,
-        a.confidence,
-        a.lag,
-        bool(a.ways or a.pair),
-        bool(climatology),
-        bool(a.within),
-    )
+    clustered = bool(a.ways or a.pair)
+    settings = SkillSettings(reference, a.metric, a.floor, a.confidence, a.lag, clustered, bool(a.within))
     how = recalibrating(a, partial(skilled, settings=settings))
     return compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
 

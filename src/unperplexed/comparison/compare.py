@@ -161,9 +161,7 @@ def compare(
     names = _checked_names(forecasts)
     against, skill_settings = reference_of(reference), None
     if against is not None:
-        skill_settings = SkillSettings(
-            against.name, skill_rules(metrics), floor, confidence, climatology=against.climatology is not None
-        )
+        skill_settings = SkillSettings(against.name, skill_rules(metrics), floor, confidence)
         skill_settings.check_names(names)
     settings = ComparisonSettings(
         metrics, floor, confidence, lag, clusters is not None, within is not None, skill_settings

@@ -39,6 +39,7 @@ from ..kernels.rows import (
 from ..kernels.softmax import LogitRows, logit_rows
 from ..statistics.means import checked_weights
 from .given import Given
+from .group_keys import cluster_ways
 from .labels import Label
 from .outcomes import (
     IGNORED,
@@ -246,6 +247,11 @@ class Forecasts:
             self._weights = np.require(checked, requirements=["C", "A"])
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
+        if len(cluster_ways(clusters, self.n_rows)) not in (0, 1, self.n_rows):
+            raise InputError(
+                "clusters: rows that share either of two columns are for compare and skill; rows that share all: a"
+                " mapping or a data frame of the columns."
+            )
         self._clusters = None if clusters is None else hashes_of_clusters(clusters, first_row=first_row)
         if self._clusters is not None and self._clusters.size != self.n_rows:
             rows = number_of(self._clusters.size, "row")

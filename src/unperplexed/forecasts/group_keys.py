@@ -97,6 +97,21 @@ def cluster_numbers(clusters: Any, n_rows: int, name: str = "clusters") -> Ints:
     return number
 
 
+def cluster_ways(clusters: Any, n_rows: int) -> list[Any]:
+    """Give the ways in which rows are in clusters: those of a list of columns, else one; none for None."""
+    if clusters is None:
+        return []
+    several = isinstance(clusters, list | tuple) and clusters and all(_is_way(each, n_rows) for each in clusters)
+    return list(clusters) if several else [clusters]
+
+
+def _is_way(value: Any, n_rows: int) -> bool:
+    """Whether this is a column of the rows, or several; not the value of one row."""
+    if isinstance(value, str | bytes):
+        return False
+    return isinstance(value, Mapping) or (hasattr(value, "__len__") and len(value) == n_rows)
+
+
 def columns_of(by: Any, name: str = "by") -> dict[str, Any]:
     """Columns by name; one that has none is called "group"."""
     if isinstance(by, Mapping):

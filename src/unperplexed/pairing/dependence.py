@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
-from ..forecasts.group_keys import cluster_columns, cluster_numbers
+from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways
 from ..forecasts.shards import hashes_of_clusters
 
 
@@ -41,21 +40,6 @@ def dependent_rows(n_rows: int, clusters: Any, within: Any) -> Dependent:
         one, other = (cluster_numbers(way, n_rows) for way in ways)
         found |= {"clusters": one, "crossed": other}
     return found
-
-
-def cluster_ways(clusters: Any, n_rows: int) -> list[Any]:
-    """Give the ways in which rows are in clusters: those of a list of columns, else one; none for None."""
-    if clusters is None:
-        return []
-    several = isinstance(clusters, list | tuple) and clusters and all(_is_way(each, n_rows) for each in clusters)
-    return list(clusters) if several else [clusters]
-
-
-def _is_way(value: Any, n_rows: int) -> bool:
-    """Whether this is a column of the rows, or several; not the value of one row."""
-    if isinstance(value, str | bytes):
-        return False
-    return isinstance(value, Mapping) or (hasattr(value, "__len__") and len(value) == n_rows)
 
 
 def check_lag(lag: Any, clustered: bool, within: bool) -> None:

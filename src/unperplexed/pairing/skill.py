@@ -51,10 +51,10 @@ def skill(
     confidence: float = 0.95,
     **reading: Unpack[RowReading],
 ) -> Skill:
-    """Skill scores of forecasts against a baseline, with paired confidence intervals, also by group. Larger is better.
+    """Skill scores of forecasts against a reference, with paired confidence intervals, also by group. Larger is better.
 
-    A skill score is 1 - S/B, where S and B are the mean scores of the forecaster and of the baseline on the same rows:
-    1 for perfect forecasts, 0 for forecasts as good as the baseline, below 0 for worse ones.
+    A skill score is 1 - S/B, where S and B are the mean scores of the forecaster and of the reference on the same rows:
+    1 for perfect forecasts, 0 for forecasts as good as the reference, below 0 for worse ones.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def skill(
     Returns
     -------
     Skill
-        Its ``verdict`` names the forecasters that beat the baseline.
+        Its ``verdict`` names the forecasters that beat the reference.
 
     Raises
     ------
     InputError
-        For invalid input, with the forecaster, the rows (counted from 0) and the remedy; for an unknown baseline.
+        For invalid input, with the forecaster, the rows (counted from 0) and the remedy; for an unknown reference.
 
     Notes
     -----
@@ -100,7 +100,7 @@ def skill(
     estimation does not change the interval to first order, because the observed frequencies minimize the mean score.
     In a climatology with few rows a group they are optimistic: a warning names the smallest group. Where base rates
     differ between groups, skill against one base rate for all rows includes the difference of the groups (Hamill and
-    Juras 2006): name these groups in ``climatology``. p-values and intervals are adjusted (Bonferroni) for the
+    Juras 2006): name these groups in the climatology. p-values and intervals are adjusted (Bonferroni) for the
     forecasters and groups that are tested by a rule.
 
     Examples
@@ -130,7 +130,6 @@ def skill(
         confidence,
         lag,
         clustered=clusters is not None,
-        climatology=against.climatology is not None,
         within=within is not None,
     )
     settings.check_names([*named])
@@ -185,7 +184,6 @@ class SkillSettings:
     confidence: float = 0.95
     lag: int | None = None
     clustered: bool = False
-    climatology: bool = False
     within: bool = False
 
     def __post_init__(self) -> None:
@@ -193,8 +191,6 @@ class SkillSettings:
         check_lag(self.lag, self.clustered, self.within)
         check_floor(self.floor)
         checked_sampling(self.confidence, 0, 0)
-        if self.climatology and self.reference != BASE_RATE:
-            raise InputError("reference and climatology: each names what to compare with; leave one out.")
         for rule in self.rules:
             if rule.larger_is_better or not rule.proper:
                 raise InputError(
@@ -211,7 +207,7 @@ class SkillSettings:
         return tuple(({LOG_LOSS: SCORES[LOG_LOSS], BRIER_SCORE: SCORES[BRIER_SCORE]} | more).values())
 
     def check_names(self, names: Sequence[str]) -> None:
-        """Refuse a baseline that is none of the forecasters, and a forecaster compared with itself only."""
+        """Refuse a reference that is none of the forecasters, and a forecaster compared with itself only."""
         if self.reference == BASE_RATE:
             return
         if self.reference not in names:

@@ -330,7 +330,7 @@ def test_without_rows_or_of_an_earlier_tally_there_is_none(rng):
         diagnose(Tally())
     with pytest.raises(InputError, match="y_prob"):
         diagnose([1, 0])
-    with pytest.raises(InputError, match="groups"):
+    with pytest.raises(InputError, match="clusters"):
         diagnose(Tally.of([1, 0], [0.5, 0.4]), clusters=[1, 2])
 
 
