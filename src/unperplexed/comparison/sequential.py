@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..forecasts.reading import Reading
+from ..forecasts.reading import Reading, reads
 from ..pairing.rows import (
     Chunk,
     Chunks,
@@ -126,6 +126,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
 
 
 @frames_as_input
+@reads(Reading)
 def compare_sequentially(
     y_true: Any,
     forecasts: Mapping[str, Any],
@@ -196,7 +197,6 @@ def compare_sequentially(
     >>> result.better, result.decided_after
     ('new', 386)
     """
-    refuse_unknown("compare_sequentially", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts)
     forecasts = by_forecaster(y_true, forecasts)
     names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()

@@ -12,13 +12,13 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.document import Document
 from ..report.result import Naming, Result
 from ..scores.registry import scores_kept
@@ -85,6 +85,7 @@ class Tally(ByValue, TallyState, Result):
     """
 
     @classmethod
+    @reads(RowReading)
     def of(
         cls,
         y_true: Any,
@@ -145,7 +146,6 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.of([2, 0], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]).prediction_accuracy
         1.0
         """
-        refuse_unknown("Tally.of", reading, RowReading.__annotations__)
         forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
         return cls.count(
             forecasts,
