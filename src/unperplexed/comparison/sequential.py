@@ -61,7 +61,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Mean score of the first minus that of the second, over the rows up to each."""
     low: Floats
     high: Floats
-    """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability 1 - confidence."""
+    """Limits of the mean difference to be expected over the same rows. All hold together with that confidence."""
     e_first: Floats
     e_second: Floats
     """e-value for the first, or the second, being better on average. Larger says so more clearly; 1 says nothing."""
@@ -139,8 +139,8 @@ def compare_sequentially(
     """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
 
     A test of fixed size raises false alarms if it is looked at again and again. Here the probability of ever calling
-    the worse one better is at most ``1 - confidence``, whenever one looks and for whatever reason one stops. Nothing is assumed
-    of the outcomes: they may depend on one another and change over time.
+    the worse one better is at most ``1 - confidence``, whenever one looks and for whatever reason one stops. Nothing is
+    assumed of the outcomes: they may depend on one another and change over time.
 
     Parameters
     ----------
@@ -181,10 +181,10 @@ def compare_sequentially(
         W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
 
     is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
-    W_t(s) = 2/(1 - confidence), divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
-    the earlier differences, brought between the least and the greatest difference that the row's two forecasts allow,
-    and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are after
-    Waudby-Smith and Ramdas (2024).
+    W_t(s) = 2/(1 - confidence), divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the
+    mean of the earlier differences, brought between the least and the greatest difference that the row's two forecasts
+    allow, and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are
+    after Waudby-Smith and Ramdas (2024).
 
     Examples
     --------

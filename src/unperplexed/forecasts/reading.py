@@ -41,12 +41,12 @@ DEFAULTS = {"scale": "probability", "invalid": "refuse"}
 """Of options that are None unless they are given, but for these."""
 
 
-def reads(known: type) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+def reads(known: type, defaults: Mapping[str, Any] = DEFAULTS) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Name the options of a reading in the signature of a function that takes them, and refuse others by name."""
 
     def naming(function: Callable[_P, _R]) -> Callable[_P, _R]:
         of_function = signature(function)
-        parameters = [*_named(of_function.parameters, known.__annotations__)]
+        parameters = [*_named(of_function.parameters, known.__annotations__, defaults)]
         names = [each.name for each in parameters]
 
         @wraps(function)
@@ -60,10 +60,12 @@ def reads(known: type) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     return naming
 
 
-def _named(parameters: Mapping[str, Parameter], options: Mapping[str, Any]) -> Iterator[Parameter]:
+def _named(
+    parameters: Mapping[str, Parameter], options: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> Iterator[Parameter]:
     """Give the parameters, with the options in place of those that are gathered."""
     for each in parameters.values():
         if each.kind is not Parameter.VAR_KEYWORD:
             yield each
     for name, of in options.items():
-        yield Parameter(name, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=of.__forward_arg__)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=of.__forward_arg__)

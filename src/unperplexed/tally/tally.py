@@ -52,13 +52,18 @@ __all__ = [
 ]
 
 
-class Counting(TypedDict, total=False):
-    """Options of counting, which `Tally.of` describes."""
+class Counted(TypedDict, total=False):
+    """Options of what is counted, which `Tally.of` describes."""
 
     metrics: Sequence[str]
     parts: Sequence[str]
     exact_limit: int
     fraction_bits: int
+
+
+class Counting(Counted, total=False):
+    """The same, and how many threads count."""
+
     n_jobs: int | None
 
 
@@ -127,9 +132,8 @@ class Tally(ByValue, TallyState, Result):
             How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, ``clusters``. A part
-            never infers the class set from the labels that happen to be in it. Shards go by ``clusters`` where these are
-            given, and otherwise by source and row number.
+            ``scale``, ``invalid``, ``clusters``. A part never infers the class set from the labels that happen to be in
+            it. Shards go by ``clusters`` where these are given, and otherwise by source and row number.
 
         Returns
         -------
