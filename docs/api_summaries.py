@@ -6,13 +6,16 @@ import importlib
 import inspect
 import re
 
+from sphinx.ext.autodoc.mock import mock
+
 PLACE = "<!-- summary -->\n"
 _DIRECTIVE = re.compile(r"^\.\. (?:currentmodule:: (?P<module>[\w.]+)|auto\w+:: (?P<name>[\w.]+))", re.MULTILINE)
 
 
 def add(app, name, source):
-    """Put the table into a page that Sphinx reads."""
-    source[0] = with_summary(source[0])
+    """Put the table into a page that Sphinx reads; of what is not installed, docstrings are read without it."""
+    with mock(app.config.autodoc_mock_imports):
+        source[0] = with_summary(source[0])
 
 
 def with_summary(text: str) -> str:

@@ -131,7 +131,7 @@ def folder(tmp_path_factory):
 
 
 def test_files_give_the_tally_of_local(engine, folder):
-    settings = NAMED | {"parts": ["classes", "predictions", "shards"], "scores": ["power_score(2)"]}
+    settings = NAMED | {"parts": ["classes", "predictions", "shards"], "metrics": ["power_score(2)"]}
     local = tally_files(folder / "*", **settings)
     assert local.n_rows == sum(SIZES)
     assert tally_files(folder / "*", **settings, engine=engine.name).to_bytes() == local.to_bytes()
@@ -141,7 +141,7 @@ def test_files_give_the_tally_of_local(engine, folder):
     "settings",
     [
         {"truth": "y", "prob": ["cat=p0", "dog=p1", "fox=p2"], "exact_limit": 50},
-        {"truth": "rain", "prob": "q", "parts": ["shards"], "groups": ["match", "town"]},
+        {"truth": "rain", "prob": "q", "parts": ["shards"], "clusters": ["match", "town"]},
         {"pairs": [("q", "rain"), ("p0", "rain")]},
     ],
 )
@@ -310,7 +310,7 @@ def test_a_file_that_workers_do_not_have(engine, tmp_path, monkeypatch):
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_a_frame_gives_the_tally_of_its_rows(engine, partitions):
     rows = table(7, 300)
-    settings = {"parts": ["classes", "shards"], "scores": ["power_score(2)"]}
+    settings = {"parts": ["classes", "shards"], "metrics": ["power_score(2)"]}
     expected = Tally.of(rows["y"], rows.select(COLUMNS["prob"]), labels=CLASSES, clusters=rows["id"], **settings)
     found = engine.tally(engine.frame(rows, partitions), **NAMED, clusters="id", **settings)
     assert found.to_bytes() == expected.to_bytes()

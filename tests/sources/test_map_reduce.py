@@ -117,7 +117,7 @@ def counted_frame(rows, sizes, parts, **columns):
         ]
         return by_two(work, found)
 
-    return counted(rows_of_frame(rows.columns, numbers, parts, columns), as_tally(parts=parts), run)
+    return counted(rows_of_frame(rows.columns, numbers, {"parts": parts, **columns}, ()), as_tally(parts=parts), run)
 
 
 def test_partitions_give_the_tally_of_the_rows(rng):
@@ -145,7 +145,7 @@ def test_partitions_give_the_tally_of_the_rows(rng):
 )
 def test_frames_that_cannot_be_counted(names, parts, columns, message):
     with pytest.raises(InputError, match=message):
-        rows_of_frame(names, ["p"], parts, {"truth": "y", "prob": "p"} | columns)
+        rows_of_frame(names, ["p"], {"parts": parts, "truth": "y", "prob": "p", **columns}, ())
 
 
 def test_quantiles_are_no_groups_of_parts(folder):

@@ -10,14 +10,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from ..calibration.clustered_test import independent_rows
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.frames import frames_as_input
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
 from ..statistics.means import (
@@ -56,6 +56,7 @@ from .source import Source
 
 
 @frames_as_input
+@reads(RowReading)
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -136,7 +137,6 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
-    refuse_unknown("assess", reading, RowReading.__annotations__)
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     counting: dict[str, Any] = {"metrics": metrics, "n_jobs": n_jobs}
     if isinstance(y_true, Tally):

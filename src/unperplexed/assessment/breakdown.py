@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, check_choice, refuse_unknown
+from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..pairing.skill_result import Skill
 from ..report.document import Document
 from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
-from ..statistics.means import t_quantile
-from ..tally.counter import jobs_of
+from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
-from ..tally.tally import Tally
+from ..tally.tally import Tally, View
 from ..tally.views import refuse_rows
 from .against import skill_against
-from .assess import assess, assess_tally, parts_for
+from .assess import assess_tally, parts_for
 from .cost_shares import CostShare, common_share, cost_shares, drivers_text
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import GroupRemedy, group_remedies
 from .result import Assessment
-from .settings import AssessmentSettings
+from .settings import AssessmentSettings, Auto
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -286,6 +285,7 @@ class Breakdown(JsonResult):
 
 
 @frames_as_input
+@reads(RowReading)
 def assess_by(
     y_true: Any,
     y_prob: Any = None,
@@ -294,7 +294,15 @@ def assess_by(
     sort: Sort = "geometric_accuracy",
     shrink: bool = False,
     most_groups: int = MOST_GROUPS,
-    **options: Any,
+    reference: Any = None,
+    metrics: Sequence[str] = (),
+    measured: str | Estimator = "shrunk-isotonic",
+    view: View | Auto = "auto",
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+    **reading: Unpack[RowReading],
 ) -> Breakdown:
     """Assess each group of rows by itself, and all of them together: where are the forecasts worst?
 
@@ -318,8 +326,10 @@ def assess_by(
         has. It takes at least four groups.
     most_groups : int, default 1000
         More groups than this are refused: each takes the memory of a tally.
-    options
-        All other arguments of `assess`, with the same meaning; the classes are those of all rows together.
+    reference, metrics, measured, view, floor, confidence, resamples, seed
+        As in `assess`.
+    **reading
+        How rows are read, as in `assess`; the classes are those of all rows together.
 
     Returns
     -------
@@ -347,13 +357,8 @@ def assess_by(
     >>> result["sun"].prediction_accuracy
     1.0
     """
-    refuse_unknown("assess_by", options, {*signature(assess).parameters, *RowReading.__annotations__})
-    if jobs_of(options.pop("n_jobs", None)) != 1:
-        raise InputError("n_jobs: groups are counted by one thread; leave it out.")
     check_choice("sort", sort, get_args(Sort))
-    reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}
-    reference, metrics = options.pop("reference", None), options.pop("metrics", ())
-    settings = AssessmentSettings(**options, asked=metrics)
+    settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     if isinstance(y_true, Tallies):
         refuse_rows({"y_prob": y_prob, "by": by, "reference": reference, "metrics": metrics, **reading})
         return broken_down(y_true, sort, shrink, settings)

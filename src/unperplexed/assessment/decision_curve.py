@@ -16,7 +16,7 @@ from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.document import Document
 from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
@@ -100,6 +100,7 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
 
 
 @frames_as_input
+@reads(RowReading)
 def decision_curve(
     y_true: Any,
     y_prob: Any = None,
@@ -172,7 +173,7 @@ def decision_curve(
     else:
         forecasters = dict(y_prob) if isinstance(y_prob, Mapping) else {MODEL: y_prob}
         refuse_names(forecasters)
-        found = gathered("decision_curve", forecasters, y_true, reading)
+        found = gathered(forecasters, y_true, reading)
         refuse_classes(found)
         columns = {name: rows_one_by_one(found, name) for name in found.values}
         read = same_rows(y_true, found, reading)

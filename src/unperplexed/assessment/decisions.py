@@ -11,7 +11,7 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.gathered import gathered
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.commands import Python
 from ..statistics.intervals import Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
@@ -31,6 +31,7 @@ from .recalibrated import Reader, Recalibrated, recalibrated_beside, same_rows
 from .remedy import PythonLine
 
 
+@reads(RowReading)
 def decide(
     y_true: Any,
     y_prob: Any = None,
@@ -113,7 +114,7 @@ def decide(
         refuse_rows({"y_prob": y_prob, **reading})
         rows = rows_of_tally(y_true)
     else:
-        found = gathered("decide", {MODEL: y_prob}, y_true, reading)
+        found = gathered({MODEL: y_prob}, y_true, reading)
         refuse_classes(found)
         rows, read = rows_one_by_one(found, MODEL), same_rows(y_true, found, reading)
     beside, warnings = recalibrated_beside(recalibrated, {MODEL: rows}, read, seed)

@@ -10,7 +10,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.gathered import GatheredRows, gathered
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..pairing.skill import skill
 from ..report.frames import frames_as_input
 from ..statistics.intervals import Interval, checked_sampling
@@ -23,6 +23,7 @@ _BINS = 10
 
 
 @frames_as_input
+@reads(RowReading)
 def assess_ordered(
     y_true: Any, y_prob: Any, *, confidence: float = 0.95, **reading: Unpack[RowReading]
 ) -> OrderedAssessment:
@@ -66,7 +67,7 @@ def assess_ordered(
     >>> [(each.name, round(each.mean_prediction, 3), each.frequency) for each in result.thresholds]
     [('near or above', 0.7, 0.75), ('above', 0.325, 0.25)]
     """
-    rows = gathered("assess_ordered", {"y_prob": y_prob}, y_true, reading)
+    rows = gathered({"y_prob": y_prob}, y_true, reading)
     return ordered_of(rows, confidence)
 
 

@@ -88,7 +88,7 @@ def same_rows(y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Re
             "scale": "probability",
             "invalid": "drop" if "drop" in reading.get("invalid", "") else "refuse",
         }
-        found = gathered("recalibrated", {RECALIBRATED: given}, y_true, plain, RECALIBRATED)
+        found = gathered({RECALIBRATED: given}, y_true, plain, RECALIBRATED)
         at = np.searchsorted(found.index, rows.index)
         same = np.append(found.index, -1)[at] == rows.index
         if not same.all():

@@ -130,7 +130,7 @@ def counted_by(
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "cluster_columns", ()):
         say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --clusters names clusters")
     progress = not arguments.quiet
-    engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
+    engine = Engine(arguments.engine, arguments.address or None)
     return counted_files(
         names,
         selection_of(arguments),

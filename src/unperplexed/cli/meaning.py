@@ -106,12 +106,7 @@ def _read_floor(a: argparse.Namespace) -> None:
 
 def _read_engine(a: argparse.Namespace) -> None:
     """Read NAME, or NAME:ADDRESS."""
-    a.scheduler = a.master = None
-    name, _, address = a.engine.partition(":")
-    if address and name == "dask":
-        a.engine, a.scheduler = name, address
-    elif address and name == "spark":
-        a.engine, a.master = name, address
+    a.engine, _, a.address = a.engine.partition(":")
 
 
 def _read_style(a: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._lib.arrays import as_array, by_forecaster, check_indexes
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
 from ..assessment.assess import assess_tally
@@ -25,7 +25,7 @@ from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..pairing.dependence import check_lag, dependent_rows
 from ..pairing.rows import (
     Chosen,
@@ -62,6 +62,7 @@ _LARGEST = 709.0
 
 
 @frames_as_input
+@reads(RowReading)
 def compare(
     y_true: Any,
     forecasts: Mapping[str, Any],
@@ -154,7 +155,6 @@ def compare(
     >>> result.verdict
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
-    refuse_unknown("compare", reading, RowReading.__annotations__)
     clusters = reading.pop("clusters", None)
     check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, ids=ids)
     forecasts = by_forecaster(y_true, forecasts)

@@ -14,7 +14,7 @@ from ..report.document import Block, Code, Column, Document, Notes, Section, Set
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming
 from ..scores.registry import rule_at_floor
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, alpha_of
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
 from .sequential import SequentialComparison
@@ -105,8 +105,8 @@ def _sequence(c: SequentialComparison) -> str:
 
 def _guarantee(c: SequentialComparison) -> str:
     return (
-        f"The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g}, however often you look"
-        " and whenever you stop."
+        f"The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g}, however often"
+        " you look and whenever you stop."
     )
 
 
@@ -116,7 +116,8 @@ def evidence_table(c: SequentialComparison) -> Table:
     values = [(c.e_second if name == c.second else c.e_first)[-1] for name in (first, second)]
     return Table(
         "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
-        f" ever exceeds N with probability 1/N at most. One above {number(2 / (1 - c.confidence), 0)} decides; 1 is no evidence.",
+        f" ever exceeds N with probability 1/N at most. One above {number(2 / alpha_of(c.confidence), 0)} decides; 1 is"
+        " no evidence.",
         [
             Column("forecaster that is better", short_names((first, second), 200)),
             Column("e-value", [_e_value(float(e)) for e in values]),

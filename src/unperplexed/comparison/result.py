@@ -73,8 +73,8 @@ class Difference(ByValue):
     adjusted_p_value: float
     """The same, adjusted for all pairs that are compared by this score (Bonferroni)."""
     carried_by: float
-    """Effective number of rows, or clusters, that determine the standard error. With fewer than 10, the interval and the
-    p-value are approximate."""
+    """Effective number of rows, or clusters, that determine the standard error. With fewer than 10, the interval and
+    the p-value are approximate."""
     skewness: float
     """Estimated skewness of the difference in repeated samples; 0 with a lag or clusters in two ways, where it is not
     estimated."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..forecasts.reading import Reading
+from ..forecasts.reading import Reading, reads
 from ..pairing.rows import (
     Chunk,
     Chunks,
@@ -61,7 +61,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Mean score of the first minus that of the second, over the rows up to each."""
     low: Floats
     high: Floats
-    """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability 1 - confidence."""
+    """Limits of the mean difference to be expected over the same rows. All hold together with that confidence."""
     e_first: Floats
     e_second: Floats
     """e-value for the first, or the second, being better on average. Larger says so more clearly; 1 says nothing."""
@@ -126,6 +126,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
 
 
 @frames_as_input
+@reads(Reading)
 def compare_sequentially(
     y_true: Any,
     forecasts: Mapping[str, Any],
@@ -138,8 +139,8 @@ def compare_sequentially(
     """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
 
     A test of fixed size raises false alarms if it is looked at again and again. Here the probability of ever calling
-    the worse one better is at most ``1 - confidence``, whenever one looks and for whatever reason one stops. Nothing is assumed
-    of the outcomes: they may depend on one another and change over time.
+    the worse one better is at most ``1 - confidence``, whenever one looks and for whatever reason one stops. Nothing is
+    assumed of the outcomes: they may depend on one another and change over time.
 
     Parameters
     ----------
@@ -180,10 +181,10 @@ def compare_sequentially(
         W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
 
     is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
-    W_t(s) = 2/(1 - confidence), divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
-    the earlier differences, brought between the least and the greatest difference that the row's two forecasts allow,
-    and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are after
-    Waudby-Smith and Ramdas (2024).
+    W_t(s) = 2/(1 - confidence), divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the
+    mean of the earlier differences, brought between the least and the greatest difference that the row's two forecasts
+    allow, and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are
+    after Waudby-Smith and Ramdas (2024).
 
     Examples
     --------
@@ -196,7 +197,6 @@ def compare_sequentially(
     >>> result.better, result.decided_after
     ('new', 386)
     """
-    refuse_unknown("compare_sequentially", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts)
     forecasts = by_forecaster(y_true, forecasts)
     names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()

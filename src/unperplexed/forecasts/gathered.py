@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats, Ints
 from .forecasts import Block, Forecasts, Notes
 from .labels import Label
-from .reading import RowReading
 
 Values = Callable[[Block], AnyFloats]
 """What is gathered of a block: (n, C)."""
@@ -62,7 +61,6 @@ class GatheredRows:
 
 
 def gathered(
-    function: str,
     forecasters: Mapping[str, Any],
     y_true: Any,
     reading: Mapping[str, Any],
@@ -71,9 +69,8 @@ def gathered(
 ) -> GatheredRows:
     """Read the rows of several forecasters of the same outcomes; rows that are left out for one are so for all.
 
-    Errors about options call the caller ``function``, and a single forecaster ``name``. ``of`` says what is gathered.
+    Errors call a single forecaster ``name``. ``of`` says what is gathered.
     """
-    refuse_unknown(function, reading, RowReading.__annotations__)
     if not forecasters:
         raise InputError(f"{name}: no forecaster.")
     names = [name] if len(forecasters) == 1 else [*forecasters]

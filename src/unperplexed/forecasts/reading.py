@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
+from .._lib.errors import refuse_unknown
 from ..kernels.devices import Scale
 from .labels import Label
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 Invalid = Literal["refuse", "drop", "rescale"]
 """What is done with invalid rows."""
@@ -33,3 +39,33 @@ class RowReading(Reading, total=False):
 
 DEFAULTS = {"scale": "probability", "invalid": "refuse"}
 """Of options that are None unless they are given, but for these."""
+
+
+def reads(known: type, defaults: Mapping[str, Any] = DEFAULTS) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Name the options of a reading in the signature of a function that takes them, and refuse others by name."""
+
+    def naming(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        of_function = signature(function)
+        parameters = [*_named(of_function.parameters, known.__annotations__, defaults)]
+        names = [each.name for each in parameters]
+
+        @wraps(function)
+        def made(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            refuse_unknown(function.__qualname__, kwargs, names)
+            return function(*args, **kwargs)
+
+        made.__signature__ = of_function.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return made
+
+    return naming
+
+
+def _named(
+    parameters: Mapping[str, Parameter], options: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> Iterator[Parameter]:
+    """Give the parameters, with the options in place of those that are gathered."""
+    for each in parameters.values():
+        if each.kind is not Parameter.VAR_KEYWORD:
+            yield each
+    for name, of in options.items():
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=of.__forward_arg__)

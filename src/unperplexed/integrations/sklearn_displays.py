@@ -92,8 +92,7 @@ class AssessmentDisplay:
         curve_kwargs : dict, optional
             Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         **settings
-            Options of `assess`: ``floor``, ``measured``, ``view``, ``clusters``, ``confidence``, ``resamples``, ``seed``
-            ...
+            Options of `assess`: ``floor``, ``measured``, ``view``, ``clusters``, ``confidence``, ``resamples`` ...
 
         Returns
         -------

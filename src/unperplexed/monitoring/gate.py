@@ -11,14 +11,14 @@ from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
 from ..assessment.assess import assess
 from ..assessment.flat import ANY, Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.frames import frames_as_input
 from ..report.numbers import between, count, evidence_text, number
@@ -198,6 +198,7 @@ class Check(JsonResult):
 
 
 @frames_as_input
+@reads(RowReading)
 def check(
     y_true: Any,
     y_prob: Any = None,
@@ -269,7 +270,6 @@ def check(
     from ..comparison.compare import compare
     from ..pairing.skill import BASE_RATE
 
-    refuse_unknown("check", reading, RowReading.__annotations__)
     wanted = [require] if isinstance(require, str) else list(require)
     parsed = [Requirement.parse(text) for text in wanted]
     level, scores = 0.9 if confidence is None else confidence, scoring_rules(parsed)

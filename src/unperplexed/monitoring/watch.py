@@ -9,9 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import chdtrc
 
-from .._lib.errors import InputError, check_choice, refuse_unknown
+from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..statistics.intervals import alpha_of
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
@@ -23,6 +23,7 @@ from .monitored import Alarm, Impossible, Monitored, OfGroup
 UNITS = ("auto", "rows", "periods")
 
 
+@reads(RowReading)
 def monitor(
     y_true: Any,
     y_prob: Any = None,
@@ -103,7 +104,6 @@ def monitor(
     >>> found.alarm.period, found.alarm.began
     ('22', '21')
     """
-    refuse_unknown("monitor", reading, RowReading.__annotations__)
     check_choice("units", units, UNITS)
     level = alpha_of(confidence)
     watched = watched_periods(history_of(y_true, y_prob, time, by, reading), confidence, restart)

@@ -14,9 +14,8 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm, rankdata
 
-from .._lib.errors import refuse_unknown
 from .._lib.typing import Floats
-from ..forecasts.reading import Reading
+from ..forecasts.reading import Reading, reads
 from ..statistics.evidence_of_change import Beginning, beginning_of
 from ..statistics.intervals import alpha_of
 from ..statistics.rank_evidence import rank_evidence
@@ -41,6 +40,7 @@ _AS_CLEAR = 3.0
 """Logarithms of evidence by which changes differ that are equally clear."""
 
 
+@reads(Reading)
 def drift(
     y_prob: Any,
     *,
@@ -105,7 +105,6 @@ def drift(
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
     ('44', '41', 'mean')
     """
-    refuse_unknown("drift", reading, Reading.__annotations__)
     level = alpha_of(confidence)
     watched = watched_periods(predictions_of(y_prob, time, by, reading), confidence, restart)
     whole: list[Events | None] = [period.events() for period in watched.periods]

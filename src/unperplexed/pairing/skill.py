@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.errors import InputError, listed, refuse_unknown
+from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order, row_keys
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.frames import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
 from ..scores.rules import Score
@@ -38,6 +38,7 @@ _FEW = 30
 
 
 @frames_as_input
+@reads(RowReading)
 def skill(
     y_true: Any,
     forecasts: Any,
@@ -114,7 +115,6 @@ def skill(
     >>> [group.key for group in result.groups]
     [(24,), (48,)]
     """
-    refuse_unknown("skill", reading, RowReading.__annotations__)
     clusters = reading.pop("clusters", None)
     check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters)
     named = by_forecaster(y_true, forecasts)

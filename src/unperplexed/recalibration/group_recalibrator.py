@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
 
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
@@ -16,7 +16,7 @@ from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..kernels.devices import Scale
 from ..report.document import Document
 from ..report.result import Naming, Result
@@ -88,6 +88,7 @@ class GroupRecalibrator(Result):
         self.folds, self.seed = folds, seed
         self._state: Saved | None = None
 
+    @reads(RowReading)
     def fit(self, y_true: Any, y_prob: Any, *, by: Any, **reading: Unpack[RowReading]) -> GroupRecalibrator:
         """Fit to forecasts, their outcomes and their groups.
 
@@ -105,7 +106,6 @@ class GroupRecalibrator(Result):
         GroupRecalibrator
             Itself, fitted.
         """
-        refuse_unknown("GroupRecalibrator.fit", reading, RowReading.__annotations__)
         forecasts = Forecasts(y_true, y_prob, **reading)
         return self.fit_chunks(lambda: [(forecasts, by)])
 

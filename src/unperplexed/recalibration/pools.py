@@ -13,7 +13,7 @@ from .._lib.arrays import by_forecaster
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..maps.two import zero_of
 from ..statistics.intervals import Interval
 from ..statistics.means import effective_number
@@ -31,6 +31,7 @@ _START_ORDER = 0.5
 """Between the linear and the logarithmic pool."""
 
 
+@reads(RowReading)
 def pool(
     y_true: Any,
     forecasts: Mapping[str, Any],
@@ -122,7 +123,7 @@ def pool(
     start = _start([*forecasts], method, order, weights, power)
     if y_true is None:
         return _unfitted(forecasts, start, method, order, map, reading)
-    rows = gathered("pool", forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES)
+    rows = gathered(forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES)
     return pool_of_rows(
         rows,
         method=method,

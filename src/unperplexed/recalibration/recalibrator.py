@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .._lib.arrays import as_columns
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
@@ -18,7 +18,7 @@ from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..kernels.devices import Scale, device_columns
 from ..report.document import Document
 from ..report.result import Naming, Result
@@ -116,6 +116,7 @@ class Recalibrator(Result):
         self.method, self.single, self.folds, self.seed = method, single, folds, seed
         self._state: State | None = None
 
+    @reads(RowReading)
     def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Recalibrator:
         """Fit to forecasts and their outcomes.
 
@@ -141,7 +142,6 @@ class Recalibrator(Result):
         InputError
             As `assess`; for a tally that does not hold what a fit needs; for an unknown method.
         """
-        refuse_unknown("Recalibrator.fit", reading, RowReading.__annotations__)
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
             return self.with_state(state_of_tally(y_true, self._settings()))

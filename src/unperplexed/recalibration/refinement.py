@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.gathered import LOG_PROBABILITIES, gathered
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..maps.fit import Prior, fitted
 from ..maps.rows import Rows, chunks_of
 from ..maps.two import zero_of
@@ -28,6 +28,7 @@ GRID_FLOOR = 1e-8
 """Divided by the number of classes, what 0 counts as where the number of rows is not known."""
 
 
+@reads(RowReading)
 def refinement_loss(
     y_true: Any,
     y_prob: Any,
@@ -87,7 +88,7 @@ def refinement_loss(
     >>> round(log_loss(y, overconfident), 3), round(refinement_loss(y, overconfident), 3)
     (0.676, 0.458)
     """
-    rows = gathered("refinement_loss", {"y_prob": y_prob}, y_true, reading, of=LOG_PROBABILITIES)
+    rows = gathered({"y_prob": y_prob}, y_true, reading, of=LOG_PROBABILITIES)
     log_p, w = _finite_logarithms(np.asarray(rows.values["y_prob"], dtype=np.float64), floor), rows.weights
     if folds is None:
         losses = row_losses(log_p, rows.truth, best_power(log_p, rows.truth, w))

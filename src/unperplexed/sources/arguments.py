@@ -2,49 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from .._lib.errors import InputError, refuse_unknown
-from ..forecasts.reading import Reading
+from .._lib.errors import InputError
+from ..forecasts.reading import DEFAULTS, Reading
+from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Counted
 from .columns import Selection
 from .file_reading import FileReading
 from .row_filter import RowFilter
 
 
-def described(
-    *,
-    truth: str | Sequence[str] = (),
-    prob: str | Sequence[str] = (),
-    pairs: Sequence[tuple[str, str]] = (),
-    weight: str | None = None,
-    clusters: str | Sequence[str] | None = None,
-    by: str | Sequence[str] = (),
-    where: str = "",
-    **reading: Unpack[Reading],
-) -> tuple[Selection, FileReading]:
+class Columns(Counted, Reading, total=False):
+    """Options of counting a frame: what is counted, which columns hold what, and how they are read."""
+
+    truth: str | Sequence[str]
+    prob: str | Sequence[str]
+    pairs: Sequence[tuple[str, str]]
+    weight: str | None
+    clusters: str | Sequence[str] | None
+    where: str
+
+
+class FileColumns(Columns, total=False):
+    """Options of counting files: the same, and how they are written and who reads them."""
+
+    format: str | None
+    separator: str | None
+    decimal_comma: bool
+    encoding: str
+    na: str | Sequence[str] | None
+    sheet: str | None
+    progress: bool
+    engine: str
+
+
+ASKED: dict[str, Any] = {**DEFAULTS, "truth": (), "prob": (), "pairs": (), "where": "", "metrics": (), "parts": ()}
+ASKED |= {"exact_limit": EXACT_LIMIT, "fraction_bits": FRACTION_BITS}
+ASKED |= {"decimal_comma": False, "encoding": "utf-8", "progress": False, "engine": "local"}
+"""Of options that are None unless they are given, but for these."""
+
+
+def described(asked: Mapping[str, Any], by: str | Sequence[str] = ()) -> tuple[Selection, FileReading]:
     """Put into words of the readers what a caller says of columns and rows."""
-    refuse_unknown(
-        "tally_files",
-        reading,
-        [*Reading.__annotations__, "truth", "prob", "pairs", "weight", "clusters", "by", "where"],
-    )
-    if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
+
+    def said(name: str) -> Any:
+        return asked.get(name, ASKED.get(name))
+
+    if bool(said("pairs")) == bool(said("truth") and said("prob")) or bool(said("truth")) != bool(said("prob")):
         raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
-    paired = [f"{p}={t}" for p, t in pairs]
-    selection = Selection(
-        names(truth), names(prob), paired, weight, names(clusters or ()), names(by), where=RowFilter(where)
-    )
-    labels, pos_label, ignore_label = (reading.get(name) for name in _LABELS)
-    return selection, FileReading(
+    paired = [f"{p}={t}" for p, t in said("pairs")]
+    columns = names(said("truth")), names(said("prob")), paired, said("weight"), names(said("clusters") or ())
+    written = {name: said(name) for name in ("format", "separator", "decimal_comma", "encoding", "sheet")}
+    labels, na, pos_label, ignore_label = (said(name) for name in ("labels", "na", "pos_label", "ignore_label"))
+    reading = FileReading(
         None if labels is None else names(labels),
         None if pos_label is None else str(pos_label),
         None if ignore_label is None else names(ignore_label),
-        options={"scale": reading.get("scale", "probability"), "invalid": reading.get("invalid", "refuse")},
+        options={name: said(name) for name in ("scale", "invalid")},
+        na=None if na is None else names(na),
+        **written,
     )
+    return Selection(*columns, names(by), where=RowFilter(said("where"))), reading
 
 
-_LABELS = ("labels", "pos_label", "ignore_label")
+def counting_of(asked: Mapping[str, Any]) -> Counted:
+    """Give the options of what is counted."""
+    return cast("Counted", {name: asked[name] for name in Counted.__annotations__ if name in asked})
 
 
 def names(value: Any) -> list[str]:

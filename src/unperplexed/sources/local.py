@@ -7,15 +7,15 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from os import PathLike, fspath
-from typing import Any, Unpack
+from typing import Unpack
 
 from .._lib.errors import InputError
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.reading import Reading
+from ..forecasts.reading import reads
 from ..tally.tallies import MOST_GROUPS, Tallies
-from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Counting, Tally
-from .arguments import described, names
+from ..tally.tally import Tally
+from .arguments import ASKED, FileColumns, counting_of, described
 from .columns import Selection
 from .engines import Engine
 from .file_reading import FileReading
@@ -30,32 +30,8 @@ from .map_reduce import (
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
-def tally_files(
-    paths: Paths,
-    *,
-    truth: str | Sequence[str] = (),
-    prob: str | Sequence[str] = (),
-    pairs: Sequence[tuple[str, str]] = (),
-    weight: str | None = None,
-    where: str = "",
-    format: str | None = None,
-    separator: str | None = None,
-    decimal_comma: bool = False,
-    encoding: str = "utf-8",
-    na: str | Sequence[str] | None = None,
-    sheet: str | None = None,
-    metrics: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    clusters: str | Sequence[str] | None = None,
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
-    n_jobs: int | None = None,
-    progress: bool = False,
-    engine: str = "local",
-    scheduler: str | None = None,
-    master: str | None = None,
-    **reading: Unpack[Reading],
-) -> Tally:
+@reads(FileColumns, ASKED)
+def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[FileColumns]) -> Tally:
     """Count the forecasts of files, however large: they are read batch by batch.
 
     Parameters
@@ -93,16 +69,10 @@ def tally_files(
         Show a bar on a terminal if it takes over a second, for the engine "local".
     engine : str, default "local"
         What counts them: this process; or an engine such as "dask", a file at a time on each of its workers.
-    scheduler : str, optional
-        Address of a Dask scheduler, such as "tcp://10.0.0.1:8786". Without it Dask's client counts them if there is
-        one, or else a cluster of processes that is started on this machine.
-    master : str, optional
-        URL of a Spark master, such as "spark://10.0.0.1:7077" or "yarn". Without it the session counts them if there is
-        one, or else one that is started on this machine.
-    **reading
-        How rows are read, as in `Forecasts`: ``labels``, ``pos_label``, ``ignore_label``, ``scale``,
-        ``invalid``. The classes are read off all files together
-        where these do not say them.
+        "dask:tcp://10.0.0.1:8786" names a scheduler, "spark:yarn" a Spark master; without an address Dask's client or
+        Spark's session counts them if there is one, or else one that is started on this machine.
+    labels, pos_label, ignore_label, scale, invalid : optional
+        How rows are read, as in `Forecasts`. The classes are read off all files together where these do not say them.
 
     Returns
     -------
@@ -122,38 +92,12 @@ def tally_files(
     >>> assess(tally_files(path, truth="rained", prob="p_rain")).prediction_accuracy
     1.0
     """
-    selection, file_reading = described(
-        truth=truth, prob=prob, pairs=pairs, weight=weight, clusters=clusters, where=where, **reading
-    )
-    written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
-    file_reading = replace(file_reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
-    counting: Counting = {"metrics": metrics, "parts": parts, "n_jobs": n_jobs}
-    counting |= {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
-    accumulator = as_tally(**counting)
-    chosen = Engine(engine, scheduler, master)
-    return counted_files(_paths(paths), selection, file_reading, accumulator, _silent, progress, chosen)
+    return _counted(paths, options, as_tally(**counting_of(options), n_jobs=n_jobs))
 
 
+@reads(FileColumns, ASKED)
 def tally_files_by(
-    paths: Paths,
-    *,
-    by: str | Sequence[str],
-    most_groups: int = MOST_GROUPS,
-    metrics: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
-    format: str | None = None,
-    separator: str | None = None,
-    decimal_comma: bool = False,
-    encoding: str = "utf-8",
-    na: str | Sequence[str] | None = None,
-    sheet: str | None = None,
-    progress: bool = False,
-    engine: str = "local",
-    scheduler: str | None = None,
-    master: str | None = None,
-    **columns: Any,
+    paths: Paths, *, by: str | Sequence[str], most_groups: int = MOST_GROUPS, **options: Unpack[FileColumns]
 ) -> Tallies:
     """Count the forecasts of files group by group, in one pass: one tally for each group.
 
@@ -167,12 +111,8 @@ def tally_files_by(
         year-quarter) and "age:quartiles" (halves, thirds, quintiles, deciles) make groups of a column.
     most_groups : int, default 1000
         More groups than this are refused: each takes the memory of a tally.
-    metrics, parts, exact_limit, fraction_bits : optional
-        As in `Tally.of`; they hold for each group by itself.
-    format, separator, decimal_comma, encoding, na, sheet, progress, engine, scheduler, master : optional
-        As in `tally_files`.
-    columns
-        Everything else that `tally_files` takes: truth, prob, weight, labels, invalid, ...
+    **options
+        Everything else that `tally_files` takes, but ``n_jobs``.
 
     Returns
     -------
@@ -193,14 +133,14 @@ def tally_files_by(
     >>> {town: tally.n_rows for (town,), tally in tallies.items()}
     {'Oslo': 1, 'Rome': 2}
     """
-    selection, reading = described(**columns, by=by)
-    written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
-    reading = replace(reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
-    accumulator = as_tallies(
-        most_groups, metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
-    )
-    chosen = Engine(engine, scheduler, master)
-    return counted_files(_paths(paths), selection, reading, accumulator, _silent, progress, chosen)
+    return _counted(paths, options, as_tallies(most_groups, **counting_of(options)), by)
+
+
+def _counted(
+    paths: Paths, options: FileColumns, accumulator: Accumulator[Result], by: str | Sequence[str] = ()
+) -> Result:
+    engine, progress = Engine.named(options.get("engine", "local")), options.get("progress", False)
+    return counted_files(_paths(paths), *described(options, by), accumulator, _silent, progress, engine)
 
 
 def _paths(paths: Paths) -> list[str]:

@@ -17,7 +17,7 @@ from .._lib.errors import InputError
 from ..tally.counter import jobs_of
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Counting, Tally
-from .arguments import described
+from .arguments import Columns, described
 from .columns import plans
 from .file_reading import Partition, named
 from .files import ForecastBatch, ForecastRows, settle
@@ -145,13 +145,13 @@ def _counted(
 
 
 def rows_of_frame(
-    names: Sequence[str], numbers: Iterable[str], parts: Sequence[str], columns: Mapping[str, Any]
+    names: Sequence[str], numbers: Iterable[str], options: Columns, by: str | Sequence[str]
 ) -> ForecastRows:
     """Settle how rows of a frame are read that has these columns, some of which hold numbers."""
     for name in names:
         if not isinstance(name, str) or names.count(name) > 1:
             raise InputError(f"the frame's columns need names of their own, as texts; {name!r} is not. Rename them.")
-    selection, reading = described(**columns)
+    (selection, reading), parts = described(options, by), options.get("parts", ())
     if "surprises" in parts:
         raise InputError("parts: rows of a frame have no numbers by which surprises could be found; leave them out.")
     if "shards" in parts and not selection.clusters:

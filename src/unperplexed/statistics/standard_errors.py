@@ -62,9 +62,9 @@ class Dependence:
     def independent(self, w: Floats) -> float:
         """Effective number of independent units.
 
-        Kish's size of the clusters' weights, or the rows'; the smaller of two ways. With a lag it is divided by the mean
-        of the squares of Bartlett's kernel that a row's neighbours sum to, so that it gives the equivalent degrees of
-        freedom of Lazarus, Lewis, Stock and Watson (2018). A row at the end of its series has fewer neighbours.
+        Kish's size of the clusters' weights, or the rows'; the smaller of two ways. With a lag it is divided by the
+        mean of the squares of Bartlett's kernel that a row's neighbours sum to, so that it gives the equivalent degrees
+        of freedom of Lazarus, Lewis, Stock and Watson (2018). A row at the end of its series has fewer neighbours.
         """
         ways = (
             [w]
@@ -122,11 +122,11 @@ class UncertainMean(NamedTuple):
 def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMean:
     """Weighted mean of rows of positive weight, and its sandwich standard error.
 
-    For independent rows of equal weight it is that of the t-test. Sums of clusters are such rows. Of clusters in two ways
-    it is that of Cameron, Gelbach and Miller (2011), the variance one way plus that the other way minus that of rows
-    that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with the factor
-    of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same series are summed.
-    This can be too small by chance, even negative; it is no smaller than with Bartlett's kernel.
+    For independent rows of equal weight it is that of the t-test. Sums of clusters are such rows. Of clusters in two
+    ways it is that of Cameron, Gelbach and Miller (2011), the variance one way plus that the other way minus that of
+    rows that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with the
+    factor of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same series are
+    summed. This can be too small by chance, even negative; it is no smaller than with Bartlett's kernel.
     """
     weight, degrees = float(w.sum()), dependence.independent(w) - 1
     with np.errstate(invalid="ignore"):  # infinity less itself

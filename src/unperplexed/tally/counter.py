@@ -80,7 +80,7 @@ class BlockCounter:
             self.shards.clustered |= forecasts.clustered
         elif forecasts.clustered:
             raise InputError(
-                "clusters (--clusters): a tally keeps clusters only in its shards. Add these with parts=['shards'] (--parts"
+                "clusters (--clusters): a tally keeps them only in its shards. Add these with parts=['shards'] (--parts"
                 " shards), or leave the clusters out."
             )
         rows_before = self.n_rows

@@ -12,13 +12,13 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, refuse_unknown
+from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading
+from ..forecasts.reading import RowReading, reads
 from ..report.document import Document
 from ..report.result import Naming, Result
 from ..scores.registry import scores_kept
@@ -52,13 +52,18 @@ __all__ = [
 ]
 
 
-class Counting(TypedDict, total=False):
-    """Options of counting, which `Tally.of` describes."""
+class Counted(TypedDict, total=False):
+    """Options of what is counted, which `Tally.of` describes."""
 
     metrics: Sequence[str]
     parts: Sequence[str]
     exact_limit: int
     fraction_bits: int
+
+
+class Counting(Counted, total=False):
+    """The same, and how many threads count."""
+
     n_jobs: int | None
 
 
@@ -85,6 +90,7 @@ class Tally(ByValue, TallyState, Result):
     """
 
     @classmethod
+    @reads(RowReading)
     def of(
         cls,
         y_true: Any,
@@ -126,9 +132,8 @@ class Tally(ByValue, TallyState, Result):
             How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, ``clusters``. A part
-            never infers the class set from the labels that happen to be in it. Shards go by ``clusters`` where these are
-            given, and otherwise by source and row number.
+            ``scale``, ``invalid``, ``clusters``. A part never infers the class set from the labels that happen to be in
+            it. Shards go by ``clusters`` where these are given, and otherwise by source and row number.
 
         Returns
         -------
@@ -145,7 +150,6 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.of([2, 0], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]).prediction_accuracy
         1.0
         """
-        refuse_unknown("Tally.of", reading, RowReading.__annotations__)
         forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
         return cls.count(
             forecasts,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Unpack
 
-from ..._lib.errors import InputError, refuse_unknown
+from ..._lib.errors import InputError
 from ...forecasts.forecasts import Forecasts
 from ...forecasts.labels import Label
-from ...forecasts.reading import RowReading
+from ...forecasts.reading import RowReading, reads
 from ...tally.tally import Tally
 from ...tally.views import refuse_rows
 from .binary import diagnose_binary
@@ -22,6 +22,7 @@ from .result import Diagnosis
 from .words import not_made
 
 
+@reads(RowReading)
 def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Diagnosis:
     """Find out what is wrong with probability forecasts: biased, overconfident, certain and wrong, or nothing.
 
@@ -69,7 +70,6 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
     >>> diagnose(rain, 1 / (1 + np.exp(-truth))).miscalibrated
     False
     """
-    refuse_unknown("diagnose", reading, RowReading.__annotations__)
     if isinstance(y_true, Tally):
         refuse_rows({"y_prob": y_prob, **reading})
         return diagnosis_of_tally(y_true)

@@ -16,14 +16,17 @@ class Engine:
     """What counts files, and where."""
 
     name: str = "local"
-    scheduler: str | None = None
-    """Address of a Dask scheduler; None for a client that there is, or else a cluster on this machine."""
-    master: str | None = None
-    """URL of a Spark master; None for a session that there is, or else one on this machine."""
+    address: str | None = None
+    """Of a Dask scheduler or a Spark master; None for a client or session that there is, or one on this machine."""
 
     def __post_init__(self) -> None:
-        """Refuse the address of another engine."""
+        """Refuse what is no engine, and an address of this process."""
         check_choice("engine (--engine)", self.name, ENGINES)
-        for option, address, name in (("scheduler", self.scheduler, "dask"), ("master", self.master, "spark")):
-            if address is not None and self.name != name:
-                raise InputError(f"{option} is for engine={name!r}, not {self.name!r}.")
+        if self.address is not None and self.name == "local":
+            raise InputError(f"engine (--engine): 'local' has no address, got {self.address!r}.")
+
+    @classmethod
+    def named(cls, text: str) -> Engine:
+        """Read NAME, or NAME:ADDRESS."""
+        name, _, address = text.partition(":")
+        return cls(name, address or None)

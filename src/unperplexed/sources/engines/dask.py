@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ..._lib.errors import InputError
+from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
-from ...tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from ...tally.tally import Tally
+from ..arguments import ASKED, Columns, counting_of
 from ..files import ForecastFiles
 from ..map_reduce import (
     FAN_IN,
@@ -38,15 +40,8 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("The engine 'dask' needs Dask: pip install 'unperplexed[dask]'") from error
 
 
-def tally_dask(
-    frame: DataFrame,
-    *,
-    metrics: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
-    **columns: Any,
-) -> Tally:
+@reads(Columns, ASKED)
+def tally_dask(frame: DataFrame, **options: Unpack[Columns]) -> Tally:
     """Count the forecasts in a Dask data frame: its workers count partitions, and add them up in a tree.
 
     It is computed where Dask computes: by the client if there is one, or else the scheduler that is set. The tally is
@@ -57,13 +52,10 @@ def tally_dask(
     ----------
     frame : dask.dataframe.DataFrame
         Rows of forecasts. Partitions may be empty.
-    metrics, exact_limit, fraction_bits : optional
-        As in `Tally.of`.
-    parts : sequence of {"classes", "predictions", "shards"}, default ()
-        As in `Tally.of`; shards take ``clusters``, by which rows go into them.
-    columns
-        What holds what, and how it is read, as in `tally_files`: truth, prob, pairs, weight, clusters, labels, pos_label,
-        ignore_label, scale, invalid.
+    **options
+        What is counted, as in `Tally.of`: metrics, parts (of which "shards" take ``clusters``, by which rows go into
+        them), exact_limit, fraction_bits. What holds what, and how it is read, as in `tally_files`: truth, prob, pairs,
+        weight, clusters, where, labels, pos_label, ignore_label, scale, invalid.
 
     Returns
     -------
@@ -85,20 +77,12 @@ def tally_dask(
     >>> assess(tally).prediction_accuracy
     1.0
     """
-    accumulator = as_tally(metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _counted_frame(frame, accumulator, parts, columns)
+    return _counted_frame(frame, as_tally(**counting_of(options)), options)
 
 
+@reads(Columns, ASKED)
 def tally_dask_by(
-    frame: DataFrame,
-    *,
-    by: str | Sequence[str],
-    most_groups: int = MOST_GROUPS,
-    metrics: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
-    **columns: Any,
+    frame: DataFrame, *, by: str | Sequence[str], most_groups: int = MOST_GROUPS, **options: Unpack[Columns]
 ) -> Tallies:
     """Count the forecasts in a Dask data frame group by group, in one pass: one tally for each group.
 
@@ -109,8 +93,8 @@ def tally_dask_by(
     by : str or sequence of str
         Columns that say which group a row is in, as in `tally_files_by`.
     most_groups : int, default 1000
-        More clusters than this are refused: each takes the memory of a tally.
-    metrics, parts, exact_limit, fraction_bits, columns : optional
+        More groups than this are refused: each takes the memory of a tally.
+    **options
         As in `tally_dask`.
 
     Returns
@@ -120,7 +104,7 @@ def tally_dask_by(
     Raises
     ------
     InputError
-        As `tally_dask`, and for too many clusters.
+        As `tally_dask`, and for too many groups.
 
     Examples
     --------
@@ -132,19 +116,16 @@ def tally_dask_by(
     >>> {town: tally.n_rows for (town,), tally in tallies.items()}
     {'Oslo': 1, 'Rome': 2}
     """
-    accumulator = as_tallies(
-        most_groups, metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
-    )
-    return _counted_frame(frame, accumulator, parts, {**columns, "by": by})
+    return _counted_frame(frame, as_tallies(most_groups, **counting_of(options)), options, by)
 
 
 def _counted_frame(
-    frame: DataFrame, accumulator: Accumulator[Result], parts: Sequence[str], columns: dict[str, Any]
+    frame: DataFrame, accumulator: Accumulator[Result], options: Columns, by: str | Sequence[str] = ()
 ) -> Result:
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame: expected a Dask DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
     numbers = [name for name, dtype in frame.dtypes.items() if dtype.kind in "iufb"]
-    rows = rows_of_frame([*frame.columns], numbers, parts, columns)
+    rows = rows_of_frame([*frame.columns], numbers, options, by)
 
     def run(work: Work[Made], names: Sequence[str]) -> Sequence[Found[Made]]:
         sent = delayed(work, traverse=False)
@@ -169,7 +150,7 @@ def _source(frame: Any) -> Source:
 
 def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine: Engine) -> Result:
     """Count files, each a task of its own."""
-    with _client(engine.scheduler) as client:
+    with _client(engine.address) as client:
 
         def run(work: Work[Made], _: Sequence[str]) -> Sequence[Found[Made]]:
             sent = delayed(work, traverse=False)
@@ -200,7 +181,7 @@ def _client(scheduler: str | None) -> Iterator[Client]:
             client = Client(scheduler, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(
-                f"scheduler (--engine dask:ADDRESS): no Dask scheduler answers at {scheduler}: {error}."
+                f"engine (--engine dask:ADDRESS): no Dask scheduler answers at {scheduler}: {error}."
             ) from None
         with client:
             yield client

@@ -9,13 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ..._lib.errors import InputError
+from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
-from ...tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from ...tally.tally import Tally
+from ..arguments import ASKED, Columns, counting_of
 from ..files import ForecastFiles
 from ..map_reduce import (
     FAN_IN,
@@ -49,15 +51,8 @@ _MANY = FAN_IN**3
 """So many parts a frame is taken to have: how many it has, Spark cannot tell without making it."""
 
 
-def tally_spark(
-    frame: DataFrame,
-    *,
-    metrics: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
-    **columns: Any,
-) -> Tally:
+@reads(Columns, ASKED)
+def tally_spark(frame: DataFrame, **options: Unpack[Columns]) -> Tally:
     """Count the forecasts in a Spark data frame: its workers count partitions, and add them up in a tree.
 
     The tally is the same however the frame is partitioned, and that of its rows in memory. What the outcomes are is
@@ -68,7 +63,7 @@ def tally_spark(
     ----------
     frame : pyspark.sql.DataFrame
         Rows of forecasts. Partitions may be empty.
-    metrics, parts, exact_limit, fraction_bits, columns : optional
+    **options
         As in `tally_dask`.
 
     Returns
@@ -80,20 +75,12 @@ def tally_spark(
     InputError
         As `tally_dask`.
     """
-    accumulator = as_tally(metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _counted_frame(frame, accumulator, parts, columns)
+    return _counted_frame(frame, as_tally(**counting_of(options)), options)
 
 
+@reads(Columns, ASKED)
 def tally_spark_by(
-    frame: DataFrame,
-    *,
-    by: str | Sequence[str],
-    most_groups: int = MOST_GROUPS,
-    metrics: Sequence[str] = (),
-    parts: Sequence[str] = (),
-    exact_limit: int = EXACT_LIMIT,
-    fraction_bits: int = FRACTION_BITS,
-    **columns: Any,
+    frame: DataFrame, *, by: str | Sequence[str], most_groups: int = MOST_GROUPS, **options: Unpack[Columns]
 ) -> Tallies:
     """Count the forecasts in a Spark data frame group by group, in one pass: one tally for each group.
 
@@ -101,7 +88,7 @@ def tally_spark_by(
     ----------
     frame : pyspark.sql.DataFrame
         Rows of forecasts.
-    by, most_groups, metrics, parts, exact_limit, fraction_bits, columns
+    by, most_groups, **options
         As in `tally_dask_by`.
 
     Returns
@@ -113,19 +100,16 @@ def tally_spark_by(
     InputError
         As `tally_dask_by`.
     """
-    accumulator = as_tallies(
-        most_groups, metrics=metrics, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
-    )
-    return _counted_frame(frame, accumulator, parts, {**columns, "by": by})
+    return _counted_frame(frame, as_tallies(most_groups, **counting_of(options)), options, by)
 
 
 def _counted_frame(
-    frame: DataFrame, accumulator: Accumulator[Result], parts: Sequence[str], columns: dict[str, Any]
+    frame: DataFrame, accumulator: Accumulator[Result], options: Columns, by: str | Sequence[str] = ()
 ) -> Result:
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame: expected a Spark DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
     numbers = [field.name for field in frame.schema if isinstance(field.dataType, NumericType | BooleanType)]
-    rows = rows_of_frame(frame.columns, numbers, parts, columns)
+    rows = rows_of_frame(frame.columns, numbers, options, by)
 
     def run(work: Work[Made], names: Sequence[str]) -> Sequence[Found[Made]]:
         def done(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Found[Made]]]:
@@ -143,7 +127,7 @@ def _counted_frame(
 def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine: Engine) -> Result:
     """Count files, each a task of its own."""
     names, openers = [file.name for file in files.files], files.openers()
-    with _session(engine.master) as session:
+    with _session(engine.address) as session:
 
         def run(work: Work[Made], _: Sequence[str]) -> Sequence[Found[Made]]:
             def done(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Found[Made]]]:
@@ -206,7 +190,7 @@ def _session(master: str | None) -> Iterator[SparkSession]:
     if found is not None:
         if master is not None:
             raise InputError(
-                "master (--engine spark:URL): a Spark session is there already; leave it out to use that, or stop it."
+                "engine (--engine spark:URL): a Spark session is there already; leave it out to use that, or stop it."
             )
         yield found
         return
