@@ -11,8 +11,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unperplexed
 from helpers import softmax_forecasts
-from unperplexed import ESTIMATORS, Forecasts, InputError, Tally, assess, assess_by, compare, compare_sequentially
+from unperplexed import (
+    ESTIMATORS,
+    Forecasts,
+    InputError,
+    Tally,
+    assess,
+    assess_by,
+    calibration_test,
+    compare,
+    compare_sequentially,
+    diagnose,
+)
 from unperplexed.calibration.estimators import isotonic
 from unperplexed.forecasts.reading import Reading, RowReading
 from unperplexed.results import Assessment
@@ -289,6 +301,7 @@ def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
     of_files = {"y_prob", "sample_weight"}  # which files have in columns: prob and weight
     assert reading - of_files == set(Reading.__annotations__)
     assert set(RowReading.__annotations__) == reading - {"y_prob"} | {"clusters"}
+    assert set(RowReading.__annotations__) <= set(inspect.signature(assess).parameters)
     for name in reading:
         with pytest.raises(InputError, match=f"{name}: a tally's rows"):
             assess(Tally.of([1, 0], [0.6, 0.3]), **{name: True})
@@ -404,6 +417,33 @@ def test_notebook_card_escapes_what_it_shows(result):
 def test_bad_settings(settings, message):
     with pytest.raises(InputError, match=message):
         assess([1, 0], [0.6, 0.3], **settings)
+
+
+@pytest.mark.parametrize("orders", [[], [[0, 1]], [np.nan]])
+def test_orders_of_no_profile_are_refused(result, orders):
+    with pytest.raises(InputError, match="orders: expected at least one order"):
+        result.risk_profile(orders)
+
+
+def test_the_profile_at_other_orders_is_that_of_the_rows(rng):
+    y, p = softmax_forecasts(rng, 300, 2)
+    for floor in (0.005, 0.0, (0.01, 0.99)):
+        found, expected = (make.risk_profile for make in (assess(y, p, floor=floor, resamples=0), unperplexed))
+        mine, theirs = found([-2, 0, 1.5]), expected(y, p, orders=[-2, 0, 1.5], floor=floor)
+        assert mine.orders.tolist() == theirs.orders.tolist() == [-2, 0, 1.5]
+        np.testing.assert_allclose(mine.values, theirs.values, rtol=1e-12)
+        np.testing.assert_allclose(mine.standard_errors, theirs.standard_errors, rtol=1e-9)
+
+
+def test_rows_that_share_either_of_two_columns_are_for_other_functions():
+    y, p, match, day = [1, 0, 1, 0], [0.6, 0.3, 0.8, 0.2], [1, 1, 2, 2], ["a", "b", "a", "b"]
+    told = "rows that share either of two columns are for compare and skill; rows that share all: a mapping or a data"
+    for function in (assess, calibration_test, diagnose, Tally.of):
+        with pytest.raises(InputError, match=told):
+            function(y, p, clusters=[match, day])
+    together = assess(y, p, clusters={"match": match, "day": day}, resamples=0)
+    assert together.figures() == assess(y, p, clusters=list(zip(match, day, strict=True)), resamples=0).figures()
+    assert "4 clusters" in " ".join(str(together).split())
 
 
 def test_nothing_to_assess():

@@ -18,7 +18,6 @@ from unperplexed.cli.parser import _parser, main
 from unperplexed.forecasts.reading import RowReading
 from unperplexed.report.numbers import share
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
-from unperplexed.tally.tally import Counting
 
 
 @pytest.fixture
@@ -87,10 +86,11 @@ def test_options_reach_every_assessment(rows, options):
 
 def test_options_are_those_of_assess():
     options = set(inspect.signature(assess).parameters) - {"y_true", "y_prob"}
-    of_counts = {field.name for field in dataclasses.fields(AssessmentSettings)} - {"asked"}  # of scores
-    of_rows = {*RowReading.__annotations__, *Counting.__annotations__} - {"parts"}
-    assert options == of_counts | of_rows | {"baseline", "climatology"}
-    assert not of_counts & of_rows
+    own = {"by", "sort", "shrink", "most_groups"}
+    assert set(inspect.signature(assess_by).parameters) - {"y_true", "y_prob"} == options - {"n_jobs"} | own
+    of_counts = {field.name for field in dataclasses.fields(AssessmentSettings)} - {"asked", "orders"}
+    assert options == of_counts | {*RowReading.__annotations__} | {"metrics", "reference", "n_jobs"}
+    assert not of_counts & {*RowReading.__annotations__}
     with pytest.raises(TypeError, match="flor"):
         assess_by([1, 0], [0.8, 0.3], by=[1, 2], flor=0.01)
 

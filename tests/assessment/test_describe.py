@@ -10,9 +10,11 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, Tally, assess, assess_by, compare
+from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.describe import assessment_document
 from unperplexed.assessment.describe_tables import surprises_table
 from unperplexed.assessment.flat import figures
+from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.comparison.describe import comparison_document
 from unperplexed.report.result import Naming
 
@@ -88,7 +90,7 @@ def test_one_outcome_has_no_remedy_and_none_that_is_untried(binary):
 
 
 def test_one_order_has_a_profile(binary):
-    found = assess(*binary, orders=[0], resamples=0)
+    found = assess_tally(Tally.of(*binary), AssessmentSettings(orders=[0], resamples=0))
     assert found.profile.orders.tolist() == [0]
     assert "Risk profile" in shown(found)
 

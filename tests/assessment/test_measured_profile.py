@@ -7,7 +7,9 @@ import pytest
 from scipy.special import expit
 
 from helpers import softmax_forecasts
-from unperplexed import assess
+from unperplexed import Tally, assess
+from unperplexed.assessment.assess import assess_tally
+from unperplexed.assessment.settings import AssessmentSettings
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def rows(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("view", ["each-class", "all-classes"])
 def test_at_the_named_orders_it_is_the_measured_means(rows, view):
-    result = assess(*rows, view=view, orders=[-2 / 3, 0, 1])
+    result = assess_tally(Tally.of(*rows), AssessmentSettings(view=view, orders=[-2 / 3, 0, 1]))
     means, profile = result.measured, result.measured_profile
     expected = [means.robustness, means.geometric_accuracy, means.decisiveness]
     np.testing.assert_allclose(profile.values, expected, rtol=1e-12)
@@ -47,7 +49,8 @@ def test_limits_hold_the_profile_in_groups_and_of_more_classes(rng, rows):
 
 
 def test_infinite_orders_have_values_and_no_limits(rows):
-    found = assess(*rows, orders=[-math.inf, 0.5, math.inf]).measured_profile
+    settings = AssessmentSettings(orders=[-math.inf, 0.5, math.inf])
+    found = assess_tally(Tally.of(*rows), settings).measured_profile
     assert np.isfinite(found.values).all()
     assert np.isnan(found.low).tolist() == [True, False, True]
 

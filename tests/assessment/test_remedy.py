@@ -129,7 +129,9 @@ def test_the_line_of_python_reads_the_rows_as_they_were_assessed():
     names = {"y_true": y_true, "y_prob": y_prob, "new_y_prob": y_prob[:9], "sample_weight": sample_weight}
     exec(found.code, {"Recalibrator": Recalibrator}, names)
     np.testing.assert_allclose(names["recalibrated"], found.recalibrator.transform(p[:9]), rtol=1e-9)
-    assert found.code.endswith("pos_label=0, scale='percent').transform(new_y_prob, scale='percent')")
+    assert found.code.endswith(
+        "pos_label=0, sample_weight=sample_weight, scale='percent').transform(new_y_prob, scale='percent')"
+    )
 
 
 @pytest.mark.slow

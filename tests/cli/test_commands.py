@@ -76,7 +76,7 @@ def test_assess_prints_the_assessment(forecasts, capsys):
 SETTINGS = [
     ([], {}),
     (["--floor", "0.05"], {"floor": 0.05}),
-    (["--floor", "0.05", "0.95"], {"floor": 0.05, "limit": "both"}),
+    (["--floor", "0.05", "0.95"], {"floor": (0.05, 0.95)}),
     (["--measured", "equal-population:bins=7"], {"measured": "equal-population:bins=7"}),
     (["--view", "top-label"], {"view": "top-label"}),
     (["--view", "each-class"], {"view": "each-class"}),
@@ -689,7 +689,7 @@ def _section(text):
         (["assess", "{}.tally", "--engine", "dask"], "--engine is for the reading of rows"),
         (
             ["tally", "{}.csv", *TALLY_INPUT, "--clusters", "heft", "-o", "{}2.tally"],
-            "a tally keeps groups only in its shards",
+            "a tally keeps them only in its shards",
         ),
         (["tally", "{}.tally", "{}.csv", *TALLY_INPUT], "-o: missing; name the tally file to write"),
         (["tally", "{}.tally", "-o", "{}.tally"], "would overwrite"),

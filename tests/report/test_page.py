@@ -429,7 +429,7 @@ def test_from_the_shell(tmp_path, capsys):
         ({"view": "top-label", "seed": 3, "confidence": 0.9},
          "assess(y_true, y_prob, view='top-label', confidence=0.9, seed=3)"),
         ({"clusters": np.arange(300) // 3, "sample_weight": np.linspace(1, 2, 300), "pos_label": 0},
-         "assess(y_true, y_prob, sample_weight=sample_weight, pos_label=0, clusters=clusters)"),
+         "assess(y_true, y_prob, clusters=clusters, sample_weight=sample_weight, pos_label=0)"),
     ],
 )  # fmt: skip
 def test_the_line_of_python_has_the_settings(options, expected):

@@ -95,7 +95,7 @@ def test_settings_reach_the_tally(table, settings, expected):
         ({"truth": "y", "prob": "p", "pairs": [("p", "z")]}, "name the columns of both"),
         ({"truth": "y", "prob": "p"}, "positive class does not follow"),
         ({"truth": "y", "prob": "pp"}, "no column 'pp'; did you mean 'p'"),
-        ({"truth": "z", "prob": "p", "clusters": "match"}, "a tally keeps clusters only in its shards"),
+        ({"truth": "z", "prob": "p", "clusters": "match"}, "a tally keeps them only in its shards"),
         ({"truth": "z", "prob": "p", "separator": "ab"}, "one character"),
         ({"truth": "z", "prob": "p", "format": "xls"}, "--format xls: known are"),
     ],

@@ -456,7 +456,7 @@ def test_shards_of_several_columns_are_stable_and_even():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"clusters": [1, 2]}, "a tally keeps clusters only in its shards"),
+        ({"clusters": [1, 2]}, "a tally keeps them only in its shards"),
         ({"clusters": [1, None]}, r"clusters: none in 1 row \(1;"),
         ({"clusters": [1.0, np.nan]}, r"clusters: none in 1 row \(1;"),
         ({"clusters": [1]}, "clusters has 1 row, y_prob 2"),

@@ -73,7 +73,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
     n_classes: int
     labels: tuple[Label | None, ...]
     confidence: float
-    """Largest probability of a false alarm, however long one watches."""
+    """1 minus the largest probability of a false alarm, however long one watches."""
     floor: float | None
     """What probabilities were raised to in a surprisal such as the log loss; None for the other scores."""
     notes: dict[str, Notes]
