@@ -1,0 +1,168 @@
+"""Labels read off the names of columns: what is taken and said, what is refused, and with which sentence."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import Recalibrator, Tally
+from unperplexed.cli import main
+
+
+def write(path, columns, outcomes, n=60, seed=46):
+    """Write forecasts of these columns with so many rows, in which each outcome occurs equally often."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation([outcomes[at % len(outcomes)] for at in range(n)])
+    p = rng.dirichlet(np.ones(len(columns)), n) if len(columns) > 1 else rng.random((n, 1))
+    pl.DataFrame({"y": y, **dict(zip(columns, p.T, strict=True))}).write_csv(path)
+    return y, p
+
+
+TAKEN = {
+    "whole names": ("c*", ["c0", "c1", "c2"], ["c0", "c1", "c2"], ["c0", "c1", "c2"], ""),
+    "a common beginning": (
+        "p_*",
+        ["p_win", "p_draw", "p_loss"],
+        ["win", "draw", "loss"],
+        ["win", "draw", "loss"],
+        "classes by column name: win = p_win, draw = p_draw, loss = p_loss",
+    ),
+    "one column": (
+        "p_malignant",
+        ["p_malignant"],
+        ["malignant", "benign"],
+        ["benign", "malignant"],
+        "positive class by column name: malignant = p_malignant",
+    ),
+    "the shorter beginning": (
+        "p_no_*",
+        ["p_no_show", "p_no_pay"],
+        ["no_show", "no_pay"],
+        ["no_show", "no_pay"],
+        "classes by column name: no_show = p_no_show, no_pay = p_no_pay",
+    ),
+    "numbers": (
+        "p*",
+        [f"p{k}" for k in range(11)],
+        [0, 1, 2, 10],
+        list(range(11)),
+        "classes by column name: 0 = p0, 1 = p1, 2 = p2, ..., 10 = p10; classes 3 to 9 never occur",
+    ),
+}
+REFUSED = {
+    "case": (
+        ["Home", "Draw", "Away"],
+        ["home", "draw", "away"],
+        "the columns differ from the outcomes in case only; if they are the same: --prob home=Home draw=Draw away=Away",
+    ),
+    "shifted": (
+        ["prob1", "prob2", "prob3"],
+        [0, 1, 2],
+        "columns count from 1, outcomes from 0; if shifted: --prob 0=prob1 1=prob2 2=prob3",
+    ),
+    "no column": (
+        ["c0", "c1", "c2"],
+        ["c0", "c1", "c3"],
+        "no column for the outcomes 20 × 'c3', in 20 rows (",
+    ),
+}
+
+
+@pytest.mark.parametrize("as_listed", [False, True])
+@pytest.mark.parametrize("case", TAKEN)
+def test_labels_are_read_off_names_and_said(tmp_path, monkeypatch, capsys, case, as_listed):
+    pattern, columns, outcomes, labels, said = TAKEN[case]
+    monkeypatch.chdir(tmp_path)
+    y, p = write("f.csv", columns, outcomes)
+    prob = columns if as_listed else [pattern]
+    assert main(["assess", "f.csv", "--truth", "y", "--prob", *prob, "--resamples", "0", "--json", "-"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == (f"unperplexed: {said}\n" if said else "")
+    found = json.loads(shown.out)
+    assert found["labels"] == labels
+    expected = p[np.arange(len(y)), [columns.index(column) for column in expected_columns(columns, labels, y)]]
+    if len(columns) == 1:
+        expected = np.where(y == "malignant", p[:, 0], 1 - p[:, 0])
+    assert found["scores"]["log_loss"] == pytest.approx(-np.log(expected).mean())
+
+
+def expected_columns(columns, labels, y):
+    names = {str(label): column for label, column in zip(labels, columns, strict=False)}
+    return [names.get(str(each), columns[0]) for each in y]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_names_that_do_not_hold_the_outcomes_are_refused_with_what_to_type(tmp_path, monkeypatch, capsys, case):
+    columns, outcomes, message = REFUSED[case]
+    monkeypatch.chdir(tmp_path)
+    write("f.csv", columns, outcomes)
+    command = ["assess", "f.csv", "--truth", "y", "--resamples", "0", "--prob"]
+    for prob in (columns, [f"{columns[0][0]}*"]) if case != "case" else (columns,):
+        assert main([*command, *prob]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+    if case == "no column":
+        assert "class 'c2' never occurs. Leave them out with ignore_label='c3' (--ignore-label c3)" in error
+        assert main([*command, "c*", "--ignore-label", "c3", "-q"]) == 0
+    else:  # the option of the sentence, pasted
+        option = re.search("--prob ([^()]*) \\(", error)[1]
+        assert main([*command, *shlex.split(option), "-q"]) == 0
+
+
+def test_what_is_said_of_the_columns_decides_and_is_refused_against_their_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write("f.csv", ["p_win", "p_loss"], ["win", "loss"])
+    command = ["assess", "f.csv", "--truth", "y", "--resamples", "0"]
+    assert main([*command, "--prob", "p_*", "--labels", "win", "loss"]) == 0
+    assert capsys.readouterr().err == ""
+    for words in (["p_*", "--labels", "loss", "win"], ["loss=p_win", "win=p_loss"], ["loss=p_win"]):
+        assert main([*command, "--prob", *words]) == 2
+        assert "named" in capsys.readouterr().err
+    assert main([*command, "--prob", "win=p_win", "-q"]) == 0
+
+
+COMMANDS = {
+    "assess": "assess f.csv --truth y --prob p_* --resamples 0",
+    "check": "check f.csv --truth y --prob p_* --require log_loss<9",
+    "tally": "tally f.csv --truth y --prob p_* -o f.tally",
+    "recalibrate": "recalibrate f.csv --truth y --prob p_* -o map.json",
+    "compare": "compare f.csv --truth y --forecaster a=p_win,p_draw,p_loss b=p_win,p_draw,p_loss",
+    "skill": "skill f.csv --truth y --prob p_*",
+    "dask": "assess f.csv --truth y --prob p_* --resamples 0 --engine dask",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_reads_rows_reads_labels_and_says_so_once(tmp_path, monkeypatch, capsys, command):
+    if command == "dask":
+        pytest.importorskip("dask")
+    monkeypatch.chdir(tmp_path)
+    write("f.csv", ["p_loss", "p_win", "p_draw"], ["win", "draw", "loss"], n=300)
+    assert main(COMMANDS[command].split()) == 0
+    error = capsys.readouterr().err
+    assert error.count("classes by column name:") == 1
+    if command == "tally":
+        assert Tally.load("f.tally").labels == ("loss", "win", "draw")
+    if command == "recalibrate":
+        assert Recalibrator.load("map.json").labels_ == ("loss", "win", "draw")
+        pl.read_csv("f.csv").rename({f"p_{each}": f"q_{each}" for each in ("win", "draw", "loss")}).select(
+            "q_win", "q_draw", "q_loss"
+        ).write_csv("new.csv")
+        assert main(["recalibrate", "--apply", "map.json", "new.csv", "--prob", "q_*", "-o", "out.csv"]) == 0
+        assert "order of the map" not in capsys.readouterr().err  # names decide, not places
+        main(["recalibrate", "--apply", "map.json", "f.csv", "-o", "same.csv", "-q"])
+        columns = ("win", "draw", "loss")
+        same = pl.read_csv("same.csv").select(f"p_{each}" for each in columns).to_numpy()
+        assert pl.read_csv("out.csv").to_numpy() == pytest.approx(same)
+
+
+def test_a_map_is_not_applied_to_a_column_of_the_other_class(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write("f.csv", ["p_malignant"], ["malignant", "benign"], n=300)
+    assert main([*["recalibrate", "f.csv", "--truth", "y", "--prob", "p_malignant", "-o", "map.json"], "-q"]) == 0
+    pl.read_csv("f.csv").rename({"p_malignant": "p_benign"}).write_csv("g.csv")
+    assert main(["recalibrate", "--apply", "map.json", "g.csv", "--prob", "p_benign", "-o", "out.csv"]) == 2
+    assert "of the classes 'benign', 'malignant', the columns of 'p_benign'" in capsys.readouterr().err
