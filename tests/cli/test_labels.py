@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from printed import unfolded
 from unperplexed import Recalibrator, Tally
 from unperplexed.cli import main
 
@@ -166,3 +167,68 @@ def test_a_map_is_not_applied_to_a_column_of_the_other_class(tmp_path, monkeypat
     pl.read_csv("f.csv").rename({"p_malignant": "p_benign"}).write_csv("g.csv")
     assert main(["recalibrate", "--apply", "map.json", "g.csv", "--prob", "p_benign", "-o", "out.csv"]) == 2
     assert "of the classes 'benign', 'malignant', the columns of 'p_benign'" in capsys.readouterr().err
+
+
+def hundred(path, outcomes, seed=46):
+    """Write overconfident forecasts of a hundred classes, whose columns are not in the order of the classes."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 2, (2000, 100))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    sharp = p**1.6 / (p**1.6).sum(axis=1, keepdims=True)
+    columns = {f"c{k}": sharp[:, k] for k in rng.permutation(100)}
+    pl.DataFrame({"y": [outcomes(k) for k in y], **columns}).write_csv(path)
+
+
+def printed_commands(out):
+    """Give the commands to copy as words, and how many lines they take."""
+    found = re.findall(r"^ +unperplexed recal(?:.*\\\n)*.*$", out, re.MULTILINE)
+    return [shlex.split(unfolded(each)) for each in found], sum(each.count("\n") + 1 for each in found)
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_a_hundred_classes_need_no_labels_and_the_commands_to_copy_are_short_and_run(
+    tmp_path, monkeypatch, capsys, numbers
+):
+    monkeypatch.chdir(tmp_path)
+    hundred("f.csv", int if numbers else "c{}".format)
+    assert main(["assess", "f.csv", "--truth", "y", "--prob", "c*", "--resamples", "0"]) == 0
+    commands, lines = printed_commands(capsys.readouterr().out)
+    assert len(commands) == 2
+    assert lines < 10
+    hundred("NEW.csv", int if numbers else "c{}".format, seed=47)
+    for command in commands:
+        assert main(command[1:]) == 0
+    assert main(["assess", "recalibrated.csv", "--truth", "y", "--prob", "c*", "--resamples", "0"]) == 0
+    assert "No evidence of miscalibration" in capsys.readouterr().out
+
+
+def test_many_labels_are_named_once_and_kept_in_a_file_that_later_commands_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    hundred("f.csv", "class {}".format)
+    columns = pl.read_csv("f.csv").columns[1:]
+    labels = ["--labels", *(f"class {column[1:]}" for column in columns)]
+    assert main(["assess", "f.csv", "--truth", "y", "--prob", "c*", *labels, "--resamples", "0"]) == 0
+    commands, _ = printed_commands(capsys.readouterr().out)
+    assert [command[-1] for command in commands] == ["map.json", "recalibrated.csv"]
+    assert [command.count("class 7") for command in commands] == [1, 0]
+    words = [f"{label}={column}" for label, column in zip(labels[1:], columns, strict=True)]
+    assert main(["assess", "f.csv", "--truth", "y", "--prob", *words, "--resamples", "0"]) == 0
+    commands, _ = printed_commands(capsys.readouterr().out)
+    assert ["--reading" in command for command in commands] == [False, True]
+    hundred("NEW.csv", "class {}".format, seed=47)
+    for command in commands:
+        assert main(command[1:]) == 0
+
+
+def test_a_comparison_names_many_labels_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate("ab"):
+        hundred(f"{name}.csv", "class {}".format, seed)
+        hundred(f"NEW-{name}.csv", "class {}".format, seed)
+    y = pl.read_csv("a.csv")["y"]
+    pl.read_csv("b.csv").with_columns(y).write_csv("b.csv")
+    labels = ["--labels", *(f"class {column[1:]}" for column in pl.read_csv("a.csv").columns[1:])]
+    assert main(["compare", "a.csv", "b.csv", "--in-order", "--truth", "y", "--prob", "c*", *labels]) == 0
+    out = unfolded(capsys.readouterr().out)
+    assert out.count("'class 7'") <= 1

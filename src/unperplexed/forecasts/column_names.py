@@ -23,6 +23,10 @@ _TOLD = frozenset(("-1", "0", "1", "false", "true"))
 _NEGATIONS = frozenset(("no", "non", "not"))
 
 
+_MOST_CUTS = 20
+"""Boundaries, those next to the labels, at which names are cut on either side."""
+
+
 def fitting(names: Sequence[Any], at_star: Sequence[str], present: Sequence[Label]) -> list[Labels]:
     """Give the different labels of several columns that hold every outcome.
 
@@ -100,6 +104,7 @@ def said_of_columns(labels: Sequence[Label | None], names: Sequence[Any]) -> str
 
 
 _MOST = 6
+"""So many columns are named; of more the first and the last."""
 
 
 def said_of_absent(labels: Sequence[Label | None], present: Sequence[Label | None]) -> str:
@@ -134,8 +139,8 @@ def _cut(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     before, after = _shared(texts), _shared([text[::-1] for text in texts])
     starts = [at for at in sorted(set.intersection(*(_starts(text) for text in texts))) if at <= before]
     ends = [at for at in sorted(set.intersection(*(_ends(text) for text in texts))) if at <= after]
-    for start in (0, *starts):
-        for end in (0, *ends):
+    for start in (0, *starts[-_MOST_CUTS:]):
+        for end in (0, *ends[-_MOST_CUTS:]):
             if start + end < min(map(len, texts)):
                 yield tuple(text[start : len(text) - end] for text in texts)
 
