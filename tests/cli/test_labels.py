@@ -232,3 +232,38 @@ def test_a_comparison_names_many_labels_once(tmp_path, monkeypatch, capsys):
     assert main(["compare", "a.csv", "b.csv", "--in-order", "--truth", "y", "--prob", "c*", *labels]) == 0
     out = unfolded(capsys.readouterr().out)
     assert out.count("'class 7'") <= 1
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_outcomes_of_later_files_settle_how_names_are_read(tmp_path, monkeypatch, capsys, engine):
+    """The first file alone may mean two things, and the last one alone names what the first one does not hold."""
+    pytest.importorskip("dask")
+    monkeypatch.chdir(tmp_path)
+    write("1.csv", ["p_a_b", "p_a_a_b"], ["a_b"])
+    write("2.csv", ["p_a_b", "p_a_a_b"], ["b"])
+    command = ["tally", "--truth", "y", "--prob", "p_*", "--engine", engine]
+    assert main([*command[:1], "1.csv", *command[1:], "-o", "one.tally"]) == 2
+    assert "both of which hold every outcome" in capsys.readouterr().err
+    assert main([*command[:1], "1.csv", "2.csv", *command[1:], "-o", "all.tally"]) == 0
+    assert "classes by column name: b = p_a_b, a_b = p_a_a_b" in capsys.readouterr().err
+    assert Tally.load("all.tally").labels == ("b", "a_b")
+
+
+def test_several_forecasts_a_row_and_several_forecasters_are_each_read_by_their_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(46)
+    y, p = rng.choice(["rain", "dry"], (2, 60)), rng.random((2, 60))
+    frame = {"seen": y[0], "later": y[1], "p_rain": p[0], "q_dry": p[1], "a_rain": p[0], "a_dry": 1 - p[0]}
+    pl.DataFrame(frame | {"b_dry": 1 - p[1], "b_rain": p[1]}).write_csv("f.csv")
+    assert main(["tally", "f.csv", "--pair", "p_rain=seen", "-o", "one.tally"]) == 0
+    assert capsys.readouterr().err == "unperplexed: positive class by column name: rain = p_rain\n"
+    assert main(["tally", "f.csv", "--pair", "p_rain=seen", "q_dry=later", "-o", "two.tally"]) == 2
+    assert "class 1 is 'dry' in one and 'rain' in another" in capsys.readouterr().err
+    rivals = ["--forecaster", "a=a_rain,a_dry", "b=b_dry,b_rain"]
+    assert main(["compare", "f.csv", "--truth", "seen", *rivals, "--json", "-"]) == 0
+    shown = capsys.readouterr()
+    assert "classes by column name: rain = a_rain, dry = a_dry" in shown.err
+    assert "classes by column name: dry = b_dry, rain = b_rain" in shown.err
+    losses = {each: -np.log(np.where(y[0] == "rain", p[at], 1 - p[at])).mean() for at, each in enumerate("ab")}
+    found = json.loads(shown.out)["forecasters"]
+    assert {name: each["assessment"]["scores"]["log_loss"] for name, each in found.items()} == pytest.approx(losses)
