@@ -252,11 +252,11 @@ BAD = {
     ),
     "columns of other names": (
         ["c", "a", "b"],
-        pl.DataFrame([MATRIX[0]] * 3, schema=["p_a", "p_b", "p_c"], orient="row"),
+        pl.DataFrame([MATRIX[0]] * 3, schema=["p_a", "q_b", "r_c"], orient="row"),
         {},
         "'p_a'",
     ),
-    "numbers out of order": ([0, 1], pl.DataFrame(MATRIX, schema=["p_2", "p_1", "p_0"], orient="row"), {}, "'p_2'"),
+    "numbers of other names": ([0, 1], pl.DataFrame(MATRIX, schema=["a_0", "b_1", "c_2"], orient="row"), {}, "'a_0'"),
     "names for numbers": ([0, 1], pl.DataFrame(MATRIX, schema=NAMES, orient="row"), {}, "'win'"),
     "labels against numbers": ([0, 1], pl.DataFrame({"1": [0.5], "0": [0.5]}), {"labels": [0, 1]}, "columns are named"),
     "labels against one column": (["a", "b"], pl.Series("b", [0.5, 0.5]), {"labels": ["b", "a"]}, "columns are named"),

@@ -257,7 +257,7 @@ def bad_probability(frame):
 
 BAD = {
     "probability": (bad_probability, {"truth": "rain", "prob": "q"}, "q: above 1 in 1 row"),
-    "no label": (lambda frame: frame.with_columns(y=None), COLUMNS, "do not say which of the 3"),
+    "no label": (lambda frame: frame.with_columns(y=None), COLUMNS, "does not say which of them is whose"),
     "labels": (lambda frame: frame, {"truth": "town", "prob": COLUMNS["prob"], "labels": CLASSES}, "are no class"),
     "text": (
         lambda frame: frame.with_columns(q=pl.lit("50%")),

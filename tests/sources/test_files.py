@@ -33,11 +33,12 @@ EXPECTED = [0.9, 0.8, 0.4, 0.7, 0.5]
 
 def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in ("scale", "invalid") if key in settings}
-    files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), FileReading(**settings, options=options))
-    (batch,) = files
+    said = []
+    reading = FileReading(**settings, options=options)
+    (batch,) = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), reading, say=said.append)
     for forecasts in batch.forecasts:
         list(forecasts.blocks())
-    return batch.forecasts, files.messages
+    return batch.forecasts, said
 
 
 def correct(*arguments, **settings):

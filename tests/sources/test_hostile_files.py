@@ -438,8 +438,9 @@ def test_standard_input_that_is_closed_or_holds_another_format(tmp_path, monkeyp
     pq.write_table(pa.table({"y": [1, 0], "p": [0.5, 0.25]}), tmp_path / "f.parquet")
     content = (tmp_path / "f.parquet").read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
-    files = ForecastFiles(["-"], Selection(["y"], ["p"]), FileReading())
-    assert files.messages == ["standard input read as parquet"]
+    said = []
+    files = ForecastFiles(["-"], Selection(["y"], ["p"]), FileReading(), say=said.append)
+    assert said == ["standard input read as parquet"]
     assert [batch.forecasts[0].n_rows for batch in files] == [2]
 
 

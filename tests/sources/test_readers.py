@@ -703,9 +703,10 @@ def test_a_named_pipe_is_read_once(tmp_path, rows):
     content = wide_frame(*rows).write_csv().encode()
     writer = threading.Thread(target=lambda: path.write_bytes(content))
     writer.start()
-    files = ForecastFiles([str(path)], Selection(["y"], WIDE), FileReading())
+    said = []
+    files = ForecastFiles([str(path)], Selection(["y"], WIDE), FileReading(), say=said.append)
     writer.join()
-    assert files.messages == [f"{path} read as csv"]
+    assert said == [f"{path} read as csv"]
     assert sum(batch.forecasts[0].n_rows for batch in files) == N
 
 

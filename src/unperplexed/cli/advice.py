@@ -24,8 +24,7 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     """Give the commands that fit a map to the same files, and apply it to others."""
     from ..assessment.remedy import Commands
 
-    save = ["--save-reading", _READING] if _many_labels(arguments) else []
-    fit = ["unperplexed", "recalibrate", *arguments.files, *_options(arguments), *save]
+    fit = ["unperplexed", "recalibrate", *arguments.files, *_reading(arguments)[0]]
     return Commands(command_line(fit), apply_command(arguments), arguments.scale)
 
 
@@ -35,7 +34,7 @@ def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) 
         return ""
     suffix = Path(arguments.files[0]).suffix
     new = f"NEW{suffix if suffix and suffix != TALLY else '.csv'}"
-    reading = ["--reading", _READING] if _many_labels(arguments) else _options(arguments, _NOT_APPLIED)
+    reading = _reading(arguments, _NOT_APPLIED)[1]
     if suffix == TALLY and not arguments.prob:  # whose map has no column
         reading += ["--prob", "COLUMN"]
     words = ["unperplexed", "recalibrate", "--apply", str(made), new, *reading]
@@ -46,13 +45,15 @@ _READING = "reading.toml"
 """File in which commands to copy keep how files are read."""
 
 _MOST_LABELS = 6
-"""So many labels are named in each command; more are kept in a file."""
+"""So many labels, or columns, are named in each command; more are kept in a file."""
 
 
-def _many_labels(arguments: argparse.Namespace) -> bool:
-    """Whether commands would repeat many labels that no file keeps."""
-    named = "labels" not in arguments.from_reading
-    return named and len(arguments.labels or ()) > _MOST_LABELS
+def _reading(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
+    """Say how rows are read in the first of some commands, which keeps many labels in a file, and in those after it."""
+    many = [each for each in ("labels", "prob") if len(getattr(arguments, each) or ()) > _MOST_LABELS]
+    if all(each in arguments.from_reading for each in many):
+        return _options(arguments, without), _options(arguments, without)
+    return [*_options(arguments), "--save-reading", _READING], ["--reading", _READING]
 
 
 def _recalibrated_file(arguments: argparse.Namespace) -> str:
@@ -70,7 +71,7 @@ def decision_commands(arguments: argparse.Namespace) -> str:
     lines = [commands.text("auto")]
     if commands.apply and not a.files[0].endswith(TALLY):
         costs = ["--costs", *(f"{key}={value:.12g}" for key, value in a.costs.items())]
-        lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *_options(a), *costs]))
+        lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *_reading(a)[1], *costs]))
     return "\n".join(lines)
 
 
@@ -84,19 +85,21 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
 
     a = arguments
     if a.forecaster or a.where or a.apply:
-        return MapCommands({}, {}, "", a.scale)
+        return MapCommands({}, {}, {}, "", a.scale)
     rivals = dict(text.split("=", 1) for text in a.forecast)
-    reading = _options(a)
-    fit, maps, new = {}, {}, []
+    fit, later, maps, new = {}, {}, {}, []
     for name, paths in files.items():
         maps[name] = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}.json"
-        chosen = [*a.files, *reading, "--prob", *rivals[name].split(",")] if rivals else [*paths, *reading]
-        fit[name] = command_line(["unperplexed", "recalibrate", *chosen])
+        named = ["--prob", *rivals[name].split(",")] if rivals else []
+        fit[name], later[name] = (
+            command_line(["unperplexed", "recalibrate", *(a.files if rivals else paths), *reading, *named])
+            for reading in _reading(a)
+        )
         new.append(f"{name}=NEW-{Path(paths[0]).name}")
     pairing = ["--forecaster", *a.forecast] if rivals else ["--on", *a.on] if a.on else ["--in-order"]
     pairing += ["--common"] if a.common else []
-    again = ["unperplexed", "compare", *([f"NEW-{Path(a.files[0]).name}"] if rivals else new), *pairing, *reading]
-    return MapCommands(fit, maps, command_line(again), a.scale)
+    again = ["unperplexed", "compare", *([f"NEW-{Path(a.files[0]).name}"] if rivals else new), *pairing]
+    return MapCommands(fit, later, maps, command_line([*again, *_reading(a)[1]]), a.scale)
 
 
 def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> list[str]:

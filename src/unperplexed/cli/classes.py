@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._lib.errors import InputError, listed
+from ..forecasts.column_names import positives, readings
 from ..forecasts.labels import Label
-from ..forecasts.outcomes import readings
 from ..sources.columns import Plan
 from ..sources.file_reading import FileReading
 
@@ -33,7 +33,7 @@ def order_of_classes(
         if set(texts) != set(wanted):
             raise InputError(_other(labels, named, what))
         return [texts.index(label) for label in wanted], ""
-    for read in readings(plan.prob):
+    for read in readings(plan.prob, plan.at_star):
         texts, wanted = _spelled(read, labels)
         if set(texts) == set(wanted):
             return [texts.index(label) for label in wanted], ""
@@ -65,6 +65,9 @@ def _check_positive(labels: Sequence[Label | None], plan: Plan, reading: FileRea
         raise InputError(f"one probability column, but the {what} is of {len(labels)} classes: {_names(labels)}.")
     positive = plan.pos_label if reading.pos_label is None else reading.pos_label
     named = list(reading.labels) if reading.labels is not None else [positive]
+    known = [label for label in labels if label is not None]
+    if named == [None] and positives(plan.prob, plan.at_star, known) == known[:1]:
+        raise InputError(_other(labels, plan.prob, what))
     if named[-1] is not None and labels[1] is not None and not _same(named[-1], labels[1]):
         raise InputError(f"the {what} is of the probability of {labels[1]!r}, the column of that of {named[-1]!r}.")
     if len(named) == 2 and labels[0] is not None and not _same(named[0], labels[0]):

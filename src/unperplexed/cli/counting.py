@@ -198,11 +198,16 @@ def file_chunks(
     """Give what reads the forecasts of files, each time from the first row."""
 
     def chunks() -> Iterator[Forecasts]:
-        files = ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments))
-        for batch in files:
+        for batch in _batches(arguments):
             yield from batch.forecasts if change is None else map(change, batch.forecasts)
 
     return chunks
+
+
+def _batches(arguments: argparse.Namespace) -> ForecastFiles:
+    """Open the files of a command that reads their rows itself."""
+    files, say = matching(arguments.files), sayer(arguments)
+    return ForecastFiles(files, selection_of(arguments), reading_of(arguments), say=say)
 
 
 def refuse_outcomes(arguments: argparse.Namespace, remedy: str) -> None:
@@ -219,7 +224,7 @@ def grouped_chunks(arguments: argparse.Namespace) -> Callable[[], Iterable[tuple
     """Give what reads the forecasts of files with the columns that --by names."""
 
     def chunks() -> Iterator[tuple[Forecasts, dict[str, Column]]]:
-        for batch in ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments)):
+        for batch in _batches(arguments):
             yield from ((forecasts, batch.keys) for forecasts in batch.forecasts)
 
     return chunks

@@ -92,7 +92,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         "--labels",
         nargs="+",
         metavar="LABEL",
-        help="class labels in column order (negative positive for one column); @FILE: one on each line of a file",
+        help="class labels in column order, if names do not tell (negative positive for one column); @FILE: one a line",
     )
     add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
     add(

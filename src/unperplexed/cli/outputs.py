@@ -36,11 +36,13 @@ DEMO = "handwritten digits"
 
 
 def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """Give what says a sentence to the user, who may want to hear none."""
+    """Give what says a sentence to the user, once however often files are read; they may want to hear none."""
+    told = vars(arguments).setdefault("told", set())
 
     def say(sentence: str) -> None:
-        if not arguments.quiet:
+        if not arguments.quiet and sentence not in told:
             print_error(sentence)
+        told.add(sentence)
 
     return say
 

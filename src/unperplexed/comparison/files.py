@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -177,11 +178,14 @@ def compared_files(
         for at, (name, paths) in enumerate(files.items()):
             keys = options.keys if at == 0 else options.keys_of_others
             chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
-            opened[name] = ForecastFiles(paths, chosen, reading, report)
-            for sentence in opened[name].messages:
-                say(f"{name}: {sentence}" if len(files) > 1 else sentence)
+            named = partial(_say_of, name, say) if len(files) > 1 else say
+            opened[name] = ForecastFiles(paths, chosen, reading, report, say=named)
         rows = _FileRows(opened, options)
         return compared(rows.parts, rows.pairing)
+
+
+def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
+    say(f"{name}: {sentence}")
 
 
 class _FileRows:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, repeat
 from typing import Any
 
 from .._lib.by_value import ByValue
@@ -30,6 +31,8 @@ class MapCommands:
 
     fit: Mapping[str, str]
     """By forecaster, without the method and the file of the map; empty where a forecaster's rows cannot be chosen."""
+    later: Mapping[str, str]
+    """The same behind another such command, which may have kept how files are read."""
     maps: Mapping[str, str]
     """Files of the maps, by forecaster."""
     again: str
@@ -41,8 +44,8 @@ class MapCommands:
         if not mended or not self.fit:
             return ""
         lines = [
-            f"{self.fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
-            for name, each in mended.items()
+            f"{fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
+            for fit, (name, each) in zip(chain([self.fit], repeat(self.later)), mended.items(), strict=False)
         ]
         maps = command_line(f"{name}={self.maps[name]}" for name in mended)
         return "\n".join([*lines, f"{self.again} --apply {maps}"])

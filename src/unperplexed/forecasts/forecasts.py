@@ -195,6 +195,9 @@ class Forecasts:
     array([0.8, 0.9, 0.6])
     """
 
+    _at_star: Sequence[str] = ()
+    """What * stood for in the name of each column, where a pattern found them."""
+
     def __init__(
         self,
         y_true: Any,
@@ -226,13 +229,16 @@ class Forecasts:
         self._binary = self._columns.n_columns == 1
         self._scale, self._rescales, self._drops = scale, "rescale" in ways, "drop" in ways
         self.n_classes = max(2, self._columns.n_columns)
-        settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0], first_row, known_labels)
+        given = label_list(labels), pos_label, ignore_label
+        settings = LabelSettings(*given, whole, names[0], first_row, known_labels, self._at_star)
         try:
             outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
         except InputError as error:
             raise with_text(error, names[1], self._columns, first_row) from None
         self.labels = outcomes.labels
         """Class labels in column order; None for one that neither data nor settings tell."""
+        self.said = outcomes.said
+        """What was read off the names of columns, and which classes never occur, in words; "" where neither is so."""
         self._codes, self._borrowed = outcomes.codes, outcomes.borrowed
         self.n_rows = self._columns.n_rows
         """Rows as given, left-out ones included."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,16 @@ from .._lib.arrays import (
 )
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Ints
+from .column_names import (
+    differently_named,
+    fitting,
+    nearest,
+    positives,
+    readings,
+    said_of_absent,
+    said_of_column,
+    said_of_columns,
+)
 from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, plain, smallest_type
 
 if TYPE_CHECKING:
@@ -39,6 +47,17 @@ class Outcomes:
     """None where data and settings do not say (an empty part, a negative class not yet seen)."""
     borrowed: bool = False
     """Whether the codes are the caller's own array, which may change after it was checked."""
+    said: str = ""
+    """What is to be said of the labels."""
+
+
+@dataclass(frozen=True)
+class ClassSet:
+    """The classes, in column order."""
+
+    labels: tuple[Label | None, ...]
+    said: str = ""
+    """What was read off the names of columns, and which classes never occur, in words; "" where neither is so."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +75,8 @@ class LabelSettings:
     """What errors call the first row."""
     known: tuple[Label | None, ...] | None = None
     """The class set in column order, where it is settled."""
+    at_star: Sequence[str] = ()
+    """What * stood for in the name of each column, where a pattern found them."""
 
 
 def read_outcomes(
@@ -84,10 +105,10 @@ def class_set(
     binary: bool,
     names: tuple[Any, ...] | None,
     settings: LabelSettings,
-) -> tuple[Label | None, ...]:
+) -> ClassSet:
     """Settle the classes, in column order, from the labels that occur."""
     if settings.labels is not None:
-        _check_given_labels(settings.labels, n_classes, names)
+        _check_given_labels(settings, n_classes, names)
     ignored = _ignored(settings)
     present = [v for v in distinct if v is not None and v not in ignored]
     if binary:
@@ -108,7 +129,9 @@ def _encoded(
     settings: LabelSettings,
 ) -> Outcomes:
     """Give each row the number of its class."""
-    labels = settings.known or class_set(distinct, n_classes, binary, names, settings)
+    known = ClassSet(settings.known) if settings.known else None
+    classes = known or class_set(distinct, n_classes, binary, names, settings)
+    labels = classes.labels
     ignored = _ignored(settings)
     index = {label: code for code, label in enumerate(labels) if label is not None}
     table = np.array(
@@ -117,11 +140,13 @@ def _encoded(
     )
     unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
     if unknown:
-        raise InputError(_unknown_message(unknown, labels, _Where(distinct, inverse, settings.first_row), settings))
+        where = _Where(distinct, inverse, settings.first_row)
+        columns = names is not None and not binary and settings.labels is None and settings.known is None
+        raise InputError(_unknown_message(unknown, labels, where, settings, columns))
     plain_integers = inverse.dtype.kind == "i" and inverse.dtype.isnative and inverse.flags.aligned
     if plain_integers and np.iinfo(inverse.dtype).max >= len(labels) and np.array_equal(table, np.arange(table.size)):
-        return Outcomes(inverse, labels, borrowed=True)
-    return Outcomes(table[inverse], labels)
+        return Outcomes(inverse, labels, True, classes.said)
+    return Outcomes(table[inverse], labels, said=classes.said)
 
 
 @dataclass(frozen=True)
@@ -154,7 +179,8 @@ def label_list(labels: Any) -> list[Label] | None:
     return list(labels)
 
 
-def _check_given_labels(labels: Sequence[Label], n_classes: int, names: tuple[Any, ...] | None) -> None:
+def _check_given_labels(settings: LabelSettings, n_classes: int, names: tuple[Any, ...] | None) -> None:
+    labels = settings.labels or ()
     given = [plain(v) for v in labels]
     try:
         twice = [v for v, count in Counter(given).items() if count > 1]
@@ -169,24 +195,19 @@ def _check_given_labels(labels: Sequence[Label], n_classes: int, names: tuple[An
             f"labels: {len(given)} labels for forecasts of {n_classes} classes; name one for each probability"
             " column, in column order" + (" (negative, positive)." if n_classes == 2 else ".")
         )
-
-    for read in readings(names or ()):
-        if (set(read) == set(given) and read != given) or read == given[:1]:
-            raise InputError(
-                f"labels: {listed(given)}, but the probability columns are named {listed(names or ())}. Leave labels"
-                " (--labels) out, or put them in the columns' order (negative, positive for one column)."
-            )
+    if _against_names(given, names or (), settings.at_star):
+        raise InputError(
+            f"labels: {listed(given)}, but the probability columns are named {listed(names or ())}. Leave labels"
+            " (--labels) out, or put them in the columns' order (negative, positive for one column)."
+        )
 
 
-def readings(names: Sequence[Any]) -> list[list[Any]]:
-    """Column names as labels: as they are, as numbers, and as true and false."""
-    words = {"true": True, "false": False}
-    readings: list[list[Any]] = [[plain(name) for name in names]]
-    with suppress(TypeError, ValueError):
-        readings.append([plain(float(name)) for name in names])
-    if all(str(name).lower() in words for name in names):
-        readings.append([words[str(name).lower()] for name in names])
-    return [read for read in readings if read and len(set(read)) == len(read)]
+def _against_names(given: list[Label], names: Sequence[Any], at_star: Sequence[str]) -> bool:
+    """Whether the names of columns say the same labels in another order, or that of one column the negative one."""
+    if len(names) == 1:
+        return positives(names, at_star, given) == given[:1]
+    same = [read for read in readings(names, at_star) if set(read) == set(given)]
+    return bool(same) and tuple(given) not in same
 
 
 def _one_hot(
@@ -197,7 +218,7 @@ def _one_hot(
     settings: LabelSettings,
 ) -> Outcomes:
     if settings.labels is not None:
-        _check_given_labels(settings.labels, n_classes, names)
+        _check_given_labels(settings, n_classes, names)
     if array.shape[1] != n_classes:
         raise InputError(
             f"{settings.name}: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes."
@@ -211,6 +232,8 @@ def _one_hot(
         names = (*(name for name in own_names if name != positive), positive)
     elif names is None or len(names) != n_classes:
         names = own_names
+    elif own_names is not None and settings.labels is None:
+        names, own_names = _common_names(names, own_names, settings.at_star)
     labels = tuple(plain(v) for v in (settings.labels or names or range(n_classes)))
     order = np.arange(n_classes)
     if own_names is not None and set(own_names) == set(labels):
@@ -220,6 +243,14 @@ def _one_hot(
         part = slice(start, start + max(1, ROWS_AT_ONCE // n_classes))
         codes[part] = _one_hot_codes(array[part][:, order], settings.first_row + start, settings.name)
     return Outcomes(codes, labels)
+
+
+def _common_names(
+    names: tuple[Any, ...], own: tuple[Any, ...], at_star: Sequence[str]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Read the names of probability columns and of one-hot columns as the same labels, if they can be."""
+    both = ((read, other) for read in readings(names, at_star) for other in readings(own) if set(read) == set(other))
+    return next(both, (names, own))
 
 
 def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
@@ -235,19 +266,16 @@ def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
     return np.where(missing, MISSING, values.argmax(axis=1))
 
 
-def _binary_labels(
-    present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings
-) -> tuple[Label | None, ...]:
+def _binary_labels(present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings) -> ClassSet:
     positive = None if settings.pos_label is None else plain(settings.pos_label)
     if settings.labels is not None:
         negative, last = (plain(v) for v in settings.labels)
         if positive is None or positive == last:
-            return negative, last
+            return ClassSet((negative, last))
         if positive == negative:
-            return last, negative
+            return ClassSet((last, negative))
         raise InputError(f"pos_label: {positive!r} is not one of the labels {negative!r}, {last!r}.")
-    # A column named after one of two classes speaks of it.
-    named = [read[0] for read in readings(names or ()) if len(present) == 2 and read[0] in present]
+    named = positives(names or (), settings.at_star, present)
     if positive is not None:
         if named and positive not in named:
             raise InputError(
@@ -265,10 +293,10 @@ def _binary_labels(
                 f"{settings.name}: besides the positive label {positive!r} there are {listed(others)}. One probability"
                 " column has one negative class: leave the others out with ignore_label (--ignore-label)."
             )
-        return (others[0] if others else None), positive
-    if named:
-        return next(v for v in present if v != named[0]), named[0]
-    return _told_apart(present, settings)
+        return ClassSet(((others[0] if others else None), positive))
+    if names is not None and len(named) == 1:
+        return ClassSet((next(v for v in present if v != named[0]), named[0]), said_of_column(named[0], names[0]))
+    return ClassSet(_told_apart(present, settings))
 
 
 _TEXT_PAIRS = [("0", "1"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE")]
@@ -313,35 +341,48 @@ def _marks(present: Sequence[Label]) -> str:
 
 def _class_labels(
     present: list[Label], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings
-) -> tuple[Label | None, ...]:
+) -> ClassSet:
     if settings.pos_label is not None:
         raise InputError(
             f"pos_label: there are {n_classes} probability columns; name their classes with labels (--labels),"
             " or pass the positive class's column alone."
         )
     if settings.labels is not None:
-        return tuple(plain(v) for v in settings.labels)
+        return ClassSet(tuple(plain(v) for v in settings.labels))
     if not present:
-        return (None,) * n_classes
-    fitting = [read for read in readings(names or ()) if {type(v) for v in present} <= {type(v) for v in read}]
-    for read in fitting:
-        if set(present) <= set(read):
-            return tuple(read)
-    for read in fitting:
-        if set(present) & set(read):
-            return tuple(read)  # some labels are columns, so the others are no class, which is said with their rows
-    in_order = names is None or [_last_number(name) for name in names] == list(range(n_classes))
-    if in_order and all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
-        return tuple(range(n_classes))
-    whole_unnamed = settings.whole and names is None
-    if whole_unnamed and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
+        return ClassSet((None,) * n_classes)
+    if names is not None:
+        return _named_classes(present, names, settings)
+    if all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
+        return ClassSet(tuple(range(n_classes)))
+    if settings.whole and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
         negative = [v for v in present if isinstance(v, int | float) and v < 0]
         if not negative and not _sorts_two_ways(present):
-            return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
-    columns = f" named {listed(list(names))}" if names is not None else ""
+            return ClassSet(tuple(sorted(present)))  # scikit-learn's convention
     raise InputError(
-        f"{settings.name}: the labels {listed(present)} do not say which of the {n_classes} probability columns"
-        f"{columns} is which. Name the columns' classes in column order with labels (--labels)."
+        f"{settings.name}: the labels {listed(present)} do not say which of the {n_classes} probability columns is"
+        " which. Name the columns' classes in column order with labels (--labels)."
+    )
+
+
+def _named_classes(present: list[Label], names: tuple[Any, ...], settings: LabelSettings) -> ClassSet:
+    """Read the classes off the names of columns: there is one way in which these hold every outcome."""
+    fits = fitting(names, settings.at_star, present)
+    if len(fits) == 1:
+        never = said_of_absent(fits[0], present) if settings.whole else ""
+        return ClassSet(fits[0], "; ".join(filter(None, [said_of_columns(fits[0], names), never])))
+    if fits:
+        two = " or ".join(f"those of {listed(read, 3)}" for read in fits[:2])
+        why = f"may be {two}, both of which hold every outcome"
+    elif differ := differently_named(names, settings.at_star, present):
+        raise InputError(f"{settings.name}: {differ}.")
+    elif near := nearest(names, settings.at_star, present):
+        return ClassSet(near)  # the other outcomes are no class, which is said with their rows
+    else:
+        why = f"are named {listed(names)}, which does not say which of them is whose"
+    raise InputError(
+        f"{settings.name}: the outcomes are {listed(present)}; the probability columns {why}. Name the class of each"
+        " column with --prob LABEL=COLUMN, or all in column order with labels (--labels)."
     )
 
 
@@ -353,20 +394,17 @@ def _sorts_two_ways(labels: Sequence[Any]) -> bool:
         return False
 
 
-def _last_number(name: object) -> int | None:
-    """Number that a column's name ends in, such as 2 of "p_2"."""
-    found = re.search(r"\d+$", str(name))
-    return int(found.group()) if found else None
-
-
 def _unknown_message(
-    unknown: Sequence[Any], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings
+    unknown: Sequence[Any], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings, columns: bool
 ) -> str:
-    first = unknown[0]
+    """Name outcomes that are no class, or of which there is no column where columns are named."""
+    first, known = unknown[0], [label for label in labels if label is not None]
     counted = ", ".join(f"{where.count(v):,} × {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    known = listed([v for v in labels if v is not None])
+    never = said_of_absent(known, where.distinct) if settings.whole and settings.known is None else ""
+    what, of = ("no column for the outcomes", "columns") if columns else ("outcomes that are no class:", "classes")
+    name = "the class of each column (--prob LABEL=COLUMN, or" if columns else "the classes with labels ("
     return (
-        f"{settings.name}: outcomes that are no class: {counted}, in {rows_text(where.rows(unknown))}; the classes"
-        f" are {known}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name the classes"
-        " with labels (--labels)."
+        f"{settings.name}: {what} {counted}, in {rows_text(where.rows(unknown))}; the {of} are {listed(known)}"
+        f"{'; ' * bool(never)}{never}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"
+        f" {name}{' ' * columns}--labels)."
     )

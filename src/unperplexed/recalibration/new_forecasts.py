@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError, listed
+from ..forecasts.column_names import positives, readings
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Coded, Label
-from ..forecasts.outcomes import readings
 from ..kernels.devices import Scale
 
 
@@ -32,15 +32,16 @@ def new_forecasts(read: Any, labels: Sequence[Label | None], scale: Scale, name:
 def check_names(names: Sequence[Any] | None, labels: Sequence[Label | None], name: str) -> None:
     """Refuse columns that are named after other classes, or after these in another order.
 
-    A name is a label, or ends in one (``p_rain``). A single column may have any name but that of the negative class.
+    They are read as those of forecasts with outcomes are: whole, or without what all share (``p_rain``). A single
+    column may have any name but that of the negative class.
     """
     if names is None or None in labels:
         return
+    known: list[Any] = [*labels]
     if len(names) == 1:
-        right = all(read != [labels[0]] for read in readings(names))
+        right = positives(names, (), known) != known[:1]
     else:
-        ends = all(str(each).endswith(str(label)) for each, label in zip(names, labels, strict=True))
-        right = ends or any(read == list(labels) for read in readings(names))
+        right = tuple(known) in readings(names)
     if not right:
         raise InputError(
             f"{name}: the probability columns are named {listed(names)}, but the classes are {listed(labels)}. Put the"

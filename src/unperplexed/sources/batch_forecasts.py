@@ -13,7 +13,7 @@ from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label, plain
-from ..forecasts.outcomes import LabelSettings, class_set
+from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
 from ..forecasts.problems import with_text
 from ..forecasts.unobserved import unobserved
 from .columns import Plan, Plans
@@ -45,6 +45,8 @@ class Builder:
         self._plan, self._weight, self._groups = plan, plans.weight, plans.clusters
         self._reading, self._spelling = reading, spelling
         self._known: tuple[Label | None, ...] | None = None
+        self.said = ""
+        """What is to be said of the labels, once they are settled."""
         self._width: int | None = None
 
     def forecasts(self, number: int, place: Place, settled: Mapping[str, Settled] | None) -> Forecasts:
@@ -58,12 +60,14 @@ class Builder:
             self._width = columns.n_columns
             if found is not None and self._known is None:
                 try:
-                    self._known = self._class_set(found, columns)
+                    classes = self._class_set(found, columns)
+                    self._known, self.said = classes.labels, classes.said
                 except InputError as error:
                     raise with_text(error, self._names[1], columns, batch.first_row) from None
         with place.named():
-            return _FileForecasts(
+            made = _FileForecasts(
                 place,
+                self._plan.at_star,
                 y_prob=columns,
                 sample_weight=None if self._weight is None else batch.numbers[self._weight],
                 **self._observed(batch, columns, found),
@@ -74,17 +78,20 @@ class Builder:
                 names=self._names,
                 **self._reading.options,
             )
+        self.said = self.said or made.said
+        return made
 
     def _observed(self, batch: Batch, columns: Columns, found: Settled | None) -> dict[str, Any]:
         """Give the outcomes, and the labels that they have."""
         if not self._plan.truth:
-            return unobserved(columns, self._plan.labels or self._reading.labels, self._pos_label)
+            return unobserved(columns, self._unobserved_labels, self._pos_label)
         y_true = self._outcomes(batch, found)
         labels = self._labels(kind_of(y_true)) if found is None else self._settled_labels(found)
         return {"y_true": y_true, **labels}
 
-    def _class_set(self, found: Settled, columns: Columns) -> tuple[Label | None, ...]:
-        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=self._names[0])
+    def _class_set(self, found: Settled, columns: Columns) -> ClassSet:
+        name, at_star = self._names[0], self._plan.at_star
+        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=name, at_star=at_star)
         one = columns.n_columns == 1
         return class_set(found.labels, max(2, columns.n_columns), one, columns.names, settings)
 
@@ -107,6 +114,12 @@ class Builder:
         return outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
 
     @property
+    def _unobserved_labels(self) -> Sequence[str] | None:
+        """Give the labels of classes that no outcome tells: as given, or what stood for * in the names of columns."""
+        several = self._plan.at_star if len(self._plan.at_star) > 1 else None
+        return self._plan.labels or self._reading.labels or several
+
+    @property
     def _pos_label(self) -> str | None:
         return self._plan.pos_label if self._reading.pos_label is None else self._reading.pos_label
 
@@ -126,8 +139,8 @@ class Builder:
 class _FileForecasts(Forecasts):
     """Forecasts whose errors name the file, or the part of a frame."""
 
-    def __init__(self, place: Place, **settings: Any) -> None:
-        self._place = place
+    def __init__(self, place: Place, at_star: Sequence[str], **settings: Any) -> None:
+        self._place, self._at_star = place, at_star
         super().__init__(**settings)
 
     def blocks(self, *settings: Any) -> Iterator[Block]:

@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .._lib.errors import InputError, listed
 from .derived_columns import Derived, derived
@@ -33,7 +34,7 @@ class Selection:
     truth: Sequence[str] = ()
     """The outcome's column, or one-hot columns."""
     prob: Sequence[str] = ()
-    """Probability columns, each plain or as label=column; p_* stands for several, which * labels."""
+    """Probability columns, each plain or as label=column; p_* stands for several."""
     pairs: Sequence[str] = ()
     """Several binary forecasts a row, each as probability=outcome."""
     weight: str | None = None
@@ -57,6 +58,8 @@ class Plan:
     prob: tuple[str, ...]
     labels: tuple[str, ...] | None = None
     pos_label: str | None = None
+    at_star: tuple[str, ...] = ()
+    """What * stood for in the name of each probability column, where patterns found them."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +108,17 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
         return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
-    truth, prob, messages = list(selection.truth), matched(selection.prob, file, labelled), []
-    rivals = [matched(columns, file, labelled) for columns in selection.rivals]
-    named = [*prob, *(text for rival in rivals for text in rival)]
-    taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
+    truth, prob, messages = list(selection.truth), _matched(selection.prob, file), []
+    rivals = [_matched(columns, file) for columns in selection.rivals]
+    named = [*prob, *(each for rival in rivals for each in rival)]
+    taken = {*truth, *(each.name for each in named), *used}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
         messages.append(f"outcomes from {truth[0]!r}")
     if not named:
-        prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
-        messages.append(f"probabilities from {prob[0]!r}")
+        chosen = _only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)
+        prob = [_Column(chosen)]
+        messages.append(f"probabilities from {chosen!r}")
     if rivals:
         forecasts = [_rival(truth, columns, file, labelled) for columns in rivals]
     else:
@@ -125,25 +129,32 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 def probability_columns(prob: Sequence[str], file: Source, labelled: bool) -> tuple[Plan, list[str]]:
     """Settle the probability columns of rows without outcomes; also give the sentences that say which were chosen."""
     if prob:
-        return _plan((), matched(prob, file, labelled), file, labelled), []
+        return _plan((), _matched(prob, file), file, labelled), []
     chosen = _only_choice("prob", "probability", file, set(), _PROB_NAMES, _may_be_prob)
-    return _plan((), [chosen], file, labelled), [f"probabilities from {chosen!r}"]
+    return _plan((), [_Column(chosen)], file, labelled), [f"probabilities from {chosen!r}"]
 
 
-def matched(prob: Sequence[str], file: Source, labelled: bool) -> list[str]:
-    """Put the columns that a pattern such as ``p_*`` matches in its place, in the file's order, and label them by *."""
+class _Column(NamedTuple):
+    """A probability column: its name, the label it was given, and what * stood for in the pattern that found it."""
+
+    name: str
+    label: str | None = None
+    at_star: str | None = None
+
+
+def _matched(prob: Sequence[str], file: Source) -> list[_Column]:
+    """Put the columns that a pattern such as ``p_*`` matches in its place, in the file's order."""
     found = []
     for text in prob:
         if text in file.names or text.count("*") != 1:
-            found.append(text)
+            found.append(_labelled(text, file))
             continue
         before, after = text.split("*")
         length = len(before) + len(after)
         names = [each for each in file.names if each.startswith(before) and each.endswith(after) and len(each) > length]
         if not names:
             raise InputError(f"no column matches {text!r}; columns: {listed(file.names, 20)}.")
-        one = len(names) == 1 or labelled
-        found += names if one else [f"{name[len(before) : len(name) - len(after)]}={name}" for name in names]
+        found += [_Column(name, at_star=name[len(before) : len(name) - len(after)]) for name in names]
     return found
 
 
@@ -157,28 +168,28 @@ def _checked(found: Plans) -> Plans:
     return found
 
 
-def _rival(truth: Sequence[str], columns: Sequence[str], file: Source, labelled: bool) -> Plan:
+def _rival(truth: Sequence[str], columns: Sequence[_Column], file: Source, labelled: bool) -> Plan:
     """One of several forecasts of an outcome: one-hot columns name its classes, as probability columns cannot."""
     plan = _plan(truth, columns, file, labelled)
     return replace(plan, labels=tuple(truth)) if len(truth) > 1 and not labelled else plan
 
 
-def _plan(truth: Sequence[str], prob: Sequence[str], file: Source, labelled: bool) -> Plan:
-    split = [_split_label(text, file) for text in prob]
-    columns = [check_column(column, file) for _, column in split]
+def _plan(truth: Sequence[str], prob: Sequence[_Column], file: Source, labelled: bool) -> Plan:
+    columns = [check_column(each.name, file) for each in prob]
     for names in (columns, [check_column(name, file) for name in truth]):
         _refuse_twice(names)
     both = set(truth) & set(columns)
     if both:
         raise InputError(f"column {min(both)!r} is named as outcome and as probability.")
-    given = tuple(label for label, _ in split if label is not None)
+    given = tuple(each.label for each in prob if each.label is not None)
+    at_star = tuple(each.at_star for each in prob if each.at_star is not None)
     if given and len(given) < len(columns):
         raise InputError("--prob: give each column a label (label=column), or none.")
     if given and labelled:
         raise InputError("--labels: the labels are already named with --prob label=column.")
     if len(columns) == 1 and given:
         return Plan(tuple(truth), tuple(columns), None, given[0])
-    return Plan(tuple(truth), tuple(columns), given or None)
+    return Plan(tuple(truth), tuple(columns), given or None, at_star=at_star if len(at_star) == len(columns) else ())
 
 
 def _refuse_twice(names: Sequence[str]) -> None:
@@ -242,12 +253,12 @@ def check_column(name: str, file: Source) -> str:
     raise InputError(f"no column {name!r}; {hint}: {listed(file.names, 20)}.")
 
 
-def _split_label(text: str, file: Source) -> tuple[str | None, str]:
+def _labelled(text: str, file: Source) -> _Column:
     """Read "label=column", or a plain column; a column's own name may contain the sign."""
     if text in file.names or "=" not in text:
-        return None, text
+        return _Column(text)
     for at, sign in enumerate(text):
         if sign == "=" and text[at + 1 :] in file.names:
-            return text[:at], text[at + 1 :]
+            return _Column(text[at + 1 :], text[:at])
     label, _, column = text.partition("=")
-    return label, column
+    return _Column(column, label)

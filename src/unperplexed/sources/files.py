@@ -72,6 +72,8 @@ class ForecastFiles:
         Called after each batch with the number of rows given so far, and how many bytes of how many are behind.
     jobs : int, default 1
         How many threads read; the batches are the same.
+    say : callable, optional
+        Called with each sentence that says what was chosen unasked, or read off names.
 
     Raises
     ------
@@ -86,19 +88,19 @@ class ForecastFiles:
         reading: FileReading,
         progress: Callable[[int, int, int | None], None] | None = None,
         jobs: int = 1,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._progress, self._jobs = progress, jobs
+        self._progress, self._jobs, self.say = progress, jobs, say
         self.files = found_files(paths)
         self._options = reading.written(_mentioned(selection))
         self._sources: list[Source] = []
-        self.messages: list[str] = []
-        """Sentences that say what was chosen unasked."""
         for file in self.files:
             with named(file.name):
-                self._sources.append(open_source(file, reading.format, self._options, self.messages.append))
+                self._sources.append(open_source(file, reading.format, self._options, say))
         with named(self.files[0].name):
             found, messages = plans(selection, self._sources[0], reading.labels is not None)
-            self.messages += messages
+        for sentence in messages:
+            say(sentence)
         for file, source in zip(self.files[1:], self._sources[1:], strict=True):
             with named(file.name):
                 for name in found.wanted.names:
@@ -124,7 +126,7 @@ class ForecastFiles:
             read = n
             progress(n, int(behind), size)
 
-        for batch in rows.batches(parts, None, report, self._jobs):
+        for batch in rows.batches(parts, None, report, self._jobs, self.say):
             found += batch.forecasts[0].n_rows
             yield batch
         if not found and rows.plans.where.columns:
@@ -202,8 +204,9 @@ class ForecastRows:
         settled: Mapping[str, Settled] | None = None,
         report: Callable[[int, float], None] = lambda *_: None,
         jobs: int = 1,
+        say: Callable[[str], None] = lambda _: None,
     ) -> Iterator[ForecastBatch]:
-        """Yield the rows of parts in batches.
+        """Yield the rows of parts in batches, and say once what was read off the names of columns.
 
         What the outcomes of all the data have settled is given where these are only some of its parts.
         """
@@ -219,7 +222,7 @@ class ForecastRows:
             builders = [Builder(plan, self.plans, self.reading, self.spelling) for plan in self.plans.forecasts]
             resumed = _resumed([first], batches)
             del first
-            rows = 0
+            rows, told = 0, False
             for at, batch in resumed:
                 if not batch.n_rows and not whole:
                     continue
@@ -234,6 +237,9 @@ class ForecastRows:
                     continue
                 place = Place(part, batch if places is None else standing_in(batch, places))
                 given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
+                for sentence in dict.fromkeys(builder.said for builder in builders if builder.said and not told):
+                    say(sentence)
+                told = True
                 if places is not None:
                     given = [forecasts.chosen(places - places[0]) for forecasts in given]
                 yield ForecastBatch(given, part.name, batch.first_row, keys)

@@ -157,16 +157,16 @@ def counted_files(
     engine: Engine,
     change: Callable[[Forecasts], Forecasts] | None = None,
 ) -> Result:
-    """Count files; say which columns were chosen unasked. Here a thread reads the next batch meanwhile.
+    """Count files; say which columns were chosen unasked, and what was read off their names.
+
+    Here a thread reads the next batch meanwhile.
 
     ``change`` makes other forecasts of those that are read, before they are counted.
     """
     here = engine.name == "local"
     with progress_bar() if progress and here else nullcontext() as report:
         # Decoding Parquet takes about as long as counting it; more threads than processors would only share them.
-        files = ForecastFiles(paths, selection, reading, report, max(1, accumulator.jobs // 2))
-        for sentence in files.messages:
-            say(sentence)
+        files = ForecastFiles(paths, selection, reading, report, max(1, accumulator.jobs // 2), say)
         if here:
             with closing(ahead(files)) as batches:
                 return accumulator.of(batches if change is None else _changed(batches, change))

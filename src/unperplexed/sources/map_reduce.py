@@ -110,8 +110,17 @@ def _groups_added(most_groups: int, first: Tallies, other: Tallies) -> Tallies:
     return (first + other).within(most_groups)
 
 
-def counted(rows: ForecastRows, accumulator: Accumulator[Result], run: Run, one: bool = False) -> Result:
-    """Count parts of the rows that an engine runs over; where one part is all there is, it settles its own outcomes."""
+def counted(
+    rows: ForecastRows,
+    accumulator: Accumulator[Result],
+    run: Run,
+    one: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Result:
+    """Count parts of the rows that an engine runs over; where one part is all there is, it settles its own outcomes.
+
+    What was read off the names of columns is said once.
+    """
     nothing = accumulator.of([])  # which also refuses settings before anything is read
     for key in rows.plans.keys:
         if key.needs_all:
@@ -119,8 +128,12 @@ def counted(rows: ForecastRows, accumulator: Accumulator[Result], run: Run, one:
     settled: dict[str, Settled] | None = None if one else {}
     if rows.unsettled and not one:
         settled = settle(_run(run, Work(partial(_seen, rows), _seen_added), rows.unsettled, rows.seen([])))
-    work = Work(partial(_counted, rows, accumulator, settled), accumulator.add)
-    return _run(run, work, rows.plans.wanted.names, nothing)
+    work = Work(partial(_counted, rows, accumulator, settled), partial(_counts_added, accumulator.add))
+    found = _run(run, work, rows.plans.wanted.names, (nothing, []))
+    for sentence in dict.fromkeys(found[1]):
+        say(sentence)
+    result: Result = found[0]
+    return result
 
 
 def _run(run: Run, work: Work[Result], columns: Sequence[str], nothing: Result) -> Result:
@@ -140,8 +153,15 @@ def _seen_added(first: Mapping[str, Seen], other: Mapping[str, Seen]) -> dict[st
 
 def _counted(
     rows: ForecastRows, accumulator: Accumulator[Result], settled: Mapping[str, Settled] | None, part: Partition
-) -> Result:
-    return accumulator.of(rows.batches([part], settled))
+) -> tuple[Result, list[str]]:
+    said: list[str] = []
+    return accumulator.of(rows.batches([part], settled, say=said.append)), said
+
+
+def _counts_added(
+    add: Callable[[Result, Result], Result], first: tuple[Result, list[str]], other: tuple[Result, list[str]]
+) -> tuple[Result, list[str]]:
+    return add(first[0], other[0]), [*dict.fromkeys([*first[1], *other[1]])]
 
 
 def rows_of_frame(

@@ -162,7 +162,7 @@ def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine
                 raise InputError(f"Dask gave up, perhaps for want of memory: {error}") from None
             return sums
 
-        return counted(files.rows, accumulator, run, one=len(files.files) == 1)
+        return counted(files.rows, accumulator, run, one=len(files.files) == 1, say=files.say)
 
 
 def _tree(work: Delayed, found: Sequence[Delayed]) -> Sequence[Delayed]:

@@ -141,7 +141,7 @@ def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine
                 reason = error.java_exception.getMessage().splitlines()[0]
                 raise InputError(f"Spark gave up, perhaps for want of memory: {reason}") from None
 
-        return counted(files.rows, accumulator, run, one=len(names) == 1)
+        return counted(files.rows, accumulator, run, one=len(names) == 1, say=files.say)
 
 
 def _tree(
