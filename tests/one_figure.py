@@ -28,7 +28,7 @@ def agrees(printed, value):
 
 
 MET = ("--require", "rows > 0", "--confidence", 0.95)
-REQUIRED = ("--require", "calibration_slope > -9", "--confidence", "none")
+REQUIRED = ("--require", "slope > -9", "--confidence", "none")
 """A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
 
 
@@ -126,7 +126,7 @@ class Commands:
 
 def add_assessment(figures, command, a, of=""):
     """Take the figures of an assessment's JSON."""
-    d, slope = a["diagnosis"], a["metrics"]["calibration_slope"]
+    d, slope = a["diagnosis"], a["slope"]
     figures.add(
         command,
         **{
@@ -267,7 +267,7 @@ def figures_of(run):
     if not at:
         limits = [checked["log_loss.lower"], checked["log_loss.upper"]]
         figures.add("check", **{"log loss": checked["log_loss"], "log loss interval": limits})
-    figures.add("check", slope=checked["calibration_slope"])
+    figures.add("check", slope=checked["slope"])
     hold_pool(figures, run)
     if len(run.prob) == 1:
         hold_decision(figures, run)
@@ -341,7 +341,7 @@ def hold_together(columns, folder, capsys):
         "recalibrate", texts["recalibrate"], rf"Log loss {N} to {N} \(gain {N}, 95% CI {N} to {N},", *labels
     )
     figures.printed("compare", texts["compare"], rf" p: [^.]*?, about {N} nats a row", "cost")
-    figures.printed("check", texts["check"], rf"calibration_slope > -9 {N} ", "slope")
+    figures.printed("check", texts["check"], rf"slope > -9 {N} ", "slope")
     if finite:
         labels = "log loss", "log loss interval", *([f"after {by}"] if advised else [])
         figures.printed("assess", texts["assess"], rf"Log loss {N} {N} to {N}" + f" {N}" * advised, *labels)

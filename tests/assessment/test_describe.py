@@ -126,7 +126,7 @@ def test_zeros_without_a_floor_are_what_the_slope_comes_from(binary):
     y, p = binary
     p[np.flatnonzero(y)[0]] = 0
     found = assess(y, p, floor=0, resamples=0)
-    assert f"Slope of the averages {found.slope:.3f} (0 assigned to 1 observed)" in printed(found)
+    assert f"Slope of the averages {found.averages_slope:.3f} (0 assigned to 1 observed)" in printed(found)
 
 
 def test_rows_that_carry_the_evidence_are_listed_by_number():

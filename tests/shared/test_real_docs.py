@@ -175,7 +175,7 @@ def test_elections_2018():
     states("elections", f"calibration slope {slope_of(rows.findings[0])}")
     night = assess(y, p, clusters=frame["cycle"])
     assert not night.diagnosis.findings
-    assert np.isnan(night.intervals["slope"]).all()
+    assert np.isnan(night.intervals["averages_slope"]).all()
 
 
 def test_elections_bracket():

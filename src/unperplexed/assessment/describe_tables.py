@@ -49,7 +49,7 @@ def short_findings_table(d: Diagnosis) -> Table:
 
 def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:
     """Return the smallest errors that the rows would have shown; None where they show none."""
-    bias, slope = d.detectable.bias, d.detectable.calibration_slope
+    bias, slope = d.detectable.bias, d.detectable.slope
     if not math.isfinite(bias):
         return None
     size = f"{number(bias, 2)} in log-odds"
@@ -162,7 +162,7 @@ def more_of_classes(a: Assessment) -> Table:
         Column("class", _labels(c.label, c.index)),
         Column("predicted geometric accuracy", each_as(c.reported_geometric_accuracy, number)),
         Column("calibrated geometric accuracy", each_as(c.measured_geometric_accuracy, number)),
-        Column("slope of the averages", each_as(c.slope, number), meaning="1 is best."),
+        Column("slope of the averages", each_as(c.averages_slope, number), meaning="1 is best."),
         Column("divergence probability", each_as(c.divergence_probability, number)),
         Column(
             "calibration error", each_as(c.calibration_error, number), meaning="Mean distance of the curve. 0 is best."

@@ -242,7 +242,7 @@ class _Model:
         nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.recalibrated, Interval(*baseline.interval)
-        auc = found.metrics.auc
+        auc = found.auc
         entry = Entry(
             self.name,
             kind,

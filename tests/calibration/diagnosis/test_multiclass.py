@@ -315,7 +315,7 @@ def test_no_evidence(rng):
     found = diagnose(*simulate(rng, 1000, 5))
     assert not found.miscalibrated
     assert found.verdict.startswith("No evidence of miscalibration (n = 1,000, p = 0.")
-    assert 0 < found.detectable.calibration_slope < found.detectable.bias < 1
+    assert 0 < found.detectable.slope < found.detectable.bias < 1
 
 
 @pytest.mark.slow

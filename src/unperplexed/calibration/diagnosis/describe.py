@@ -82,7 +82,7 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
 
 def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     """Say which errors so many rows would have shown; ``points`` is the bias as a change of the mean prediction."""
-    bias, slope = d.detectable.bias, d.detectable.calibration_slope
+    bias, slope = d.detectable.bias, d.detectable.slope
     if not math.isfinite(bias):
         return
     slope = slope if math.isfinite(slope) else math.inf

@@ -140,7 +140,7 @@ class Detectable(ByValue):
 
     bias: float = math.nan
     """Log-odds."""
-    calibration_slope: float = math.nan
+    slope: float = math.nan
     """Distance of the calibration slope from 1."""
     clusters: float = math.nan
     """Number of clusters like these that would show a bias of 0.5 even if all rows of a cluster had the same outcome;
@@ -185,7 +185,7 @@ class Diagnosis(JsonResult):
     """Why none could be made; "" where one was."""
     line: CalibrationLine | None = field(default=None, repr=False)
     """Calibration slope and intercept of the rows that were read: of two classes, and of the most probable class where
-    rows of more classes are in clusters. `calibration_slope` and `calibration_intercept` are of them."""
+    rows of more classes are in clusters. `slope` and `intercept` are of them."""
 
     power: Coefficient | None = field(default=None, repr=False)
     """Slope of all log-odds or log-probabilities, certain ones too: 1 / `temperature`."""
@@ -217,12 +217,12 @@ class Diagnosis(JsonResult):
         return "" if self.power is None else "with a lapse" if self.lapse else "alone"
 
     @property
-    def calibration_slope(self) -> Metric | None:
+    def slope(self) -> Metric | None:
         """Slope of the logistic regression of the outcome on the predicted log-odds, with an intercept. 1 is best."""
         return None if self.line is None else self.line.slope.metric()
 
     @property
-    def calibration_intercept(self) -> Metric | None:
+    def intercept(self) -> Metric | None:
         """Intercept of that regression at slope 1 (calibration in the large). 0 is best."""
         return None if self.line is None else self.line.intercept.metric()
 
@@ -250,7 +250,7 @@ class Diagnosis(JsonResult):
         """Give everything as plain Python values, under the attributes' names."""
         plain = super().to_dict()
         del plain["line"], plain["power"]
-        names = ("calibration_slope", "calibration_intercept", "temperature", "temperature_label")
+        names = ("slope", "intercept", "temperature", "temperature_label")
         return plain | {name: plain_values(getattr(self, name)) for name in names}
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
