@@ -52,7 +52,7 @@ def test_after_the_identity_all_metrics_are_those_of_the_forecasts(made, weighte
 def test_after_a_remedy_metrics_are_those_of_fresh_rows_and_of_the_gain(made):
     y, p = made(4000)
     remedy = assess(y, p, resamples=0).remedy
-    assert remedy.after.log_loss == pytest.approx(remedy.gain.recalibrated, rel=1e-9)
+    assert remedy.after.log_loss == pytest.approx(remedy.gain.after, rel=1e-9)
     fresh, q = made(30_000, seed=1)
     check_equal(remedy.after, fresh, remedy.recalibrator.transform(q), {"abs": 0.03})
     assert remedy.after.ece < familiar_metrics(Tally.of(y, p)).ece.value / 2

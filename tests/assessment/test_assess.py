@@ -267,7 +267,7 @@ def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, tempe
     assert slope == pytest.approx(1 / temperature, rel=0.12)
     named = f"temperature {1 / slope:.2f} alone" if classes > 2 else f"calibration slope {slope:.2f}"
     assert verdict.startswith(f"{word} ({named}, 95% CI ")
-    assert re.match(rf"Cost Miscalibration causes [\d.]+% of the log loss: {result.diagnosis.gain:.3f} of ", cost)
+    assert re.match(rf"Cost Miscalibration causes [\d.]+% of the log loss: {result.diagnosis.cost:.3f} of ", cost)
     assert remedy.startswith("Recalibration (")
     assert float(re.search(r"temperature ([\d.]+)", remedy)[1]) == pytest.approx(1 / slope, rel=0.02)
     card = result._repr_html_()

@@ -127,7 +127,7 @@ def test_the_worst_come_first(rows):
 
 def test_cost_is_that_of_the_errors_found(result):
     for group in result.groups:
-        assert group.cost == group.assessment.diagnosis.gain == sum(x.gain for x in group.assessment.diagnosis.findings)
+        assert group.cost == group.assessment.diagnosis.cost == sum(x.cost for x in group.assessment.diagnosis.findings)
 
 
 @pytest.mark.parametrize(("hits", "misses", "small"), [(100, 100, False), (99, 500, True), (500, 99, True)])

@@ -221,7 +221,7 @@ def test_merged_is_whole_for_two_classes_and_their_verdict(rng, exact_limit, tem
         assert remedies[0] == remedies[1]
     else:  # rows tell more of what is next to 1
         assert temperature > 1
-        assert remedies[0]["gain"] == pytest.approx(remedies[1]["gain"], rel=0.02)
+        assert remedies[0]["gain"]["value"] == pytest.approx(remedies[1]["gain"]["value"], rel=0.02)
         for each in plain:
             del each["metrics"], each["diagnosis"], each["verdict"]
     assert plain[0] == plain[1]

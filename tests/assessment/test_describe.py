@@ -57,7 +57,7 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
         assert words not in page
     flat = figures(found)
     assert flat["log_loss"] == found.scores["log_loss"]
-    assert not {"overconfident", "bias", "miscalibrated"} & set(flat)
+    assert not {"overconfident", "biased", "miscalibrated"} & set(flat)
     both = compare(y, {"a": p, "b": p / 2}, clusters=np.arange(N) % 2)
     assert both.next_step is None
     assert comparison_document(both, Naming(), brief=False).figure.title == "Calibration curve of each forecaster"
@@ -203,7 +203,7 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     s = rng.normal(0, 2, 2000)
     y = (rng.random(2000) < 1 / (1 + np.exp(-s))).astype(int)
     found = assess(y, 1 / (1 + np.exp(-1.8 * s)), resamples=0)
-    cost, divergence = found.diagnosis.gain, found.divergence_probability
+    cost, divergence = found.diagnosis.cost, found.divergence_probability
     sentence = (
         f"The cost of the named errors is a factor of {np.exp(-cost):.3f} (exp of minus the cost). The divergence"
         f" probability, {divergence:.3f}, compares with the calibration curve instead, at the floor 0.005."

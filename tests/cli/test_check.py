@@ -49,7 +49,7 @@ def test_outputs_are_written_whether_it_passes_or_not(files, capsys):
     assert "log_loss < 0.3" in capsys.readouterr().out
 
 
-def test_a_baseline_that_is_not_passed_beyond_chance(files, capsys):
+def test_earlier_forecasts_that_are_not_passed_beyond_chance(files, capsys):
     assert main(["tally", "other.csv", *READ, "-o", "other.tally", "-q"]) == 0
     assert main(["check", "good.csv", *READ, "--earlier", "other.csv"]) == 0
     assert "as two independent samples" in capsys.readouterr().out

@@ -104,7 +104,7 @@ def test_calibrated_forecasts_have_no_verdict():
     assert not check(assess(*forecasts(2000), resamples=0), require="verdict in (miscalibrated)")
 
 
-def test_skill_is_against_the_baseline(overconfident):
+def test_skill_is_against_the_reference(overconfident):
     skill = overconfident.skill.whole.scores["forecasts"]["log_loss"]
     found = check(overconfident, require="skill > 0.5")
     assert not found
@@ -122,9 +122,9 @@ def test_infinite_log_loss_fails():
     ("text", "says"),
     [
         ("logloss < 1", "did you mean log_loss?"),
-        ("loss < 1", "verdict; with rows and a baseline also skill"),
+        ("loss < 1", "verdict; with rows and a reference also skill"),
         ("auc > 0.5", "there is no metric 'auc' here"),
-        ("skill > 0", "skill needs a baseline"),
+        ("skill > 0", "skill needs a reference"),
     ],
 )
 def test_figures_that_there_are_not(text, says):

@@ -114,12 +114,12 @@ def test_figures_are_the_same_wherever_they_stand(case):
 
 def test_what_costs_adds_up_to_what_is_said(case):
     _, _, _, a = case
-    gains = [f.gain for f in a.diagnosis.findings if np.isfinite(f.gain)]
-    assert sum(gains) == pytest.approx(a.diagnosis.gain, abs=1e-12)
+    gains = [f.cost for f in a.diagnosis.findings if np.isfinite(f.cost)]
+    assert sum(gains) == pytest.approx(a.diagnosis.cost, abs=1e-12)
     assert all(gain >= 0 for gain in gains)
-    if a.diagnosis.gain > 0:
+    if a.diagnosis.cost > 0:
         loss = number(a.scores["log_loss"])
-        assert f" of the log loss: {number(a.diagnosis.gain)} of {loss} nats" in " ".join(str(a).split())
+        assert f" of the log loss: {number(a.diagnosis.cost)} of {loss} nats" in " ".join(str(a).split())
 
 
 @pytest.mark.slow

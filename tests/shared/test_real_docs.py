@@ -105,7 +105,7 @@ def test_elections_games():
         f"In {nba.n_rows:,} games the home team is overpredicted",
         f"mean prediction is {p.mean():.3f}, the observed frequency {y.mean():.3f}",
         f"calibration slope is {slope_of(slope)}",
-        f"The bias costs {bias.gain:.4f} nats a game, the overconfidence {slope.gain:.4f}",
+        f"The bias costs {bias.cost:.4f} nats a game, the overconfidence {slope.cost:.4f}",
     )
     assert games("nfl_games.csv")[2] > 0
 

@@ -357,7 +357,7 @@ class Described:
     def _sections(self, command: str) -> Iterator[Section]:
         a = self.a
         if a.skill is not None:
-            yield Section("skill", f"Skill against {a.skill.baseline}", skill_blocks(a.skill), "Skill")
+            yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
         yield from self._classes()
         yield Section("groups", self._groups_title(), [groups_table(self.event), bins_table(a)], "By probability", 7)
         yield Section(

@@ -65,7 +65,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     shown = [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b), *folded(_to_look_up(groups))]
     sections = [Section("by", title, shown, "Groups")]
     if b.skill is not None:
-        sections.append(Section("by-skill", f"Skill against {b.skill.baseline}, by group", _skill(b), "Skill"))
+        sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", _skill(b), "Skill"))
     grid = two_way(b)
     if grid is not None:
         blocks = [two_way_chart(grid), replace(two_way_table(grid), folded=True)]

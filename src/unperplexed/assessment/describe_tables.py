@@ -28,7 +28,7 @@ def findings_table(d: Diagnosis) -> Table:
         [
             Column("finding", [capital(each.clause.short) for each in found]),
             Column("estimate", [each.clause.beside for each in found], words=True),
-            Column("cost in log loss", [number(each.gain) for each in found]),
+            Column("cost in log loss", [number(each.cost) for each in found]),
             Column("p-value", [p_value_cell(each.p_value) for each in found]),
             Column("remedy", [each.advice.text or "\u2013" for each in found], words=True),
         ],
@@ -42,7 +42,7 @@ def short_findings_table(d: Diagnosis) -> Table:
         "",
         [
             Column("findings, costliest first", [f"{capital(x.short)}: {x.beside}" for x in (f.clause for f in found)]),
-            Column("cost (nats)", [number(each.gain) for each in found]),
+            Column("cost (nats)", [number(each.cost) for each in found]),
         ],
     )
 

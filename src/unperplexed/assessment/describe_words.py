@@ -145,7 +145,7 @@ def _expected(count: float) -> str:
 
 def two_costs(a: Assessment) -> str:
     """Join the cost, that of the named errors, and the divergence probability, that of the curve; "" without either."""
-    cost, divergence = a.diagnosis.gain, a.divergence_probability
+    cost, divergence = a.diagnosis.cost, a.divergence_probability
     if not (a.diagnosis.made and cost > 0 and math.isfinite(divergence)):
         return ""
     pooled = ", pooled over the classes" if a.view == "all-classes" and a.n_classes > 2 else ""

@@ -96,6 +96,7 @@ def _figures(a: Any) -> dict[str, Callable[[], Figure]]:
         **{name: own(value, name) for name, value in a.scores.items()},
         **{name: metric(name) for name in metrics},
         **bias,
+        "cost": lambda: Figure(a.cost),
         "accuracy": own(a.prediction_accuracy, "prediction_accuracy"),
         **{name: own(getattr(a.reported, name), f"reported_{name}") for name in averages},
         "averages_slope": own(a.averages_slope, "averages_slope"),

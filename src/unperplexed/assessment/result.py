@@ -111,7 +111,7 @@ class Assessment(JsonResult):
     """The twenty rows whose outcomes were assigned the lowest probabilities. None for a tally without the
     part "surprises"."""
     skill: Skill | None = None
-    """Skill scores against a baseline, where one was named."""
+    """Skill scores against a reference, where one was named."""
     version: str = __version__
     _source: Source | None = field(default=None, repr=False)
 
@@ -300,6 +300,11 @@ class Assessment(JsonResult):
         return self.remedy.after if self.remedy is not None and self.remedy.significant else None
 
     @property
+    def cost(self) -> float:
+        """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
+        return self.diagnosis.cost if self.diagnosis.made else math.nan
+
+    @property
     def verdict(self) -> str:
         """The diagnosis in one sentence: what is wrong, costliest first, or that there is no evidence of it."""
         return self.diagnosis.verdict
@@ -370,7 +375,7 @@ class Assessment(JsonResult):
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
         del plain["_source"], plain["surprises"]
         plain |= plain_values(self._class_tables._asdict())
-        plain["verdict"] = self.verdict
+        plain["verdict"], plain["cost"] = self.verdict, self.cost
         plain["diagnosis"] = self.diagnosis.to_dict()
         plain["remedy"] = None if self.remedy is None else self.remedy.to_dict()
         plain |= plain_values(self._familiar)

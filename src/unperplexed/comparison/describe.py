@@ -223,7 +223,7 @@ class Described:
         for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
             d = each.assessment.diagnosis
             if d.findings:
-                cost = f", about {number(d.gain)} nats a row" if d.gain > 0 else ""
+                cost = f", about {number(d.cost)} nats a row" if d.cost > 0 else ""
                 found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
         if found:
             yield Action("What miscalibration costs", " ".join(found), "Cost")
@@ -295,7 +295,7 @@ class Described:
         if c.groups:
             yield Section("by", f"Differences by {', '.join(map(printable, c.by))}", [*self._by_group()], "By group")
         if c.skill is not None:
-            yield Section("skill", f"Skill against {c.skill.baseline}", skill_blocks(c.skill), "Skill")
+            yield Section("skill", f"Skill against {c.skill.reference}", skill_blocks(c.skill), "Skill")
         words = "Low orders weigh the worst forecasts most, high orders the best."
         blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)

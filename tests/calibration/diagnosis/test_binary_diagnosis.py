@@ -50,8 +50,8 @@ def test_two_errors_at_once_are_both_named_and_their_gains_add_up(rng):
     y, p = planted(rng, 20_000, bias=0.5, confidence=0.5)
     found = diagnose(y, p)
     assert set(found.errors) == {"bias", "confidence"}
-    assert sum(finding.gain for finding in found.findings) == pytest.approx(found.gain, abs=1e-12)
-    assert found.findings[0].gain >= found.findings[1].gain > 0
+    assert sum(finding.cost for finding in found.findings) == pytest.approx(found.cost, abs=1e-12)
+    assert found.findings[0].cost >= found.findings[1].cost > 0
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_a_gain_is_what_the_remedy_brings_on_other_rows(rng):
         }[name](found.parameter)
         gained = np.where(fresh_y, np.log(mended / fresh_p), np.log((1 - mended) / (1 - fresh_p)))
         assert gained.mean() > 5 * gained.std() / math.sqrt(gained.size)
-        assert found.gain == pytest.approx(gained.mean(), rel=0.25)
+        assert found.cost == pytest.approx(gained.mean(), rel=0.25)
 
 
 @pytest.mark.slow

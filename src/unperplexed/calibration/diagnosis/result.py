@@ -100,7 +100,7 @@ class Finding(ByValue):
     p_value: float = math.nan
     """p-value of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"; the
     gate's for "rows" and "shape"."""
-    gain: float = math.nan
+    cost: float = math.nan
     """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
     label: Label | None = None
     """The class that the finding is about, where it is about one."""
@@ -166,7 +166,7 @@ class Diagnosis(JsonResult):
     where nothing could be tested. `overall_p_value` has those too."""
     statistic: float = math.nan
     """W itself."""
-    gain: float = 0.0
+    cost: float = 0.0
     """Reduction of the log loss in nats a row by mending all findings: the sum of theirs."""
     rest_p_value: float = math.nan
     """p-value of the test whether the findings leave a further error; NaN where none was made."""
