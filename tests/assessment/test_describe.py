@@ -59,7 +59,7 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
         assert words not in page
     flat = figures(found)
     assert flat["log_loss"] == found.scores["log_loss"]
-    assert not {"overconfident", "bias", "miscalibrated"} & set(flat)
+    assert not {"overconfident", "biased", "miscalibrated"} & set(flat)
     both = compare(y, {"a": p, "b": p / 2}, clusters=np.arange(N) % 2)
     assert both.next_step is None
     assert comparison_document(both, Naming(), brief=False).figure.title == "Calibration curve of each forecaster"
@@ -128,7 +128,7 @@ def test_zeros_without_a_floor_are_what_the_slope_comes_from(binary):
     y, p = binary
     p[np.flatnonzero(y)[0]] = 0
     found = assess(y, p, floor=0, resamples=0)
-    assert f"Slope of the averages {found.slope:.3f} (0 assigned to 1 observed)" in printed(found)
+    assert f"Slope of the averages {found.averages_slope:.3f} (0 assigned to 1 observed)" in printed(found)
 
 
 def test_rows_that_carry_the_evidence_are_listed_by_number():
@@ -205,7 +205,7 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     s = rng.normal(0, 2, 2000)
     y = (rng.random(2000) < 1 / (1 + np.exp(-s))).astype(int)
     found = assess(y, 1 / (1 + np.exp(-1.8 * s)), resamples=0)
-    cost, divergence = found.diagnosis.gain, found.divergence_probability
+    cost, divergence = found.diagnosis.cost, found.divergence_probability
     sentence = (
         f"The cost of the named errors is a factor of {np.exp(-cost):.3f} (exp of minus the cost). The divergence"
         f" probability, {divergence:.3f}, compares with the calibration curve instead, at the floor 0.005."

@@ -233,7 +233,7 @@ def test_a_bias_moves_the_slope_and_is_not_called_confidence():
     """The verdict that was read off the slope's interval called it overconfident, or underconfident."""
     y, p = binary(np.random.default_rng(6), 5000, 1.0, 1.2)
     result = assess(y, p)
-    low, high = result.intervals["slope"]
+    low, high = result.intervals["averages_slope"]
     assert not low <= 1 <= high
     assert result.diagnosis.errors == ("bias",)
     assert "confident" not in result.verdict
@@ -278,13 +278,13 @@ def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
     """And is said where nothing was found; that it is found so often is tested with the diagnosis."""
     y, p = binary(rng, 400)
     few, many = assess(y, p), assess(np.tile(y, 16), np.tile(p, 16))
-    for name in ("bias", "calibration_slope"):
+    for name in ("bias", "slope"):
         assert getattr(few.diagnosis.detectable, name) == pytest.approx(4 * getattr(many.diagnosis.detectable, name))
     assert not few.diagnosis.miscalibrated
     d = few.diagnosis.detectable
     assert re.search(
         rf"400 rows detect only a bias of [\d.]+ points \({d.bias:.2g} in log-odds\) or more or a calibration slope"
-        rf" below {1 - d.calibration_slope:.2f} or above {1 + d.calibration_slope:.2f} \(80% power\)\.",
+        rf" below {1 - d.slope:.2f} or above {1 + d.slope:.2f} \(80% power\)\.",
         " ".join(str(few).split()),
     )
 

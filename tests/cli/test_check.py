@@ -49,7 +49,7 @@ def test_outputs_are_written_whether_it_passes_or_not(files, capsys):
     assert "log_loss < 0.3" in capsys.readouterr().out
 
 
-def test_a_baseline_that_is_not_passed_beyond_chance(files, capsys):
+def test_earlier_forecasts_that_are_not_passed_beyond_chance(files, capsys):
     assert main(["tally", "other.csv", *READ, "-o", "other.tally", "-q"]) == 0
     assert main(["check", "good.csv", *READ, "--earlier", "other.csv"]) == 0
     assert "as two independent samples" in capsys.readouterr().out
@@ -116,7 +116,7 @@ def test_metrics_go_by_the_names_of_reports_too(files, capsys):
     capsys.readouterr()
     assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
     found = capsys.readouterr().out
-    assert main(["check", "good.csv", *READ, "--require", "calibration_error.upper < 0.001"]) == 1
+    assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
     assert found.split()[-6:] == capsys.readouterr().out.split()[-6:]
 
 

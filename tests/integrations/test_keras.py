@@ -293,7 +293,7 @@ class TestCallback:
         for name in (*HEADLINE, "penalized_brier_score", "penalized_log_loss"):
             assert len(history.history[f"val_{name}"]) == 3
             assert history.history[f"val_{name}"][-1] == pytest.approx(expected[name], rel=1e-6)
-        assert callback.assessment.intervals["slope"].low < callback.assessment.slope
+        assert callback.assessment.intervals["averages_slope"].low < callback.assessment.averages_slope
         assert callback.assessment.diagnosis.made  # of three classes too: the rows of the epoch are there
         assert callback.assessment.verdict == assess(y, model.predict(x, verbose=0), resamples=0).verdict
 
@@ -369,7 +369,7 @@ class TestCallback:
 
     def test_of_a_model_that_has_diverged_figures_are_nan(self, data):
         x, y = data
-        callback = AssessmentCallback(x, y, figures=["log_loss", "slope"], resamples=0)
+        callback = AssessmentCallback(x, y, figures=["log_loss", "averages_slope"], resamples=0)
         model, _ = self.fitted(data, [callback])
         model.layers[0].set_weights([np.full((5, 3), np.nan), np.zeros(3)])
         logs = {}

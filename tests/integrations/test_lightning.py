@@ -94,7 +94,9 @@ def test_early_stopping_goes_by_the_loss_after_the_best_temperature(data, tmp_pa
 
 def test_functions_say_where_things_are(data, tmp_path):
     callback = AssessmentCallback(
-        lambda outputs, batch: torch.softmax(outputs, dim=1), lambda outputs, batch: batch[1], figures=["slope"]
+        lambda outputs, batch: torch.softmax(outputs, dim=1),
+        lambda outputs, batch: batch[1],
+        figures=["averages_slope"],
     )
     trainer, _ = fitted(data, [callback], tmp_path, Linear("tensor"))
     assert np.isfinite(trainer.callback_metrics["val_slope"].item())
@@ -129,7 +131,7 @@ def test_each_loader_is_assessed_by_itself(data, tmp_path):
 def test_a_model_that_has_diverged_does_not_end_the_run(data, tmp_path):
     model = Linear()
     torch.nn.init.constant_(model.layer.weight, np.nan)
-    callback = AssessmentCallback("logits", from_logits=True, figures=["slope", "log_loss"])
+    callback = AssessmentCallback("logits", from_logits=True, figures=["averages_slope", "log_loss"])
     with pytest.warns(UserWarning, match="200 rows of predictions are NaN"):
         trainer, _ = fitted(data, [callback], tmp_path, model, logger=CSVLogger(tmp_path))
     assert trainer.callback_metrics["val_log_loss"].isnan()

@@ -73,7 +73,7 @@ class TestFigures:
         exact = assess(y.numpy(), z.double().softmax(dim=1).numpy(), labels=range(classes), view=view, resamples=0)
         found = metric.assessment(resamples=0).figures()
         for name, value in exact.figures().items():
-            near = 1e-6 if not name.startswith(("measured", "slope", "orient", "diverg")) else 0.02
+            near = 1e-6 if not name.startswith(("measured", "averages_slope", "orient", "diverg")) else 0.02
             assert found[name] == pytest.approx(value, rel=near, nan_ok=True), name
 
 
@@ -240,7 +240,7 @@ class TestTwoClasses:
 
     def test_each_class_figures_are_logged(self):
         z, y = forecasts(1000, 2)
-        names = ("measured_geometric_accuracy", "slope")
+        names = ("measured_geometric_accuracy", "averages_slope")
         found = {}
         for view in ("auto", "each-class", "all-classes"):
             metric = in_batches(ForecastMetric(names, from_logits=True, view=view), z, y)
@@ -340,7 +340,7 @@ class TestContract:
         assert_same(other, metric.assessment(resamples=0))
 
     def test_which_values_are_better(self):
-        better = {"log_loss": False, "measured_robustness": True, "prediction_accuracy": True, "slope": None}
+        better = {"log_loss": False, "measured_robustness": True, "prediction_accuracy": True, "averages_slope": None}
         assert {name: ForecastMetric(name).higher_is_better for name in better} == better
         assert ForecastMetric(["log_loss"]).higher_is_better is None
         tracker = MetricTracker(ForecastMetric("log_loss", from_logits=True))

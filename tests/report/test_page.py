@@ -186,7 +186,7 @@ def test_the_remedy_has_its_gain_and_a_curve(sharp, page):
     gain, text = sharp.remedy.gain, words(page)
     assert sharp.remedy.significant
     assert f"What to do {next(sharp.remedy.sentences())}" in text
-    assert f"{gain.recalibrated:.3f} after remedy; base rate" in text
+    assert f"{gain.after:.3f} after remedy; base rate" in text
     assert sharp.remedy.code in commands(page)
     assert page.count('class="af aft"') == page.count('class="showaft"') == 1
     calm = assess(*binary(1.0, 300), resamples=0).to_html()

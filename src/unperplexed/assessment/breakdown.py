@@ -100,9 +100,8 @@ class GroupAssessment(ByValue):
 
     @property
     def cost(self) -> float:
-        """What the errors found cost, in nats a row (`Diagnosis.gain`). Smaller is better; NaN without a diagnosis."""
-        d = self.assessment.diagnosis
-        return d.gain if d.made else math.nan
+        """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
+        return self.assessment.cost
 
     def figures(self) -> dict[str, Any]:
         """Give the group's figures by name, in the order of the frame."""
@@ -156,7 +155,7 @@ class Breakdown(JsonResult):
     shrinkage: Shrinkage | None
     """How the groups were shrunk, where that was asked for."""
     skill: Skill | None = None
-    """Skill scores of all rows and of each group against a baseline, where one was named."""
+    """Skill scores of all rows and of each group against a reference, where one was named."""
 
     @property
     def whole(self) -> Assessment:

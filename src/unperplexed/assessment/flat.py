@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, wilson
 from ..statistics.many_looks import Spread
+from ..statistics.means import t_quantile
 
 NOWHERE = Interval(math.nan, math.nan)
 
@@ -83,26 +84,41 @@ def _figures(a: Any) -> dict[str, Callable[[], Figure]]:
         return lambda: Figure(value, a.intervals.get(name, NOWHERE))
 
     def metric(name: str) -> Callable[[], Figure]:
-        return lambda: Figure(getattr(a.metrics, name).value, getattr(a.metrics, name).interval)
+        return lambda: Figure(getattr(a, name).value, getattr(a, name).interval)
 
-    metrics = ("auc", "calibration_slope", "calibration_intercept") if a.n_classes == 2 else ("calibration_slope",)
+    metrics = ("auc", "slope", "intercept", "ece") if a.n_classes == 2 else ("slope", "ece")
+    bias = {} if a.bias is None else {"bias": lambda: _bias(a)}
     averages = ("geometric_accuracy", "decisiveness", "robustness")
     skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))
     return {
         "rows": lambda: Figure(float(a.n_rows), counted=True),
         "effective_rows": lambda: Figure(a.effective_rows, counted=True),
         **{name: own(value, name) for name, value in a.scores.items()},
-        "calibration_error": lambda: Figure(a.metrics.ece, a.metrics.ece_interval),
         **{name: metric(name) for name in metrics},
+        **bias,
+        "cost": lambda: Figure(a.cost),
         "accuracy": own(a.prediction_accuracy, "prediction_accuracy"),
         **{name: own(getattr(a.reported, name), f"reported_{name}") for name in averages},
-        "slope": own(a.slope, "slope"),
+        "averages_slope": own(a.averages_slope, "averages_slope"),
         "divergence_probability": own(a.divergence_probability, "divergence_probability"),
         **{
             "skill" if rule == "log_loss" else f"{rule}_skill": partial(Figure, each.skill, each.interval)
             for rule, each in skills.items()
         },
     }
+
+
+def frequency_limits(a: Any) -> Interval:
+    """Wilson's interval of the observed frequency of the positive class; NaN for weighted and dependent rows."""
+    if a.weighted or a.clustered:
+        return NOWHERE
+    return wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.source.sampling.confidence, math.inf)))
+
+
+def _bias(a: Any) -> Figure:
+    """Mean prediction minus observed frequency."""
+    low, high = frequency_limits(a)
+    return Figure(a.bias.gap, Interval(a.bias.mean_reported - high, a.bias.mean_reported - low))
 
 
 def verdict_words(d: Diagnosis) -> frozenset[str]:

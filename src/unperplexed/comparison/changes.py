@@ -10,7 +10,7 @@ from ..assessment.result import Assessment
 from ..statistics.intervals import Interval
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread
 from ..statistics.means import t_quantile
-from ..tally.tags import refuse_as_baseline
+from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
 PREFIX = "change."
@@ -48,7 +48,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
             f"earlier (--earlier): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
             " of scores is between forecasts of the same classes."
         )
-    refuse_as_baseline(now.source.tally.tags, before.source.tally.tags)
+    refuse_as_earlier(now.source.tally.tags, before.source.tally.tags)
     found = {}
     confidence = now.source.sampling.confidence
     for name in now.scores.keys() & before.scores.keys():

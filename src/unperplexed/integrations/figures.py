@@ -57,7 +57,7 @@ HEADLINE = (
     "reported_robustness",
     "measured_geometric_accuracy",
     "prediction_accuracy",
-    "slope",
+    "averages_slope",
     "divergence_probability",
     "log_loss",
     "brier_score",

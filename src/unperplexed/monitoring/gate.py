@@ -385,9 +385,9 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
 def _others(name: str, known: Mapping[str, Figure]) -> str:
     """Name the figures that there are, the similar one first."""
     if name.endswith("skill"):
-        return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
+        return "skill needs a reference (in Python: assess(..., reference='base-rate')) and rows."
     close = get_close_matches(name, known, 1)
-    skill = "" if "skill" in known else "; with rows and a baseline also skill"
+    skill = "" if "skill" in known else "; with rows and a reference also skill"
     return f"{f'did you mean {close[0]}? Known' if close else 'known'}: {', '.join([*known, VERDICT])}{skill}."
 
 

@@ -20,9 +20,6 @@ _HOW = (
     " 'verdict not in (overconfident, biased)'"
 )
 
-_ALIASES = {"ece": "calibration_error"}
-"""Names that other results have for a figure."""
-
 
 @dataclass(frozen=True)
 class Requirement:
@@ -75,7 +72,7 @@ class Requirement:
             limit = math.nan
         if not math.isfinite(limit):
             raise InputError(f"require (--require): {text!r}: {value!r} is not a number; {_HOW}.")
-        return cls(text.strip(), _ALIASES.get(name, name), end if dot else "", operator, limit)
+        return cls(text.strip(), name, end if dot else "", operator, limit)
 
     @property
     def upward(self) -> bool:
