@@ -11,7 +11,6 @@ from scipy.special import chdtrc
 
 from .._lib.by_value import ByValue
 from ..calibration.diagnosis.line import Coefficient, calibration_line
-from ..calibration.diagnosis.scored import Scored
 from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
 from ..statistics.intervals import Interval
 from .event_counts import EventCounts
@@ -30,7 +29,7 @@ _NOWHERE = Interval(math.nan, math.nan)
 
 @dataclass(frozen=True)
 class ControlPoint(ByValue):
-    """Successive periods together. Rows with a prediction of exactly 0 or 1 are left out."""
+    """Successive periods together, with the figures that `assess` gives of the same rows."""
 
     first: str
     """Name of the first and the last period."""
@@ -47,52 +46,43 @@ class ControlPoint(ByValue):
     """1 is best; below 1 the forecasts are overconfident."""
     slope_interval: Interval
     log_loss: float
-    """Nats; smaller is better."""
+    """Nats, of all classes; smaller is better."""
     skill: float
-    """1 minus the log loss over that of the event's frequency in all periods; larger is better."""
+    """1 minus the log loss over that of the frequencies of the classes in the same rows; larger is better."""
+    by: str = "rows"
+    """What figures are computed from: "rows", or "cells" for periods of a history of version 1, which knows no more.
+
+    From cells they are approximate, leave out rows with a prediction of exactly 0 or 1, and with more than two classes
+    log loss and skill are those of the event alone."""
 
 
 def control_points(names: Sequence[str], series: Sequence[EventCounts], *, limits: bool) -> tuple[ControlPoint, ...]:
     """Estimate bias, slope, log loss and skill over time; intervals are for independent rows, and else left out."""
     each = math.ceil(len(series) / MOST_POINTS)
-    base = EventCounts.together(series)
-    if not base.total.size:
-        return ()
-    frequency = base.frequency
-    found = []
-    for start in range(0, len(series), each):
-        some = EventCounts.together(series[start : start + each]).merged()
-        if some.total.size:
-            ends = names[start], names[min(start + each, len(series)) - 1]
-            found.append(_point(*ends, some, frequency, limits))
-    return tuple(found)
+    starts = range(0, len(series), each)
+    found = (point_of(names[start : start + each], series[start : start + each], limits=limits) for start in starts)
+    return tuple(point for point in found if point.rows)
 
 
 def point_of(names: Sequence[str], series: Sequence[EventCounts], *, limits: bool) -> ControlPoint:
     """Estimate the same over some periods together; no rows and NaN for no periods."""
-    counts = EventCounts.together(series).merged() if series else None
+    counts = EventCounts.together(series) if series else None
     ends = (names[0], names[-1]) if names else ("", "")
     if counts is None or not counts.total.size:
         nan = math.nan
         return ControlPoint(*ends, 0, nan, nan, nan, _NOWHERE, nan, _NOWHERE, nan, nan)
-    return _point(*ends, counts, counts.frequency, limits)
-
-
-def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool) -> ControlPoint:
-    total, positive = counts.total, counts.positive
-    line = calibration_line(Scored(counts.log_odds, total, positive, total, positive, total))
-    loss = counts.log_loss
-    reference = -(counts.frequency * math.log(base) + (1 - counts.frequency) * math.log1p(-base)) if 0 < base < 1 else 0
+    at = counts.at.pooled()
+    line = calibration_line(at.scored())
     return ControlPoint(
-        first,
-        last,
+        *ends,
         round(counts.rows),
-        counts.mean,
-        counts.frequency,
+        at.mean,
+        at.frequency,
         *_estimate(line.intercept, limits),
         *_estimate(line.slope, limits),
-        loss,
-        1 - loss / reference if reference else math.nan,
+        counts.log_loss,
+        counts.skill,
+        "cells" if counts.nodes is None else "rows",
     )
 
 

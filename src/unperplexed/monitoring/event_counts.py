@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from .._lib.elementary import logit
 from .._lib.typing import Floats
+from ..kernels.logarithms import log_odds
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..tally.tables import Pairs
+from ..tally.tally import Tally
+from ..tally.views import pairs_by_class
+from .nodes import Nodes
+
+
+class Scores(NamedTuple):
+    """Sums over all rows, of all classes: those that `assess` gives the means of."""
+
+    log_loss: float
+    brier_score: float
+    accuracy: float
+    classes: tuple[float, ...]
+    """How often each class was observed; () where that is not known."""
+
+    @classmethod
+    def of(cls, tally: Tally) -> Scores:
+        """Sum the scores of a tally, of which a file of an earlier version may lack some."""
+        log_loss, brier = (
+            tally.score(name) * tally.n_rows if name in tally.scores else math.nan
+            for name in ("log_loss", "brier_score")
+        )
+        known = pairs_by_class(tally, "each-class") if tally.knows_classes else ()
+        observed = [float(each.happened.sum()) for each in known]
+        classes = [tally.n_rows - observed[0], *observed] if tally.n_classes == 2 and observed else observed
+        return cls(log_loss, brier, tally.prediction_accuracy * tally.n_rows, tuple(classes))
+
+    def plus(self, other: Scores) -> Scores:
+        """Add those of other rows."""
+        classes = (a + b for a, b in zip(self.classes, other.classes, strict=False))
+        log_loss, brier = self.log_loss + other.log_loss, self.brier_score + other.brier_score
+        return Scores(log_loss, brier, self.accuracy + other.accuracy, tuple(classes))
 
 
 class EventCounts(NamedTuple):
@@ -25,22 +60,28 @@ class EventCounts(NamedTuple):
     certain: float = 0.0
     """How many forecasts of exactly 0 or 1 there are, and how many of them were wrong."""
     certain_and_wrong: float = 0.0
+    nodes: Nodes | None = None
+    """All rows at a few log-odds, from which figures are computed; evidence is from cells.
+
+    None where outcomes are not known, and in a history of version 1.
+    """
+    scores: Scores | None = None
 
     @classmethod
-    def of(cls, pairs: Pairs) -> EventCounts:
+    def of(cls, pairs: Pairs, scores: Scores | None = None) -> EventCounts:
         """Count pairs in cells of relative width 1/8 in the distance from the nearer of 0 and 1."""
         p, positive, total = (np.asarray(column, dtype=np.float64) for column in pairs)
         sure = (p <= 0) | (p >= 1)
         wrong = float(np.where(p[sure] <= 0, positive[sure], total[sure] - positive[sure]).sum())
         certain = float(total[sure].sum())
+        nodes = Nodes.of(log_odds(p[:, None], "probability"), total, positive)
         p, positive, total = p[~sure], positive[~sure], total[~sure]
         code, _ = COARSE.places(p)
         counted = np.bincount(code, total, COARSE_CELLS).astype(np.float64)
         some = counted > 0
         mean = np.bincount(code, total * p, COARSE_CELLS)[some] / counted[some]
-        return cls(
-            mean, counted[some], np.bincount(code, positive, COARSE_CELLS)[some].astype(np.float64), certain, wrong
-        )
+        observed = np.bincount(code, positive, COARSE_CELLS)[some].astype(np.float64)
+        return cls(mean, counted[some], observed, certain, wrong, nodes, scores)
 
     @property
     def rows(self) -> float:
@@ -58,18 +99,23 @@ class EventCounts(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         p, total, positive = (np.concatenate([each[at] for each in parts]) for at in (0, 1, 2))
-        certain, wrong = (sum(float(each[at]) for each in parts) for at in (3, 4))
-        return cls(p, total, positive, certain, wrong)
-
-    def merged(self) -> EventCounts:
-        """Count equal cells together."""
-        apart = self._replace(certain=0.0, certain_and_wrong=0.0)
-        once = EventCounts.of(Pairs(apart.p, apart.positive, apart.total))
-        return once._replace(certain=self.certain, certain_and_wrong=self.certain_and_wrong)
+        certain, wrong = sum(each.certain for each in parts), sum(each.certain_and_wrong for each in parts)
+        nodes = [each.nodes for each in parts if each.nodes is not None]
+        scores = [each.scores for each in parts if each.scores is not None]
+        return cls(
+            p,
+            total,
+            positive,
+            certain,
+            wrong,
+            Nodes.together(nodes) if len(nodes) == len(parts) else None,
+            reduce(Scores.plus, scores) if len(scores) == len(parts) else None,
+        )
 
     def unobserved(self) -> EventCounts:
         """The same predictions, without outcomes."""
-        return self._replace(positive=np.full_like(self.positive, np.nan), certain_and_wrong=0.0)
+        unknown = np.full_like(self.positive, np.nan)
+        return self._replace(positive=unknown, certain_and_wrong=0.0, nodes=None, scores=None)
 
     def log_chance_of_same(self) -> float:
         """Bound the logarithm of the probability that outcomes of the same predictions are counted the same again.
@@ -83,21 +129,26 @@ class EventCounts(NamedTuple):
     def same(self, other: EventCounts) -> bool:
         """Whether both counted the same."""
         return self.p.size == other.p.size and all(
-            np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in zip(self, other, strict=True)
+            np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
+            for a, b in zip(self[:5], other[:5], strict=True)
         )
 
     @property
-    def mean(self) -> float:
-        """Mean prediction, without forecasts of exactly 0 or 1."""
-        return float(self.total @ self.p / self.total.sum())
-
-    @property
-    def frequency(self) -> float:
-        """Observed frequency, without forecasts of exactly 0 or 1."""
-        return float(self.positive.sum() / self.total.sum())
+    def at(self) -> Nodes:
+        """All rows at their log-odds, or but for certain ones at those of the cells, where no more is known."""
+        return Nodes(self.log_odds, self.total, self.positive) if self.nodes is None else self.nodes
 
     @property
     def log_loss(self) -> float:
-        """Mean log loss in nats of the event, without forecasts of exactly 0 or 1."""
-        lost = self.positive @ np.log(self.p) + (self.total - self.positive) @ np.log1p(-self.p)
-        return float(-lost / self.total.sum())
+        """Mean log loss in nats."""
+        return self.at.log_loss if self.scores is None else self.scores.log_loss / self.rows
+
+    @property
+    def skill(self) -> float:
+        """1 minus the log loss over that of the frequencies of the classes in these rows."""
+        at = self.at
+        observed = np.array([at.total.sum() - at.positive.sum(), at.positive.sum()])
+        if self.scores is not None:
+            observed = np.array(self.scores.classes)
+        reference = float(entr(observed / observed.sum()).sum())
+        return 1 - self.log_loss / reference if reference > 0 and math.isfinite(self.log_loss) else math.nan

@@ -17,7 +17,7 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
-from .._lib.serialize import json_text
+from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats
 from ..forecasts.group_keys import Key, columns_of, in_order
 from ..forecasts.labels import Label
@@ -26,10 +26,11 @@ from ..tally.tags import UNKNOWN, Tags, different
 from ..tally.tallies import Tallies
 from ..tally.tally import Tally, common_labels
 from ..tally.views import pairs_by_class
-from .event_counts import EventCounts
+from .event_counts import EventCounts, Scores
+from .nodes import Nodes
 from .predictions import Predictions, predicted
 
-FORMAT, VERSION = "unperplexed monitoring history", 1
+FORMAT, VERSION, EARLIER = "unperplexed monitoring history", 2, 1
 
 WHOLE = ""
 """Name of the only group where rows are not grouped."""
@@ -283,9 +284,7 @@ class History(ByValue):
             "periods": [
                 {
                     "name": each.name,
-                    "groups": {
-                        name: [_plain(e, self.outcomes) for e in events] for name, events in each.groups.items()
-                    },
+                    "groups": {name: _plain(events, self.outcomes) for name, events in each.groups.items()},
                 }
                 for each in self.periods
             ],
@@ -319,6 +318,7 @@ _MIXED = (
     " drift (--drift) and leave the outcomes out (without_outcomes() in Python)."
 )
 
+_COUNTS = EventCounts._fields[:5]
 _UNKNOWN = ("positive", "certain_and_wrong")
 """Counts that need outcomes."""
 
@@ -380,21 +380,29 @@ def _events(tally: Tally, outcomes: bool) -> Events:
     else:
         single = pairs_by_class(tally, "each-class") if tally.knows_classes and tally.n_classes <= MOST_CLASSES else []
         pairs = [tally.pairs("top-label"), *single]
-    counts = tuple(map(EventCounts.of, pairs))
+    scores = Scores.of(tally)
+    counts = tuple(EventCounts.of(each, scores) for each in pairs)
     return counts if outcomes else tuple(each.unobserved() for each in counts)
 
 
-def _plain(counts: EventCounts, outcomes: bool) -> dict[str, Any]:
-    known = {name: value for name, value in counts._asdict().items() if outcomes or name not in _UNKNOWN}
-    return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in known.items()}
+def _plain(events: Events, outcomes: bool) -> list[dict[str, Any]]:
+    """Give an event's counts as plain values; scores, which are of all classes, are beside the first."""
+    found: list[dict[str, Any]] = []
+    for each in events:
+        known = {name: getattr(each, name) for name in _COUNTS if outcomes or name not in _UNKNOWN}
+        nodes = {} if each.nodes is None else {"nodes": each.nodes._asdict()}
+        scores = {} if each.scores is None or found else {"scores": each.scores._asdict()}
+        found.append(plain_values({**known, **nodes, **scores}))
+    return found
 
 
 def _history_of(data: Any) -> History:
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise InputError(f'not a history: it has no "format": "{FORMAT}".')
-    if data.get("version") != VERSION:
+    if data.get("version") not in (EARLIER, VERSION):
         raise InputError(
-            f"the history has version {data.get('version')!r}; this version of unperplexed reads {VERSION}."
+            f"the history has version {data.get('version')!r}; this version of unperplexed reads {EARLIER} and"
+            f" {VERSION}."
         )
     _need(set(data) - {"tags", "outcomes"} == {"format", "version", "labels", "clustered", "periods"}, "keys")
     labels, periods, outcomes = data["labels"], data["periods"], data.get("outcomes", True)
@@ -428,13 +436,26 @@ def _period_of(data: Any, outcomes: bool) -> Period:
     _need(isinstance(groups, Mapping) and bool(groups), "groups")
     _need(all(isinstance(events, list) and events for events in groups.values()), "events")
     _need(len({len(events) for events in groups.values()}) == 1, "events")
-    read = {name: tuple(_counts_of(each, outcomes) for each in events) for name, events in groups.items()}
-    return Period(data["name"], read)
+    return Period(data["name"], {name: _events_of(events, outcomes) for name, events in groups.items()})
+
+
+def _events_of(data: list[Any], outcomes: bool) -> Events:
+    _need(all(isinstance(each, Mapping) for each in data), "counts")
+    [first, *others] = data
+    scores = _scores_of(first["scores"]) if "scores" in first else None
+    counts = ({name: each[name] for name in each if name != "scores"} for each in (first, *others))
+    return tuple(_counts_of(each, outcomes)._replace(scores=scores) for each in counts)
+
+
+def _scores_of(data: Any) -> Scores:
+    _need(isinstance(data, Mapping) and set(data) == {*Scores._fields}, "scores")
+    log_loss, brier, accuracy = (_number(data[name], infinite=True) for name in Scores._fields[:3])
+    return Scores(log_loss, brier, accuracy, tuple(_column(data["classes"]).tolist()))
 
 
 def _counts_of(data: Any, outcomes: bool) -> EventCounts:
-    fields = {name for name in EventCounts._fields if outcomes or name not in _UNKNOWN}
-    _need(isinstance(data, Mapping) and set(data) == fields, "counts")
+    fields = {name for name in _COUNTS if outcomes or name not in _UNKNOWN}
+    _need(set(data) - {"nodes"} == fields, "counts")
     if not outcomes:
         return _counts_of(
             {**data, "positive": [0] * len(_column(data["p"])), "certain_and_wrong": 0}, True
@@ -444,17 +465,33 @@ def _counts_of(data: Any, outcomes: bool) -> EventCounts:
     _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
     certain, wrong = (_number(data[name]) for name in ("certain", "certain_and_wrong"))
     _need(wrong <= certain and bool(p.size or certain), "counts")
-    return EventCounts(p, total, positive, certain, wrong)
+    counts = EventCounts(p, total, positive, certain, wrong)
+    return counts._replace(nodes=_nodes_of(data["nodes"], counts.rows)) if "nodes" in data else counts
 
 
-def _column(data: Any) -> Floats:
+def _nodes_of(data: Any, rows: float) -> Nodes:
+    """Read the nodes of an event, which stand for as many rows as its cells have."""
+    _need(isinstance(data, Mapping) and set(data) == {*Nodes._fields}, "nodes")
+    nodes = Nodes(*(_column(data[name], signed=True, infinite=name == "s") for name in Nodes._fields))
+    _need(nodes.s.shape == nodes.total.shape == nodes.positive.shape, "nodes")
+    _need(bool((nodes.total > 0).all()) and math.isclose(nodes.rows, rows, rel_tol=1e-6), "nodes")
+    return nodes
+
+
+def _column(data: Any, **allowed: bool) -> Floats:
     _need(isinstance(data, list), "counts")
-    return np.array([_number(each) for each in data], dtype=np.float64)
+    return np.array([_number(each, **allowed) for each in data], dtype=np.float64)
 
 
-def _number(value: Any) -> float:
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+"""Numbers that JSON has as texts."""
+
+
+def _number(value: Any, *, signed: bool = False, infinite: bool = False) -> float:
+    if infinite and value in _NOT_FINITE:
+        return float(value)
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    _need(good and 0 <= value < 2**53, "counts")
+    _need(good and -(2**53) * signed <= value < 2**53, "counts")
     return float(value)
 
 

@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     requirement: str
     passed: bool
     value: float
-    """The mean score over all periods."""
+    """The mean score over all periods, as `assess` gives it."""
     log_evidence: float
     """Natural logarithm of the evidence that the limit is not kept, after all periods."""
     failed: str | None
@@ -63,16 +63,23 @@ def kept(text: str, names: Sequence[str], series: Sequence[EventCounts], n_class
     wanted = Requirement.parse(text)
     score, limit = _checked(wanted, n_classes)
     top = wanted.name == "accuracy" and n_classes > 2
-    factors, lost, rows = [], 0.0, 0.0
+    factors = []
     for counts in series:
         losses, of_cells, weights = _losses(counts, score, top)
         factors.append(np.log1p(np.outer(_RATES, (losses - of_cells) / limit - 1)) @ weights)
-        lost, rows = lost + float(losses @ weights), rows + float(weights.sum())
     evidence = logsumexp(np.cumsum(factors, axis=0), axis=1) - math.log(_RATES.size)
     above = np.flatnonzero(evidence >= log_limit)
-    mean = lost / rows
-    value = 1 - mean if wanted.name == "accuracy" else mean
+    value = _mean(EventCounts.together(series), wanted.name, score, top)
     return Kept(wanted.text, not above.size, value, float(evidence[-1]), names[above[0]] if above.size else None)
+
+
+def _mean(counts: EventCounts, name: str, score: _Score, top: bool) -> float:
+    """Give the mean score of all rows; from cells where no more is known."""
+    if counts.scores is not None:
+        return float(getattr(counts.scores, name)) / counts.rows
+    losses, _, weights = _losses(counts, score, top)
+    mean = float(losses @ weights / weights.sum())
+    return 1 - mean if name == "accuracy" else mean
 
 
 def _losses(counts: EventCounts, score: _Score, top: bool) -> tuple[Floats, Floats, Floats]:

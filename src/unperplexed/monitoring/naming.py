@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._lib.elementary import expit
 from ..calibration.diagnosis.binary import BinaryData, diagnose_binary
 from ..calibration.diagnosis.binary_data import sums_over_clusters
 from ..calibration.diagnosis.binary_search import PARAMETERS
 from ..calibration.diagnosis.result import Diagnosis, Finding
-from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label
 from ..maps.parameters import LAPSE
 from .event_counts import EventCounts
@@ -42,20 +42,21 @@ def named_error(
     counts = EventCounts.together(periods) if periods else None
     if counts is None or not counts.total.size:
         return None
-    if not shared:
-        counts = counts.merged()
-    period = np.repeat(np.arange(len(periods)), [each.p.size for each in periods])
-    s, total, positive = counts.log_odds, counts.total, counts.positive
+    apart, at = counts.at, counts.at.pooled()
+    period = np.repeat(
+        np.arange(len(periods)), [(each.p if counts.nodes is None else each.at.s).size for each in periods]
+    )
+    residual = apart.positive - apart.total * expit(apart.s)
     data = BinaryData(
-        Scored(s, total, positive, total, positive, total),
-        counts=total,
-        counts_positive=positive,
-        n=float(total.sum()),
+        at.scored(),
+        counts=at.total,
+        counts_positive=at.positive,
+        n=at.rows,
         labels=event_labels(labels, event),
         event=f"the {TOP}" if len(labels) > 2 and event == 0 else "",
-        mean=counts.mean,
-        frequency=counts.frequency,
-        clusters=sums_over_clusters(np.arange(s.size), total, positive - total * counts.p, period) if shared else None,
+        mean=at.mean,
+        frequency=at.frequency,
+        clusters=sums_over_clusters(np.searchsorted(at.s, apart.s), apart.total, residual, period) if shared else None,
         by="cells",
     )
     found = diagnose_binary(data)
