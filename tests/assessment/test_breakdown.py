@@ -574,5 +574,5 @@ def test_small_groups_are_shrunk_by_what_their_rows_vary():
 
 
 def test_groups_are_counted_by_one_thread():
-    with pytest.raises(InputError, match="n_jobs: groups are counted by one thread; leave it out"):
+    with pytest.raises(TypeError, match=r"assess_by\(\) got an unexpected keyword argument 'n_jobs'"):
         assess_by([0, 1], [0.2, 0.7], by=["a", "b"], n_jobs=2)

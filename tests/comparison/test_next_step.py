@@ -327,7 +327,7 @@ def test_the_line_of_python_reads_the_scale_and_a_name_breaks_no_line(files, cap
     both = pl.read_csv("both.csv")
     logits = [(pl.col(name) / (1 - pl.col(name))).log().alias(name) for name in ("sharp", "dull")]
     both.with_columns(logits).write_csv("logits.csv")
-    words = ["logits.csv", "--truth", "rain", "--scale", "logits", "--resamples", "0", "--report", "page.html"]
+    words = ["logits.csv", "--truth", "rain", "--scale", "logits", "--report", "page.html"]
     for command in (["compare", "--forecaster", "sharp=sharp", "dull=dull"], ["assess", "--prob", "sharp"]):
         assert main([command[0], *words, *command[1:]]) == 0
         assert "scale=&#39;logits&#39;" in Path("page.html").read_text(encoding="utf-8")

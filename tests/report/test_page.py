@@ -356,7 +356,7 @@ def test_a_comparison_has_differences_settings_and_who_assigned_0():
     html = comparison.to_html()
     shown = settings(html)
     assert (shown["calibration curve"], shown["view"], shown["bootstrap replicates"]) == (
-        "shrunk-isotonic", "each-class", "80",
+        "shrunk-isotonic", "each-class", "400",
     )  # fmt: skip
     assert shown["log loss and geometric accuracy"] == "at the floor 0.005"
     heads = re.search(r"Ordered by log loss.*?<thead><tr>(.*?)</tr>", html)[1]
