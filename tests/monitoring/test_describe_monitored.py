@@ -134,7 +134,7 @@ def test_the_table_of_several_classes_says_of_which_event_it_is():
         p = rng.dirichlet(np.ones(3), 100)
         y = (p.cumsum(axis=1) > rng.random((100, 1))).argmax(axis=1)
         periods[f"d{at}"] = Tally.of(y, p)
-    assert "Over time, most probable class; log loss and skill of all classes\n" in str(monitor(periods))
+    assert "Over time, most probable class\n" in str(monitor(periods))
 
 
 def test_groups_with_predictions_of_exactly_0_or_1_that_were_wrong_are_named():

@@ -258,7 +258,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         caption += f", {TOP}"
     if any(each.by == "cells" for each in points):
         caption += " (from cells: approximate)"
-    elif len(m.labels) > 2:
+    elif len(m.labels) > 2 and not brief:
         caption += "; log loss and skill of all classes"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [limits_text(each.bias_interval) for each in points] if limits else ()
