@@ -362,7 +362,7 @@ def read_history(path: Path, rng: np.random.Generator) -> None:
     made = History.load(path)
     made.to_bytes()
     if rng.random() < 0.1:
-        monitor(made, units="rows").to_json()
+        monitor(made, clusters="none").to_json()
 
 
 def good_logs(folder: Path, rng: np.random.Generator) -> dict[str, bytes]:

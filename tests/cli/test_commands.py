@@ -332,14 +332,14 @@ def test_slots_and_distinct_flags_stay_few():
 @pytest.mark.parametrize(
     ("words", "read"),
     [
-        ("assess f.csv", ([], "auto")),
-        ("assess f.csv --clusters none", ([], "auto")),
-        ("assess f.csv --clusters day,place", ([["day", "place"]], "auto")),
-        ("compare f.csv --clusters day", ([["day"]], "auto")),
-        ("compare f.csv --clusters day place", ([["day"], ["place"]], "auto")),
-        ("monitor f.csv --clusters none", ([], "rows")),
-        ("monitor f.csv --clusters period", ([], "periods")),
-        ("monitor f.csv --clusters day", ([["day"]], "auto")),
+        ("assess f.csv", ([], None)),
+        ("assess f.csv --clusters none", ([], None)),
+        ("assess f.csv --clusters day,place", ([["day", "place"]], None)),
+        ("compare f.csv --clusters day", ([["day"]], None)),
+        ("compare f.csv --clusters day place", ([["day"], ["place"]], None)),
+        ("monitor f.csv --clusters none", ([], "none")),
+        ("monitor f.csv --clusters period", ([], "period")),
+        ("monitor f.csv --clusters day", ([["day"]], None)),
     ],
 )
 def test_clusters_are_read_once(words, read):

@@ -75,9 +75,9 @@ def test_what_is_one_observation_of_tallies_may_be_said(tmp_path, capsys):
         files.append(str(tmp_path / f"day{at:02}.tally"))
         Tally.of(rng.random(300) < expit(s), expit(s)).save(files[-1])
     own = [Tally.load(file) for file in files]
-    for word, units in (("none", "rows"), ("period", "periods")):
+    for word in ("none", "period"):
         code = main(["monitor", *files, "--clusters", word, "--json", "-"])
-        expected = watched({f"day{at:02}": each for at, each in enumerate(own)}, units=units)
+        expected = watched({f"day{at:02}": each for at, each in enumerate(own)}, clusters=word)
         assert code == (not expected)
         assert capsys.readouterr().out == expected.to_json() + "\n"
         assert main(["monitor", *files, "--drift", "--clusters", word]) == 2

@@ -66,7 +66,7 @@ SETS = {
     "fifty classes": lambda: more_classes(14, n=1200, classes=50, bias=1.0),
     "five classes with a lapse": lambda: more_classes(15, n=1500, classes=5, lapse=0.06),
 }
-FAST = ("weighted clusters",)
+FAST = ("weighted clusters", "two classes")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in SETS])

@@ -52,7 +52,7 @@ def test_an_alarm_without_a_named_error_gives_both_means(rng):
 
 
 def test_what_broke_is_named_with_the_periods_as_clusters_where_these_are_the_units(rng):
-    found = monitor({f"d{at}": day(rng, bias=1.5) for at in range(16)}, units="periods").alarm.diagnosis
+    found = monitor({f"d{at}": day(rng, bias=1.5) for at in range(16)}, clusters="period").alarm.diagnosis
     assert (found.errors[0], found.n_clusters) == ("bias", 16)
 
 

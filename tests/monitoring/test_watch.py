@@ -119,7 +119,7 @@ def dict_of(history, n):
 
 def test_limits_over_time_need_independent_rows():
     with pytest.raises(InputError, match="limits over time are for independent rows"):
-        monitor(days(21, periods=3), units="periods", require=["log_loss < 1"])
+        monitor(days(21, periods=3), clusters="period", require=["log_loss < 1"])
 
 
 def test_groups_of_the_same_name_are_refused():
@@ -140,7 +140,7 @@ def test_tallies_by_time_and_group_are_put_in_order():
 def test_periods_that_share_a_shock_raise_false_alarms_only_if_rows_are_the_units():
     rng = np.random.default_rng(10)
     shaken = {f"d{at}": day(rng, 1000, shock=0.5) for at in range(40)}
-    rows, periods = monitor(shaken), monitor(shaken, units="periods")
+    rows, periods = monitor(shaken), monitor(shaken, clusters="period")
     assert rows.alarm is not None
     assert "--clusters period" in str(rows)
     assert rows.dispersion[0] > 5
@@ -151,7 +151,7 @@ def test_periods_that_share_a_shock_raise_false_alarms_only_if_rows_are_the_unit
 def test_the_units_of_tallies_with_clusters_are_periods():
     tally = Tally.of([1, 0, 1, 0] * 5, [0.7, 0.4, 0.6, 0.2] * 5, clusters=list("aabb") * 5, parts=["shards"])
     assert monitor({"d": tally}).units == "periods"
-    assert monitor({"d": tally}, units="rows").units == "rows"
+    assert monitor({"d": tally}, clusters="none").units == "rows"
 
 
 def test_wrong_predictions_of_exactly_0_or_1_refute_calibration_and_stay_out_of_the_evidence():
@@ -242,7 +242,7 @@ def test_weights_other_classes_and_nothing_are_refused():
     ("change", "said"),
     [
         (lambda text: "{", "no valid JSON"),
-        (lambda text: text.replace('"version":1', '"version":9').replace('"version": 1', '"version": 9'), "version 9"),
+        (lambda text: text.replace('"version":2', '"version":9').replace('"version": 2', '"version": 9'), "version 9"),
         (lambda text: text.replace("history", "story"), "not a history"),
         (lambda text: text.replace('"certain"', '"uncertain"'), "counts cannot be right"),
         (lambda text: text.replace('"certain": 0', '"certain": -1').replace('"certain":0', '"certain":-1'), "counts"),
@@ -397,7 +397,7 @@ def test_groups_that_break_alike_are_one_alarm():
 
 @pytest.mark.parametrize("error", [{"bias": 1.5}, {"bias": 0.7}, {"slope": 0.3}])
 def test_a_break_of_whole_periods_is_dated_against_the_calibrated_ones_before_it(error):
-    alarm = monitor(days(40, 60, 30, **error), units="periods").alarm
+    alarm = monitor(days(40, 60, 30, **error), clusters="period").alarm
     assert "d30" in alarm.probable
     assert len(alarm.probable) <= 4
 
@@ -405,7 +405,7 @@ def test_a_break_of_whole_periods_is_dated_against_the_calibrated_ones_before_it
 def test_periods_that_share_shocks_do_not_make_dates_surer_than_they_are():
     rng = np.random.default_rng(41)
     found = {f"d{at}": day(rng, 500, bias=1.0 * (at >= 30), shock=0.5) for at in range(60)}
-    one, shared = (monitor(found, units=units).alarm for units in ("rows", "periods"))
+    one, shared = (monitor(found, clusters=each).alarm for each in ("none", "period"))
     assert abs(int(shared.began[1:]) - 30) <= 3
     assert len(shared.probable) > len(one.probable)
 

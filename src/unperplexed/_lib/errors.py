@@ -67,6 +67,7 @@ _FORMER = {
     "drop_invalid": 'invalid="drop"',
     "groups": "clusters= (by= makes groups)",
     "units": "within=",
+    "monitor units": 'clusters="none" or "period"',
     "baseline": "reference=",
     "climatology": 'reference={"climatology": ...}',
     "scores": "metrics=",
@@ -82,13 +83,17 @@ _FORMER = {
     "benefit_true_positive": "cost_tp= (the negative of a benefit)",
     "benefit_true_negative": "cost_tn= (the negative of a benefit)",
 }
-"""What options of other names are called."""
+"""What options of other names are called, in all functions or in one."""
 
 
 def refuse_unknown(function: str, given: Collection[str], known: Collection[str]) -> None:
     """Refuse keyword arguments that a function does not have, as Python does, with the nearest that it has."""
     for name in given:
         if name not in known:
-            near = _FORMER.get(name) or next(map(repr, get_close_matches(name, known, 1)), "")
+            near = (
+                _FORMER.get(f"{function} {name}")
+                or _FORMER.get(name)
+                or next(map(repr, get_close_matches(name, known, 1)), "")
+            )
             also = f"; did you mean {near}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{also}")

@@ -54,9 +54,9 @@ def _number(flag: str, text: str) -> float:
 
 def _read_clusters(a: argparse.Namespace) -> None:
     """Read A,B, values that rows of a cluster share together, or A B, either of which they share; or none."""
-    a.ways, a.units = [], "auto"
+    a.ways, a.units = [], None
     if a.command == "monitor" and a.clusters in (_NONE, ["period"]):
-        a.units = "rows" if a.clusters == _NONE else "periods"
+        [a.units] = a.clusters
         a.clusters = []  # these words are no columns
         if "clusters" in a.given:
             a.given["units"] = a.given.pop("clusters")

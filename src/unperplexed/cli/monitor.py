@@ -91,7 +91,7 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
 
     if a.drift:
         return drift(history, confidence=a.confidence, restart=a.restart)
-    return watched(history, units=a.units, confidence=a.confidence, restart=a.restart, require=a.require)
+    return watched(history, clusters=a.units, confidence=a.confidence, restart=a.restart, require=a.require)
 
 
 def _history(a: argparse.Namespace) -> tuple[History, bool]:

@@ -238,9 +238,10 @@ def change_text(a: Alarm, whose: str) -> str:
         "loss": ("log loss", _loss),
     }
     shown = [numbers[each] for each in shown_in(a)]
+    event = f"for {_event(a)}, " if a.event and shown_in(a) != ["loss"] else ""
     end = f" up to {a.until}" if a.over is None else ""
     first, *more = (f"{name}{end}: {_numbers(parts, value)}." for name, value in shown)
-    where = f"{whose}{f'for {_event(a)}, ' if a.event else ''}{first}"
+    where = f"{whose}{event}{first}"
     return " ".join(map(capital, (where, *more))) + _trend(a)
 
 

@@ -205,6 +205,13 @@ def _warnings(m: Monitored) -> Iterator[str]:
             f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
             " weather of a day, take periods as the units: --clusters period."
         )
+    if any(each.by == "cells" for each in m.control):
+        of_top = f", and log loss and skill are those of the {TOP}" if len(m.labels) > 2 else ""
+        yield (
+            "the history has periods of an earlier version of unperplexed, which kept cells alone: their figures are"
+            f" approximate, without predictions of exactly 0 or 1{of_top}. For those of the rows, count these periods"
+            " into a new history."
+        )
     usual = usual_rows(m)
     if usual:
         yield (
@@ -249,6 +256,10 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
     caption = "Over time" if group == WHOLE else f"Group '{short_name(group)}' over time"
     if len(m.labels) > 2:
         caption += f", {TOP}"
+    if any(each.by == "cells" for each in points):
+        caption += " (from cells: approximate)"
+    elif len(m.labels) > 2 and not brief:
+        caption += "; log loss and skill of all classes"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [limits_text(each.bias_interval) for each in points] if limits else ()
     shown = shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
@@ -360,7 +371,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
         ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
         ("Calibration slope", "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
         ("Log loss", "nats, smaller is better", "log_loss", None, ""),
-        ("Skill", "log loss against the frequency in all periods, larger is better", "skill", 0.0, ""),
+        ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
     ):
         values = np.array([getattr(each, name) for each in control])
         ends = [getattr(each, limits) for each in control] if limits else []

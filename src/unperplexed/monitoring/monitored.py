@@ -82,7 +82,7 @@ class Alarm(Began):
         return d.in_brief if d is not None and d.findings else ""
 
 
-_COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "log_loss", "skill")
+_COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "log_loss", "skill", "by")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ class Monitored(ReadOnlyArrays, JsonResult):
     level: float
     """Largest probability of ever a false alarm; the limit of the evidence is 1/level."""
     control: tuple[ControlPoint, ...]
-    """Bias, calibration slope, log loss and skill over time; of the most probable class with more than two classes."""
+    """Bias, calibration slope, log loss and skill over time; with more than two classes bias and slope are of the most
+    probable one."""
     groups: dict[str, float]
     """The largest log evidence of each group by itself."""
     named: dict[str, OfGroup]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import chdtrc
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..forecasts.reading import RowReading, reads
 from ..statistics.intervals import alpha_of
@@ -20,7 +20,8 @@ from .history import WHOLE, Events, History, history_of
 from .limits import kept
 from .monitored import Alarm, Impossible, Monitored, OfGroup
 
-UNITS = ("auto", "rows", "periods")
+_SHARED = {"none": False, "period": True}
+"""Words for clusters: whether the rows of a period share a shock."""
 
 
 @reads(RowReading)
@@ -31,7 +32,6 @@ def monitor(
     time: Any = None,
     by: Any = None,
     require: str | Sequence[str] = (),
-    units: str = "auto",
     restart: str | None = None,
     confidence: float = 0.95,
     **reading: Unpack[RowReading],
@@ -55,17 +55,18 @@ def monitor(
     require : str or sequence of str, optional
         Limits to be kept over time, such as "log_loss < 0.4": log_loss and brier_score of two classes, accuracy of any.
         One that is kept exactly ever fails with a probability of at most 1 - ``confidence``, for independent rows.
-    units : {"auto", "rows", "periods"}, default "auto"
-        What is independent. "rows" is exact if rows are. "periods" takes each period as one observation, for rows that
-        share a shock, such as the weather of a day or an election night; it is approximate, and slower. "auto" is
-        "periods" for clusters of dependent rows, else "rows".
     restart : str, optional
         Name of the period at which to begin, such as the first after a repair: a new watch.
     confidence : float, default 0.95
         1 minus the largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of
         1 / (1 - confidence).
     **reading
-        How rows are read, as in `assess`: ``groups``, ``labels``, ``pos_label``, ``scale``, ``invalid``, ...
+        How rows are read, as in `assess`: ``labels``, ``pos_label``, ``scale``, ``invalid``, ...
+
+        ``clusters`` says which rows are dependent: "none", which is exact if rows are independent; "period", each
+        period being one observation, for rows that share a shock, such as the weather of a day or an election night,
+        which is approximate, and slower; or the cluster of each row. Clusters, of rows or of tallies, are taken as
+        "period"; without them "none" is the default.
 
     Returns
     -------
@@ -82,16 +83,17 @@ def monitor(
 
     Notes
     -----
-    With "rows" a period multiplies the bet on each of 64 maps from predicted to calibrated log-odds by its likelihood
-    ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet is expected
-    never to grow, so that it ever reaches 1/level, with level = 1 - confidence, with a
-    probability of at most the level (Ville 1939). Forecasts must
-    not react to outcomes of their own period. Half of the bet is on groups; of G of them, the one with the j-th largest
-    evidence is named at (G - j + 1)/level, and dated and diagnosed by itself. An error is over when the inverse bet,
-    against the error and for calibrated forecasts, reaches 1/level; then a new watch begins, with a level of its own.
-    With more than two classes the events are whether the most probable class
-    is observed and, for tallies with the part "classes", each class. Rows with a prediction of exactly 0 or 1 are
-    apart: one that is wrong refutes calibration.
+    For independent rows a period multiplies the bet on each of 64 maps from predicted to calibrated log-odds by its
+    likelihood ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet
+    is expected never to grow, so that it ever reaches 1/level, with level = 1 - confidence, with a probability of at
+    most the level (Ville 1939). Forecasts must not react to outcomes of their own period. Half of the bet is on groups;
+    of G of them, the one with the j-th largest evidence is named at (G - j + 1)/level, and dated and diagnosed by
+    itself. An error is over when the inverse bet, against the error and for calibrated forecasts, reaches 1/level; then
+    a new watch begins, with a level of its own.
+    With more than two classes the events are whether the most probable class is observed and, for tallies with the part
+    "classes", each class. In the evidence rows with a prediction of exactly 0 or 1 are apart: one that is wrong refutes
+    calibration. Evidence is from cells of probability; log loss, skill, slope, intercept and what is wrong are those of
+    the rows, as `assess` gives them.
 
     Examples
     --------
@@ -104,18 +106,18 @@ def monitor(
     >>> found.alarm.period, found.alarm.began
     ('22', '21')
     """
-    check_choice("units", units, UNITS)
     level = alpha_of(confidence)
-    watched = watched_periods(history_of(y_true, y_prob, time, by, reading), confidence, restart)
+    said, rows = _read_clusters(reading)
+    watched = watched_periods(history_of(y_true, y_prob, time, by, rows), confidence, restart)
     if not watched.outcomes:
         raise InputError(
             "y_true: a history of predictions; it has no outcomes. Test whether they changed: drift (--drift)."
         )
     require = [require] if isinstance(require, str) else require
-    shared = units == "periods" or (units == "auto" and watched.clustered)
+    shared = watched.clustered if said is None else _SHARED[said]
     if shared and require:
         raise InputError(
-            "require (--require): limits over time are for independent rows; test them with units='rows' (--clusters"
+            "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
             " none) if rows are, or leave them out."
         )
     names, limit, by_period = watched.names, -math.log(level), [period.events() for period in watched.periods]
@@ -142,6 +144,16 @@ def monitor(
         labels=watched.labels,
         kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
     )
+
+
+def _read_clusters(reading: RowReading) -> tuple[str | None, Mapping[str, Any]]:
+    """Give the word that says what is dependent, if there is one, and how rows are read."""
+    clusters = reading.get("clusters")
+    if not isinstance(clusters, str):
+        return None, reading
+    if clusters not in _SHARED:
+        raise InputError(f"clusters: expected 'none', 'period', or the cluster of each row, got {clusters!r}.")
+    return clusters, {**reading, "clusters": None}
 
 
 def _alarms(
