@@ -366,7 +366,7 @@ def test_json_and_frame_hold_the_same(rows):
     result = assess_by(y, p, by=by, shrink=True, resamples=0)
     found = json.loads(result.to_json())
     assert found["by"] == ["size", "averages_slope"]
-    assert found["whole"] == json.loads(result.whole.to_json())
+    assert {"schema": 2, **found["whole"]} == json.loads(result.whole.to_json())
     assert found["sort"] == "geometric_accuracy"
     assert set(found["shrinkage"]) == {"centre", "between", "within", "confidence"}
     frame = result.frame()

@@ -352,8 +352,8 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
         if some:
             where = "all rows" if not some[0].key else number_of(sum(1 for group in some if group.key), "group")
             yield (
-                f"the reference's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the skill"
-                " score is undefined there"
+                f"the reference's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the"
+                " skill score is undefined there"
             )
 
 
