@@ -158,7 +158,7 @@ def test_weight_two_is_the_row_twice(rows):
     twice = assess_by(y, p, by=group, measured="isotonic")
     assert keys(weighted) == keys(twice)
     for number in range(1, 6):
-        assert weighted[number].figures() == pytest.approx(twice[number].figures(), rel=1e-12)
+        assert weighted[number].metrics() == pytest.approx(twice[number].metrics(), rel=1e-12)
 
 
 def test_shrunken_accuracies_from_the_rows_themselves(rows):

@@ -13,7 +13,7 @@ from . import options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..assessment.flat import Figure
+    from ..assessment.flat import NamedMetric
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
 
@@ -113,7 +113,7 @@ def _level(text: str) -> float | None:
     return None if text == "none" else float(text)
 
 
-def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
+def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
     """Give the change of every score from earlier forecasts, and how it was found."""
     from ..comparison.changes import changes_of_pairs, changes_of_samples
 
