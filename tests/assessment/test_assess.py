@@ -340,7 +340,7 @@ def test_numpy_scalars_as_settings():
 
 @pytest.mark.slow
 def test_frames(result):
-    assert result.frame().to_dicts() == [result.figures()]
+    assert result.frame().to_dicts() == [result.metrics()]
     assert result.frame("bins").height == len(result.bins)
     assert result.frame("profile").height == 121
     assert result.frame("floors")["floor"].to_list() == [0.05, 0.01, 0.005, 0.001, 0]

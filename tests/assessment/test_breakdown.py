@@ -157,7 +157,7 @@ def test_weight_two_is_the_row_twice(rows):
     twice = assess_by(y, p, by=group, measured="isotonic")
     assert keys(weighted) == keys(twice)
     for number in range(1, 6):
-        assert weighted[number].figures() == pytest.approx(twice[number].figures(), rel=1e-12)
+        assert weighted[number].metrics() == pytest.approx(twice[number].metrics(), rel=1e-12)
 
 
 def test_shrunken_accuracies_from_the_rows_themselves(rows):
@@ -365,7 +365,7 @@ def test_json_and_frame_hold_the_same(rows):
     result = assess_by(y, p, by=by, shrink=True, resamples=0)
     found = json.loads(result.to_json())
     assert found["by"] == ["size", "averages_slope"]
-    assert found["whole"] == json.loads(result.whole.to_json())
+    assert {"schema": 2, **found["whole"]} == json.loads(result.whole.to_json())
     assert found["sort"] == "geometric_accuracy"
     assert set(found["shrinkage"]) == {"centre", "between", "within", "confidence"}
     frame = result.frame()

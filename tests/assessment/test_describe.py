@@ -13,7 +13,7 @@ from unperplexed import InputError, Tally, assess, assess_by, compare
 from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.describe import assessment_document
 from unperplexed.assessment.describe_tables import surprises_table
-from unperplexed.assessment.flat import figures
+from unperplexed.assessment.flat import flat_metrics
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.comparison.describe import comparison_document
 from unperplexed.report.result import Naming
@@ -57,7 +57,7 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
     assert "Observed frequency of '1' by predicted probability" in page
     for words in ("Findings, costliest first", f"What {N} rows can show", "loss due to miscalibration", "What to do"):
         assert words not in page
-    flat = figures(found)
+    flat = flat_metrics(found)
     assert flat["log_loss"] == found.scores["log_loss"]
     assert not {"overconfident", "biased", "miscalibrated"} & set(flat)
     both = compare(y, {"a": p, "b": p / 2}, clusters=np.arange(N) % 2)

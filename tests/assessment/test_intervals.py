@@ -177,7 +177,7 @@ def test_measured_figures_of_groups_are_in_their_intervals():
     odds = np.random.default_rng(1).normal(0, 3, 100_000)
     share = np.stack([expit(-odds), expit(odds)], axis=1).reshape(-1)
     y = np.tile([0, 1], odds.size)
-    truth = assess(y, np.repeat(expit(1.5 * odds), 2), sample_weight=share, measured="isotonic", resamples=0).figures()
+    truth = assess(y, np.repeat(expit(1.5 * odds), 2), sample_weight=share, measured="isotonic", resamples=0).metrics()
     held = dict.fromkeys(SAMPLED, 0)
     for run in range(30):
         rng = np.random.default_rng([21, run])
@@ -408,7 +408,7 @@ def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
     for sharpness in (1.0, 1.4):
         said = expit(sharpness * odds)
         y, p = np.repeat([0, 1], true.size), np.tile(said, 2)
-        truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).figures()
+        truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).metrics()
         held, rejected = dict.fromkeys(truth, 0), 0
         for run in range(40):
             at = rng.integers(0, true.size, 400)

@@ -188,11 +188,11 @@ def test_only_the_ratios_of_weights_matter(rng, name, bins):
     y, p = softmax_forecasts(rng, 2000, 3)
     p = (p * 20).round() / 20
     p /= p.sum(axis=1, keepdims=True)
-    expected = assess(y, p, measured=measured).figures()
+    expected = assess(y, p, measured=measured).metrics()
     for weight in (0.1, 1e-6, 1 / 2000, 1e6):
         weighted = assess(y, p, sample_weight=np.full(2000, weight), measured=measured)
         # Curves that are found step by step stop where nothing is gained any more.
-        assert weighted.figures() == pytest.approx(expected, rel=1e-11 if name in IN_BINS else 1e-6)
+        assert weighted.metrics() == pytest.approx(expected, rel=1e-11 if name in IN_BINS else 1e-6)
 
 
 @pytest.mark.parametrize("name", SETTINGS["bins"])

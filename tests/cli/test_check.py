@@ -136,3 +136,12 @@ def test_the_level_of_the_intervals(files, capsys, level):
     gate = ["check", "good.csv", *READ, "--require", f"log_loss < {limit}"]
     assert main(gate) == 0
     assert main([*gate, "--confidence", level]) == 1
+
+
+@pytest.mark.parametrize(("schema", "content"), [(1, {"verdict": "Calibrated."}), (2, {"schema": 2, "log_loss": 0.5})])
+def test_results_are_not_read_back_as_forecasts(files, capsys, schema, content):
+    (files / "result.json").write_text(json.dumps(content))
+    assert main(["check", "good.csv", *READ, "--earlier", "result.json"]) == 2
+    error = capsys.readouterr().err
+    assert f"result.json: a result in JSON (schema {schema}), which is not read back" in error
+    assert "unperplexed tally FILE -o FILE.tally" in error

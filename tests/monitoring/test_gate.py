@@ -170,7 +170,7 @@ def test_json_has_the_requirements_and_all_figures(overconfident):
     plain = json.loads(found.to_json())
     assert plain["passed"] is False
     assert plain["outcomes"][0]["requirement"] == "log_loss < 0.5"
-    assert plain["figures"] == overconfident.to_flat()
+    assert plain["metrics"] == overconfident.to_flat()
     assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **overconfident.to_flat()}
 
 

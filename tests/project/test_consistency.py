@@ -202,7 +202,7 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
     a = assess(y, p)
     assert a.uncertainty.debiased
     for name, (low, high) in a.intervals.items():  # neither outside nor on the end
-        assert min(a.figures()[name] - low, high - a.figures()[name]) > 0.01 * (high - low), name
+        assert min(a.metrics()[name] - low, high - a.metrics()[name]) > 0.01 * (high - low), name
     by = assess_by(y, p, by={"group": np.zeros(y.size)})
     compared = compare(y, {"a": p, "b": p**1.1})
     pl.DataFrame({"y": y, "p": p}).write_csv(tmp_path / "f.csv")

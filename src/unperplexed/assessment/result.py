@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 AxesOrder = Literal["reported", "nelson"]
-Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
+Frame = Literal["metrics", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Assessment(JsonResult):
     def uncertainty(self) -> Uncertainty:
         """Confidence intervals, bands and warnings. Computed when first asked for, in a second."""
         assert self._source is not None
-        return self._source.uncertainty(self.figures(), self.view)
+        return self._source.uncertainty(self.metrics(), self.view)
 
     def __getstate__(self) -> dict[str, Any]:
         """Diagnose before the rows are left behind."""
@@ -244,7 +244,7 @@ class Assessment(JsonResult):
 
     @property
     def intervals(self) -> dict[str, Interval]:
-        """Lower and upper limit of each figure, by the names of `figures`; NaN where there is none."""
+        """Lower and upper limit of each metric, by the names of `metrics`; NaN where there is none."""
         return self.uncertainty.intervals
 
     @cached_property
@@ -406,17 +406,17 @@ class Assessment(JsonResult):
         >>> found["rows"], round(found["log_loss"], 3), found["log_loss.lower"] < found["log_loss"]
         (4.0, 0.299, True)
         """
-        from .flat import figures
+        from .flat import flat_metrics
 
-        return figures(self)
+        return flat_metrics(self)
 
-    def frame(self, what: Frame = "figures") -> Any:
+    def frame(self, what: Frame = "metrics") -> Any:
         """Give a table as a data frame: a pandas one where forecasts came as pandas, else a polars one.
 
         Parameters
         ----------
-        what : str, default "figures"
-            "figures": one row of headline figures. "bins", "profile", "floors": one row a bin, an order or a floor.
+        what : str, default "metrics"
+            "metrics": one row of headline metrics. "bins", "profile", "floors": one row a bin, an order or a floor.
             "surprises": the rows whose outcomes were assigned the lowest probabilities. "classes", "predicted": in the
             each-class view one row a class or a predicted class. "confusions": for rows of more than two classes one
             row for each pair of a predicted and another observed class.
@@ -450,10 +450,10 @@ class Assessment(JsonResult):
             return pl.DataFrame(columns)
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
-        return pl.DataFrame([self.figures()])
+        return pl.DataFrame([self.metrics()])
 
-    def figures(self) -> dict[str, float]:
-        """Headline figures by name, in the order of the printed table."""
+    def metrics(self) -> dict[str, float]:
+        """Headline metrics by name, in the order of the printed table."""
         return {
             **{f"reported_{f.name}": getattr(self.reported, f.name) for f in fields(Averages)},
             **{f"measured_{f.name}": getattr(self.measured, f.name) for f in fields(Averages)},

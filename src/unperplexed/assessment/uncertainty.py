@@ -36,7 +36,7 @@ class Uncertainty(ByValue):
     """Confidence intervals, bands and warnings of an assessment. The same settings give the same numbers."""
 
     intervals: dict[str, Interval]
-    """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
+    """Lower and upper limit of each metric, by the names of ``Assessment.metrics()``."""
     curve: Band | None
     """Confidence band of the measured probability."""
     debiased: dict[str, float]
