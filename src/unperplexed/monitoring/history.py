@@ -414,6 +414,8 @@ def _history_of(data: Any) -> History:
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
+    scored = [event.scores for each in read for events in each.groups.values() for event in events]
+    _need(all(each is None or len(each.classes) in (0, len(labels)) for each in scored), "scores")
     return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})), outcomes)
 
 
