@@ -45,7 +45,7 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
         tally = sample(index, n, np.random.default_rng([20261123, index, n, run]))
         assessment = assess(tally, view=view, floor=floor, resamples=samples, seed=run)
         u = assessment.uncertainty
-        shown = assessment.figures()
+        shown = assessment.metrics()
         for at, name in enumerate(FIGURES):
             ends[run, :, at] = u.intervals[name]
             on_end[run, at] = not u.intervals[name].low < shown[name] < u.intervals[name].high

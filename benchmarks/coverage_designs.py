@@ -189,7 +189,7 @@ def _truth_of_many(p: Floats, q: Floats, floor: float | None) -> tuple[dict[str,
 
     if p.shape[1] <= 10:
         truth = assess(Tally.count(outcomes()), measured="isotonic", resamples=0)
-        return truth.figures(), np.interp(CURVE, truth.curve.reported, truth.curve.measured)
+        return truth.metrics(), np.interp(CURVE, truth.curve.reported, truth.curve.measured)
     flat, weight = p.reshape(-1), q.reshape(-1)  # in cells of relative width 2**-9
     code = np.round(np.log2(np.maximum(flat, 1e-300) / (1 - np.minimum(flat, 1 - 1e-16))) * 512).astype(np.int64)
     _, entry = np.unique(code, return_inverse=True)

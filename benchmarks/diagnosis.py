@@ -167,7 +167,7 @@ def gain_on_other_rows(diagnosis: Diagnosis, block: RowBlock, error: str, s: Val
     The map is fitted again: the size of an error that a finding shows is that of the calibration line, with intercept.
     """
     named = [parameter for name, parameter in PARAMETERS.items() if name in diagnosis.errors]
-    if not (diagnosis.gain > 0 and named):
+    if not (diagnosis.cost > 0 and named):
         return 0.0
     weights = np.ones(block.truth.size) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
     counts = Counts(block.log_odds(), weights, weights * block.truth)
@@ -193,7 +193,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
         found[" + ".join(sorted(names)) or "nothing"] += 1
         right += names == expected
         offered += names == expected or expected in [set(each) for each in d.alternatives]
-        claimed.append(d.gain)
+        claimed.append(d.cost)
         brought.append(gain_on_other_rows(d, block, case.error, fresh))
         if names == expected:
             covered += [

@@ -38,7 +38,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
         apart.append(abs(rows.p_value - sums.p_value))
         if set(rows.errors) == set(sums.errors):
             alike += 1
-            gains.append(abs(sums.gain - rows.gain) / max(rows.gain, 1e-3))
+            gains.append(abs(sums.cost - rows.cost) / max(rows.cost, 1e-3))
             slopes += [
                 abs(one.parameter - other.parameter)
                 for one in rows.findings

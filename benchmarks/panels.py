@@ -74,7 +74,7 @@ def main() -> None:
         time = np.tile(np.arange(times), units)
         order = np.argsort(time, kind="stable")  # as files have them: the units of a time together
         unit = np.repeat(np.arange(units), times)[order]
-        ways = {"rows": Dependence(), "lag": Dependence(lag=10), "units": Dependence(lag=10, units=unit)}
+        ways = {"rows": Dependence(), "lag": Dependence(lag=10), "units": Dependence(lag=10, series=unit)}
         found = coverage((autoregression(units, times, phi, rng)[order] for _ in range(runs)), ways)
         print(f"| {units} | {times} | {phi:g} | {' | '.join(found)} |")
 

@@ -200,7 +200,7 @@ def coverage(case: Case, seed: int) -> dict[str, Any]:
         found = fitted.gain_
         assert found is not None
         brought.append(fresh.gain(fitted.transform(fresh.p)))
-        claimed.append(found.gain)
+        claimed.append(found.value)
         held += found.interval[0] <= brought[-1] <= found.interval[1]
     means = {"reported": round(float(np.mean(claimed)), 6), "true": round(float(np.mean(brought)), 6)}
     return case._asdict() | means | {"covered": held}

@@ -94,12 +94,15 @@ def metrics(_: Report) -> Made:
     for ax, (name, each) in zip(axes, networks().items(), strict=True):
         result, how = assessed(*each), _how(name)
         draw(ax, result)
-        ax.set_title(f"{name}, slope {result.slope:.2f}", loc="left", fontsize="medium")
+        ax.set_title(f"{name}, slope {result.averages_slope:.2f}", loc="left", fontsize="medium")
         lines.append(Line(f"{name}: prediction accuracy", "", result.prediction_accuracy, how, digits=3))
         for mean in ("geometric_accuracy", "robustness", "decisiveness"):
             pair = [getattr(result.reported, mean), getattr(result.measured, mean)]
             lines.append(Line(f"{name}: {mean.replace('_', ' ')}, reported and measured", "", pair, how, digits=3))
-        slopes = [result.slope, assess(*each, labels=range(result.n_classes), floor=FLOOR, resamples=0).slope]
+        slopes = [
+            result.averages_slope,
+            assess(*each, labels=range(result.n_classes), floor=FLOOR, resamples=0).averages_slope,
+        ]
         lines.append(Line(f"{name}: slope, by these bins and by our default estimator", "", slopes, how, digits=3))
     axes[0].legend(fontsize="x-small", loc="upper left")
     return Made(lines, figure, _METRICS_REMARKS)

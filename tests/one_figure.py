@@ -28,7 +28,7 @@ def agrees(printed, value):
 
 
 MET = ("--require", "rows > 0", "--confidence", 0.95)
-REQUIRED = ("--require", "calibration_slope > -9", "--confidence", "none")
+REQUIRED = ("--require", "slope > -9", "--confidence", "none")
 """A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
 
 
@@ -65,12 +65,12 @@ def number(value):
     return float(value)
 
 
-def gain_figures(gain, label):
+def gain_figures(before, after, gain, interval, label):
     return {
-        f"before {label}": gain["log_loss"],
-        f"after {label}": gain["recalibrated"],
-        f"gain {label}": gain["gain"],
-        f"gain interval {label}": gain["interval"],
+        f"before {label}": before,
+        f"after {label}": after,
+        f"gain {label}": gain,
+        f"gain interval {label}": interval,
     }
 
 
@@ -126,17 +126,17 @@ class Commands:
 
 def add_assessment(figures, command, a, of=""):
     """Take the figures of an assessment's JSON."""
-    d, slope = a["diagnosis"], a["metrics"]["calibration_slope"]
+    d, slope = a["diagnosis"], a["slope"]
     figures.add(
         command,
         **{
             f"log loss{of}": number(a["scores"]["log_loss"]),
-            f"cost{of}": d["gain"],
+            f"cost{of}": d["cost"],
             f"clusters{of}": d["n_clusters"] or 0,
             f"slope{of}": number(slope[0]),
             f"slope interval{of}": [number(end) for end in slope[2]],
             f"errors{of}": [[number(f["parameter"]), *map(number, f["interval"])] for f in d["findings"]],
-            f"costs of errors{of}": [number(f["gain"]) for f in d["findings"]],
+            f"costs of errors{of}": [number(f["cost"]) for f in d["findings"]],
         },
     )
     if d["temperature"] is not None:
@@ -150,7 +150,8 @@ def add_assessment(figures, command, a, of=""):
 
 def add_remedy(figures, command, remedy, of=""):
     label = f"by {remedy['method']}{of}"
-    figures.add(command, **gain_figures(remedy, label))
+    gain = remedy["gain"]
+    figures.add(command, **gain_figures(gain["before"], gain["after"], gain["value"], gain["interval"], label))
     if "parameters" in remedy:
         add_parameters(figures, command, remedy["parameters"], label)
     if "after" in remedy:
@@ -178,15 +179,15 @@ def add_groups(figures, run, by):
         for remedy in remedies:
             if remedy["key"] == {"half": half}:
                 hold_simultaneous(remedy, alone["remedy"])
-                add_remedy(figures, "assess --by", remedy | {"interval": alone["remedy"]["interval"]}, of)
+                add_remedy(figures, "assess --by", remedy, of)
 
 
 def hold_simultaneous(remedy, alone):
     """The interval of a gain among those of several groups is wider than alone, by as much at both ends."""
-    (low, high), (own_low, own_high) = remedy["interval"], alone["interval"]
+    (low, high), (own_low, own_high) = remedy["interval"], alone["gain"]["interval"]
     assert low < own_low
     assert high - own_high == pytest.approx(own_low - low, rel=1e-6)
-    assert (low > 0) == (remedy["adjusted_p_value"] < 0.05 and remedy["gain"] > 0)
+    assert (low > 0) == (remedy["adjusted_p_value"] < 0.05 and remedy["gain"]["value"] > 0)
 
 
 def add_recalibrations(figures, run, alone):
@@ -194,7 +195,9 @@ def add_recalibrations(figures, run, alone):
     for method in {"auto"} | ({alone["remedy"]["method"]} if alone["remedy"] else set()):
         made = run.recalibrated("--method", method)
         label = f"by {method}"
-        figures.add("recalibrate", **gain_figures(made["gain"], label), clusters=made["gain"]["clusters"] or 0)
+        saved = made["gain"]
+        values = (saved[name] for name in ("log_loss", "recalibrated", "gain", "interval"))
+        figures.add("recalibrate", **gain_figures(*values, label), clusters=saved["clusters"] or 0)
         figures.add("recalibrate", **{f"base rate {label}": made["baseline"]["log_loss"]})
         add_parameters(figures, "recalibrate", Recalibrator.load(run.folder / "map.json").parameters_, label)
 
@@ -323,7 +326,7 @@ def figures_of(run):
     if not at:
         limits = [checked["log_loss.lower"], checked["log_loss.upper"]]
         figures.add("check", **{"log loss": checked["log_loss"], "log loss interval": limits})
-    figures.add("check", slope=checked["calibration_slope"])
+    figures.add("check", slope=checked["slope"])
     hold_pool(figures, run)
     if "heft" not in run.columns:
         hold_monitor(figures, run)
@@ -399,7 +402,7 @@ def hold_together(columns, folder, capsys):
         "recalibrate", texts["recalibrate"], rf"Log loss {N} to {N} \(gain {N}, 95% CI {N} to {N},", *labels
     )
     figures.printed("compare", texts["compare"], rf" p: [^.]*?, about {N} nats a row", "cost")
-    figures.printed("check", texts["check"], rf"calibration_slope > -9 {N} ", "slope")
+    figures.printed("check", texts["check"], rf"slope > -9 {N} ", "slope")
     if finite:
         labels = "log loss", "log loss interval", *([f"after {by}"] if advised else [])
         figures.printed("assess", texts["assess"], rf"Log loss {N} {N} to {N}" + f" {N}" * advised, *labels)

@@ -30,8 +30,8 @@ def check_equal(after, y, p, tolerance, **reading):
         "geometric_accuracy": raw.reported.geometric_accuracy,
         "robustness": raw.reported.robustness,
         "accuracy": raw.prediction_accuracy,
-        "calibration_slope": familiar.calibration_slope.value,
-        "ece": familiar.ece,
+        "slope": familiar.slope.value,
+        "ece": familiar.ece.value,
     }
     for name, value in expected.items():
         assert getattr(after, name) == pytest.approx(value, **tolerance), name
@@ -52,11 +52,11 @@ def test_after_the_identity_all_metrics_are_those_of_the_forecasts(made, weighte
 def test_after_a_remedy_metrics_are_those_of_fresh_rows_and_of_the_gain(made):
     y, p = made(4000)
     remedy = assess(y, p, resamples=0).remedy
-    assert remedy.after.log_loss == pytest.approx(remedy.gain.recalibrated, rel=1e-9)
+    assert remedy.after.log_loss == pytest.approx(remedy.gain.after, rel=1e-9)
     fresh, q = made(30_000, seed=1)
     check_equal(remedy.after, fresh, remedy.recalibrator.transform(q), {"abs": 0.03})
-    assert remedy.after.ece < familiar_metrics(Tally.of(y, p)).ece / 2
-    assert remedy.after.calibration_slope == pytest.approx(1, abs=0.1)
+    assert remedy.after.ece < familiar_metrics(Tally.of(y, p)).ece.value / 2
+    assert remedy.after.slope == pytest.approx(1, abs=0.1)
 
 
 def test_clusters_of_one_row_and_a_tally_give_the_metrics_of_the_rows():
@@ -79,7 +79,7 @@ def test_text_json_and_page_have_the_column():
     for name, value in (
         ("Brier score", f"{after.brier_score:.3f}"),
         ("Calibration error (ECE)", f"{after.ece:.3f}"),
-        ("Calibration slope", f"{after.calibration_slope:.3f}"),
+        ("Calibration slope", f"{after.slope:.3f}"),
     ):
         line = next(line for line in str(assessment).splitlines() if line.startswith(name))
         assert value in line.split(), name
@@ -101,7 +101,7 @@ def test_a_constant_forecast_has_no_calibration_to_measure_after_its_remedy():
     """Only the folds' maps differ, and each is off its own fold's frequency by chance."""
     y = np.random.default_rng(0).integers(0, 2, 200)
     after = assess(y, np.full(200, 0.4), resamples=0).remedy.after
-    assert np.isnan([after.calibration_slope, after.ece]).all()
+    assert np.isnan([after.slope, after.ece]).all()
     assert after.log_loss == pytest.approx(0.693, abs=0.002)
 
 
@@ -109,5 +109,5 @@ def test_one_outcome_has_no_slope_after_a_remedy():
     _, p = binary(200)
     found = Recalibrator("identity").fit(np.ones(200, int), p, labels=[0, 1]).held_out
     after = after_remedy(found, 0.01, "floor", two=True)
-    assert np.isnan(after.calibration_slope)
+    assert np.isnan(after.slope)
     assert after.log_loss == pytest.approx(-np.log(p).mean())

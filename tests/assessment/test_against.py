@@ -33,7 +33,7 @@ def test_an_assessment_has_the_skill_against_its_reference(data):
         found = assess(y, p, resamples=0, reference=mine, **settings)
         own = skill(y, named, reference=theirs, **settings)
         assert found.skill.whole == own.whole
-        assert f"Skill against {found.skill.baseline}" in str(found)
+        assert f"Skill against {found.skill.reference}" in str(found)
         assert found.to_dict()["skill"]["whole"]["n_rows"] == N
     assert assess(y, p).skill is None
 

@@ -54,8 +54,8 @@ def test_headline_figures_by_hand():
         assert means.geometric_accuracy == pytest.approx(np.exp(np.log(values).mean()), rel=1e-14)
         assert means.robustness == pytest.approx(np.mean(values ** (-2 / 3)) ** -1.5, rel=1e-14)
     assert result.prediction_accuracy == 0.8
-    assert result.slope == pytest.approx(result.measured.spread / result.reported.spread, rel=1e-15)
-    assert math.tan(math.radians(result.orientation)) == pytest.approx(1 / result.slope, rel=1e-12)
+    assert result.averages_slope == pytest.approx(result.measured.spread / result.reported.spread, rel=1e-15)
+    assert math.tan(math.radians(result.orientation)) == pytest.approx(1 / result.averages_slope, rel=1e-12)
     assert result.divergence_probability == pytest.approx(
         result.reported.geometric_accuracy / result.measured.geometric_accuracy, rel=1e-15
     )
@@ -165,7 +165,12 @@ def test_top_label_view(rng):
     expected = [hit[index == b].mean() for b in np.unique(index)]
     assert result.bins.measured == pytest.approx(expected)
     assert result.bins.total.sum() == 2000
-    for value in (result.slope, result.divergence_probability, result.orientation, result.measured.decisiveness):
+    for value in (
+        result.averages_slope,
+        result.divergence_probability,
+        result.orientation,
+        result.measured.decisiveness,
+    ):
         assert math.isnan(value)
     assert result.reported == assess(y, p).reported
     assert "none in this view" in str(result)
@@ -181,7 +186,7 @@ def test_isotonic_top_label_uses_the_rows_top_class():
 
 def test_slope_is_nan_when_all_reported_are_equal():
     result = assess([1, 0], [0.5, 0.5])
-    assert math.isnan(result.slope)
+    assert math.isnan(result.averages_slope)
     assert math.isnan(result.orientation)
     assert "reported means are all equal" in " ".join(str(result).split())
 
@@ -189,7 +194,7 @@ def test_slope_is_nan_when_all_reported_are_equal():
 def test_rounding_is_no_spread():
     """Every correct-class probability is 0.1, once as given and once as 1 - 0.9: nothing to draw a slope through."""
     result = assess([1, 0] * 50, [0.1, 0.9] * 50)
-    assert math.isnan(result.slope)
+    assert math.isnan(result.averages_slope)
     assert math.isnan(assess([1, 0], [0.5, 0.5]).orientation)
 
 
@@ -221,7 +226,7 @@ def test_infinite_log_loss_is_explained():
 
 def test_it_is_frozen(result):
     with pytest.raises(dataclasses.FrozenInstanceError):
-        result.slope = 1.0
+        result.averages_slope = 1.0
     for array in (result.bins.measured, result.profile.values, result.profile.orders, result.distribution.share):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
@@ -275,7 +280,7 @@ def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, tempe
     assert slope == pytest.approx(1 / temperature, rel=0.12)
     named = f"temperature {1 / slope:.2f} alone" if classes > 2 else f"calibration slope {slope:.2f}"
     assert verdict.startswith(f"{word} ({named}, 95% CI ")
-    assert re.match(rf"Cost Miscalibration causes [\d.]+% of the log loss: {result.diagnosis.gain:.3f} of ", cost)
+    assert re.match(rf"Cost Miscalibration causes [\d.]+% of the log loss: {result.diagnosis.cost:.3f} of ", cost)
     assert remedy.startswith("Recalibration (")
     assert float(re.search(r"temperature ([\d.]+)", remedy)[1]) == pytest.approx(1 / slope, rel=0.02)
     card = result._repr_html_()
@@ -315,7 +320,7 @@ def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
     parsed = json.loads(result.to_json())
     assert set(result.to_dict()) == set(parsed) == names
     assert parsed["reported"]["robustness"] == result.reported.robustness
-    assert parsed["slope"] == result.slope
+    assert parsed["averages_slope"] == result.averages_slope
     assert parsed["verdict"] == parsed["diagnosis"]["verdict"] == result.verdict
     assert parsed["diagnosis"]["findings"][0]["error"] == "confidence"
     assert parsed["profile"]["values"] == result.profile.values.tolist()
@@ -323,7 +328,7 @@ def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
     assert parsed["floor_sensitivity"][2]["floor"] == 0.005
     at_that = json.loads(assess(*forecasts, floor=0.005, resamples=0).to_json())
     assert parsed["floor_sensitivity"][2] == {"floor": 0.005, **at_that["reported"]}
-    assert json.loads(assess([1, 0], [0.5, 0.5]).to_json())["slope"] == "NaN"
+    assert json.loads(assess([1, 0], [0.5, 0.5]).to_json())["averages_slope"] == "NaN"
 
 
 def test_numpy_scalars_as_settings():
@@ -335,7 +340,7 @@ def test_numpy_scalars_as_settings():
 
 @pytest.mark.slow
 def test_frames(result):
-    assert result.frame().to_dicts() == [result.figures()]
+    assert result.frame().to_dicts() == [result.metrics()]
     assert result.frame("bins").height == len(result.bins)
     assert result.frame("profile").height == 121
     assert result.frame("floors")["floor"].to_list() == [0.05, 0.01, 0.005, 0.001, 0]

@@ -41,9 +41,9 @@ def test_the_three_averages_are_joined_by_their_slope(result):
     np.testing.assert_array_equal(dots.get_xydata(), expected)
     [line] = [line for line in ax.lines if line.get_gid() == "unperplexed-curve"]
     (a, b), (c, d) = line.get_xydata()
-    assert (d - b) / (c - a) == pytest.approx(result.slope)
-    assert f"Slope {result.slope:.2f} of the averages" in ax.get_title("left").replace("\n", " ")
-    assert {"R", "G", "D", f"Slope {result.slope:.2f}"} <= {text.get_text() for text in ax.texts}
+    assert (d - b) / (c - a) == pytest.approx(result.averages_slope)
+    assert f"Slope {result.averages_slope:.2f} of the averages" in ax.get_title("left").replace("\n", " ")
+    assert {"R", "G", "D", f"Slope {result.averages_slope:.2f}"} <= {text.get_text() for text in ax.texts}
 
 
 def test_the_page_shows_the_same_bars(result):
@@ -56,7 +56,7 @@ def test_the_page_shows_the_same_bars(result):
 
 def test_without_averages_the_bars_are_alone(rng):
     result = assess(*softmax_forecasts(rng, 200, 3), view="top-label", resamples=0)
-    assert math.isnan(result.slope)
+    assert math.isnan(result.averages_slope)
     ax = result.plot(Figure().subplots(), kind="bars")
     assert not [line for line in ax.lines if line.get_marker() == "o"]
 
@@ -92,7 +92,7 @@ def test_the_top_label_view_has_no_means_to_draw(rng):
     ax = assess(*softmax_forecasts(rng, 200, 3), view="top-label", resamples=0).plot(
         Figure().subplots(), kind="averages"
     )
-    assert not [line for line in ax.lines if str(line.get_label()).startswith("slope")]
+    assert not [line for line in ax.lines if str(line.get_label()).startswith("averages_slope")]
 
 
 @pytest.fixture

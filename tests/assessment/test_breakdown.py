@@ -126,7 +126,7 @@ def test_the_worst_come_first(rows):
 
 def test_cost_is_that_of_the_errors_found(result):
     for group in result.groups:
-        assert group.cost == group.assessment.diagnosis.gain == sum(x.gain for x in group.assessment.diagnosis.findings)
+        assert group.cost == group.assessment.diagnosis.cost == sum(x.cost for x in group.assessment.diagnosis.findings)
 
 
 @pytest.mark.parametrize(("hits", "misses", "small"), [(100, 100, False), (99, 500, True), (500, 99, True)])
@@ -157,7 +157,7 @@ def test_weight_two_is_the_row_twice(rows):
     twice = assess_by(y, p, by=group, measured="isotonic")
     assert keys(weighted) == keys(twice)
     for number in range(1, 6):
-        assert weighted[number].figures() == pytest.approx(twice[number].figures(), rel=1e-12)
+        assert weighted[number].metrics() == pytest.approx(twice[number].metrics(), rel=1e-12)
 
 
 def test_shrunken_accuracies_from_the_rows_themselves(rows):
@@ -335,7 +335,7 @@ def test_groups_without_rows_are_named():
         ((Tally.of([1, 0], [0.7, 0.2]),), {"by": [1, 2]}, "or Tallies"),
         ((Tallies.of([1, 0], [0.7, 0.2], by=[1, 2]),), {"by": [1, 2]}, "by: a tally's rows are already counted"),
         ((Tallies.of([1, 0], [0.7, 0.2], by=[1, 2]),), {"labels": [0, 1]}, "labels: a tally's rows"),
-        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "slope"}, "sort: expected one of 'geometric_accuracy'"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "averages_slope"}, "sort: expected one of 'geometric_accuracy'"),
         (([1, 0], [0.7, 0.2]), {"by": [1]}, "has 1 row, the forecasts 2"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "most_groups": 1}, "more than 1 group in"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "floor": 2}, "floor"),
@@ -361,18 +361,18 @@ def test_tallies_give_what_rows_give(rows):
 
 def test_json_and_frame_hold_the_same(rows):
     y, p, group = rows
-    by = {"size": group, "slope": np.where(group > 2, 0.5, None)}
+    by = {"size": group, "averages_slope": np.where(group > 2, 0.5, None)}
     result = assess_by(y, p, by=by, shrink=True, resamples=0)
     found = json.loads(result.to_json())
-    assert found["by"] == ["size", "slope"]
-    assert found["whole"] == json.loads(result.whole.to_json())
+    assert found["by"] == ["size", "averages_slope"]
+    assert {"schema": 2, **found["whole"]} == json.loads(result.whole.to_json())
     assert found["sort"] == "geometric_accuracy"
     assert set(found["shrinkage"]) == {"centre", "between", "within", "confidence"}
     frame = result.frame()
-    assert frame.columns[:2] == ["size", "by_slope"]  # what is measured keeps its name
-    assert frame["by_slope"].to_list() == [group.key[1] for group in result.groups]
+    assert frame.columns[:2] == ["size", "by_averages_slope"]  # what is measured keeps its name
+    assert frame["by_averages_slope"].to_list() == [group.key[1] for group in result.groups]
     for row, group in zip(frame.to_dicts(), found["groups"], strict=True):
-        assert group["key"] == {"size": row["size"], "slope": row["by_slope"]}
+        assert group["key"] == {"size": row["size"], "averages_slope": row["by_averages_slope"]}
         for name, value in group.items():
             assert name == "key" or value == row[name] or (value == "NaN" and math.isnan(row[name]))
 
@@ -574,5 +574,5 @@ def test_small_groups_are_shrunk_by_what_their_rows_vary():
 
 
 def test_groups_are_counted_by_one_thread():
-    with pytest.raises(InputError, match="n_jobs: groups are counted by one thread; leave it out"):
+    with pytest.raises(TypeError, match=r"assess_by\(\) got an unexpected keyword argument 'n_jobs'"):
         assess_by([0, 1], [0.2, 0.7], by=["a", "b"], n_jobs=2)

@@ -57,7 +57,7 @@ def test_intervals_of_two_classes_hold_the_truth(design):
         result = assess(
             rng.random(700) < q[at], p[at], view="each-class", floor=DESIGNS[design][2], resamples=60, seed=run
         )
-        for name, value in result.figures().items():
+        for name, value in result.metrics().items():
             if name in held:
                 low, high = result.intervals[name]
                 held[name] += low <= truth[name] <= high

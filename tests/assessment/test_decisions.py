@@ -293,7 +293,7 @@ def test_a_tally_of_an_earlier_version_cannot_decide(rng):
 
 def test_many_different_probabilities_are_recalibrated_in_the_cells_of_a_tally(rng, monkeypatch):
     y, p = calibrated(rng, 300)
-    rows = rows_one_by_one(gathered("decide", {"model": np.sqrt(p)}, y, {}), "model")
+    rows = rows_one_by_one(gathered({"model": np.sqrt(p)}, y, {}), "model")
     monkeypatch.setattr("unperplexed.assessment.counted_rows.EXACT_LIMIT", 10)
     fitted = Recalibrator().fit(Tally.of(y, np.sqrt(p), exact_limit=10))
     dealt = rows.in_folds(0)

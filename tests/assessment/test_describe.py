@@ -13,7 +13,7 @@ from unperplexed import InputError, Tally, assess, assess_by, compare
 from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.describe import assessment_document
 from unperplexed.assessment.describe_tables import surprises_table
-from unperplexed.assessment.flat import figures
+from unperplexed.assessment.flat import flat_metrics
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.comparison.describe import comparison_document
 from unperplexed.report.result import Naming
@@ -57,9 +57,9 @@ def test_without_a_verdict_nothing_is_called_a_finding_or_a_loss(binary):
     assert "Observed frequency of '1' by predicted probability" in page
     for words in ("Findings, costliest first", f"What {N} rows can show", "loss due to miscalibration", "What to do"):
         assert words not in page
-    flat = figures(found)
+    flat = flat_metrics(found)
     assert flat["log_loss"] == found.scores["log_loss"]
-    assert not {"overconfident", "bias", "miscalibrated"} & set(flat)
+    assert not {"overconfident", "biased", "miscalibrated"} & set(flat)
     both = compare(y, {"a": p, "b": p / 2}, clusters=np.arange(N) % 2)
     assert both.next_step is None
     assert comparison_document(both, Naming(), brief=False).figure.title == "Calibration curve of each forecaster"
@@ -128,7 +128,7 @@ def test_zeros_without_a_floor_are_what_the_slope_comes_from(binary):
     y, p = binary
     p[np.flatnonzero(y)[0]] = 0
     found = assess(y, p, floor=0, resamples=0)
-    assert f"Slope of the averages {found.slope:.3f} (0 assigned to 1 observed)" in printed(found)
+    assert f"Slope of the averages {found.averages_slope:.3f} (0 assigned to 1 observed)" in printed(found)
 
 
 def test_rows_that_carry_the_evidence_are_listed_by_number():
@@ -205,7 +205,7 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     s = rng.normal(0, 2, 2000)
     y = (rng.random(2000) < 1 / (1 + np.exp(-s))).astype(int)
     found = assess(y, 1 / (1 + np.exp(-1.8 * s)), resamples=0)
-    cost, divergence = found.diagnosis.gain, found.divergence_probability
+    cost, divergence = found.diagnosis.cost, found.divergence_probability
     sentence = (
         f"The cost of the named errors is a factor of {np.exp(-cost):.3f} (exp of minus the cost). The divergence"
         f" probability, {divergence:.3f}, compares with the calibration curve instead, at the floor 0.005."

@@ -39,9 +39,9 @@ def test_p_values_are_adjusted_for_all_groups_that_were_looked_at():
     assert alone.interval == pytest.approx(gain.interval, rel=1e-12)
     for each in FOUND.remedies.values():
         assert each.adjusted_p_value == pytest.approx(min(6 * each.p_value, 1), rel=1e-9)
-        assert (each.adjusted_p_value < 0.05) == (each.interval[0] > 0 or each.remedy.gain.gain < 0)
+        assert (each.adjusted_p_value < 0.05) == (each.interval[0] > 0 or each.remedy.gain.value < 0)
         wider = norm.ppf(1 - 0.025 / 6) / norm.ppf(0.975)
-        (low, high), gain = each.remedy.gain.interval, each.remedy.gain.gain
+        (low, high), gain = each.remedy.gain.interval, each.remedy.gain.value
         assert gain - each.interval[0] == pytest.approx(wider * (gain - low), rel=1e-9)
         assert each.interval[1] - high == pytest.approx(low - each.interval[0], rel=1e-9)
     by_key = {each["key"]["site"]: each for each in FOUND.to_dict()["remedies"]}
@@ -62,9 +62,9 @@ def test_text_and_json_say_it():
     assert max(map(len, str(FOUND).splitlines())) <= 80
     by_key = {each["key"]["site"]: each for each in FOUND.to_dict()["remedies"]}
     assert by_key[2]["significant"]
-    assert by_key[2]["gain"] == FOUND.remedies[2,].remedy.gain.gain
+    assert by_key[2]["gain"]["value"] == FOUND.remedies[2,].remedy.gain.value
     gain = FOUND.remedies[2,].remedy.gain
-    assert f" 2 {gain.log_loss:.3f} {gain.recalibrated:.3f} " in text
+    assert f" 2 {gain.before:.3f} {gain.after:.3f} " in text
     assert "Recalibrator().fit(y_true[rows], y_prob[rows]).transform(new_y_prob[new_rows])" in text
 
 

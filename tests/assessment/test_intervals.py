@@ -177,7 +177,7 @@ def test_measured_figures_of_groups_are_in_their_intervals():
     odds = np.random.default_rng(1).normal(0, 3, 100_000)
     share = np.stack([expit(-odds), expit(odds)], axis=1).reshape(-1)
     y = np.tile([0, 1], odds.size)
-    truth = assess(y, np.repeat(expit(1.5 * odds), 2), sample_weight=share, measured="isotonic", resamples=0).figures()
+    truth = assess(y, np.repeat(expit(1.5 * odds), 2), sample_weight=share, measured="isotonic", resamples=0).metrics()
     held = dict.fromkeys(SAMPLED, 0)
     for run in range(30):
         rng = np.random.default_rng([21, run])
@@ -233,7 +233,7 @@ def test_a_bias_moves_the_slope_and_is_not_called_confidence():
     """The verdict that was read off the slope's interval called it overconfident, or underconfident."""
     y, p = binary(np.random.default_rng(6), 5000, 1.0, 1.2)
     result = assess(y, p)
-    low, high = result.intervals["slope"]
+    low, high = result.intervals["averages_slope"]
     assert not low <= 1 <= high
     assert result.diagnosis.errors == ("bias",)
     assert "confident" not in result.verdict
@@ -278,13 +278,13 @@ def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
     """And is said where nothing was found; that it is found so often is tested with the diagnosis."""
     y, p = binary(rng, 400)
     few, many = assess(y, p), assess(np.tile(y, 16), np.tile(p, 16))
-    for name in ("bias", "calibration_slope"):
+    for name in ("bias", "slope"):
         assert getattr(few.diagnosis.detectable, name) == pytest.approx(4 * getattr(many.diagnosis.detectable, name))
     assert not few.diagnosis.miscalibrated
     d = few.diagnosis.detectable
     assert re.search(
         rf"400 rows detect only a bias of [\d.]+ points \({d.bias:.2g} in log-odds\) or more or a calibration slope"
-        rf" below {1 - d.calibration_slope:.2f} or above {1 + d.calibration_slope:.2f} \(80% power\)\.",
+        rf" below {1 - d.slope:.2f} or above {1 + d.slope:.2f} \(80% power\)\.",
         " ".join(str(few).split()),
     )
 
@@ -408,7 +408,7 @@ def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
     for sharpness in (1.0, 1.4):
         said = expit(sharpness * odds)
         y, p = np.repeat([0, 1], true.size), np.tile(said, 2)
-        truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).figures()
+        truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).metrics()
         held, rejected = dict.fromkeys(truth, 0), 0
         for run in range(40):
             at = rng.integers(0, true.size, 400)

@@ -140,7 +140,7 @@ def test_without_skill_the_base_rate_is_better_even_after():
     y, p = rng.random(1000) < 0.3, expit(rng.normal(0.5, 0.5, 1000))
     assessment = assess(y, p, resamples=0)
     remedy = assessment.remedy
-    assert remedy is None or remedy.gain.recalibrated == pytest.approx(remedy.base_rate, abs=0.005)
+    assert remedy is None or remedy.gain.after == pytest.approx(remedy.base_rate, abs=0.005)
 
 
 def test_only_a_significant_gain_is_advised():
@@ -193,7 +193,8 @@ def test_json_and_copies_keep_it():
     assessment = assess(y, p, resamples=0)
     plain = json.loads(assessment.to_json())["remedy"]
     assert plain["advised"] is True
-    assert plain["gain"] == pytest.approx(plain["log_loss"] - plain["recalibrated"])
+    gain = plain["gain"]
+    assert gain["value"] == pytest.approx(gain["before"] - gain["after"])
     assert sum(plain["weights"].values()) == pytest.approx(1)
     for same in (copy.deepcopy(assessment), pickle.loads(pickle.dumps(assessment))):
         assert same.remedy.gain == assessment.remedy.gain
@@ -294,4 +295,4 @@ def test_large_logits_have_the_gain_of_their_rows(rng, sd):
     s = rng.normal(0, sd, 1000)
     y = rng.random(1000) < 1 / (1 + np.exp(-s / sd))
     remedy = assess(y, s, scale="logits", resamples=0).remedy
-    assert remedy.gain.gain == pytest.approx(Recalibrator().fit(y, s, scale="logits").gain_.gain, rel=1e-9)
+    assert remedy.gain.value == pytest.approx(Recalibrator().fit(y, s, scale="logits").gain_.value, rel=1e-9)

@@ -49,7 +49,7 @@ def test_costs_of_rare_events_have_digits():
     shown = [cell for column in two_way_table(two_way(found)).columns[1:] for cell in column.values]
     cost = next(group.cost for group in found.groups if group.key == (1, 1))
     assert 1e-5 < cost < 5e-4
-    assert cost == found[1, 1].diagnosis.gain
+    assert cost == found[1, 1].diagnosis.cost
     assert float(shown[-1].rstrip("*")) == pytest.approx(cost, rel=0.2)
 
 

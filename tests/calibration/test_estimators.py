@@ -188,11 +188,11 @@ def test_only_the_ratios_of_weights_matter(rng, name, bins):
     y, p = softmax_forecasts(rng, 2000, 3)
     p = (p * 20).round() / 20
     p /= p.sum(axis=1, keepdims=True)
-    expected = assess(y, p, measured=measured).figures()
+    expected = assess(y, p, measured=measured).metrics()
     for weight in (0.1, 1e-6, 1 / 2000, 1e6):
         weighted = assess(y, p, sample_weight=np.full(2000, weight), measured=measured)
         # Curves that are found step by step stop where nothing is gained any more.
-        assert weighted.figures() == pytest.approx(expected, rel=1e-11 if name in IN_BINS else 1e-6)
+        assert weighted.metrics() == pytest.approx(expected, rel=1e-11 if name in IN_BINS else 1e-6)
 
 
 @pytest.mark.parametrize("name", SETTINGS["bins"])
@@ -245,7 +245,7 @@ def test_perfect_forecasts_approach_divergence_and_slope_1(name):
     for n in (2_000, 200_000):
         y, p = softmax_forecasts(np.random.default_rng(5), n, 3, 1.5)
         result = assess(y, p, measured=name)
-        errors.append(max(abs(result.slope - 1), abs(result.divergence_probability - 1)))
+        errors.append(max(abs(result.averages_slope - 1), abs(result.divergence_probability - 1)))
     assert errors[1] < 0.02
     assert errors[1] < errors[0]
 
@@ -255,7 +255,7 @@ def test_perfect_forecasts_approach_divergence_and_slope_1(name):
 def test_direction_of_over_and_underconfidence(name, temperature, below):
     y, p = softmax_forecasts(np.random.default_rng(6), 20_000, 3, 2.0, temperature)
     result = assess(y, p, measured=name)
-    assert (result.slope < 1) == below
+    assert (result.averages_slope < 1) == below
     assert (result.orientation > 45) == below
 
 
@@ -343,7 +343,9 @@ def test_row_order_never_matters(rng):
         for exact_limit in (0, 1 << 16):
             a = Tally.of(y, p, exact_limit=exact_limit)
             b = Tally.of(y[order], p[order], exact_limit=exact_limit)
-            assert assess(a, measured=name).slope == pytest.approx(assess(b, measured=name).slope, rel=1e-11)
+            assert assess(a, measured=name).averages_slope == pytest.approx(
+                assess(b, measured=name).averages_slope, rel=1e-11
+            )
 
 
 def log_odds(p):
@@ -503,7 +505,7 @@ def test_the_default_is_right_about_the_direction_with_a_hundred_rows(classes, s
     right = 0
     for seed in range(60):
         y, p = softmax_forecasts(np.random.default_rng(seed), 100, classes, spread, temperature)
-        right += (assess(y, p, orders=[0]).slope < 1) == (temperature > 1)
+        right += (assess(y, p, orders=[0]).averages_slope < 1) == (temperature > 1)
     assert right >= 57
 
 
@@ -524,15 +526,17 @@ def test_forecasts_turned_upside_down_are_measured_as_level(rng):
     """A line that falls is not followed: a swapped label must not read as a fair slope."""
     q = rng.beta(0.5, 0.5, 2000).round(2).clip(0.01, 0.99)
     y = (rng.uniform(size=2000) < q).astype(int)
-    assert assess(y, 1 - q, view="all-classes").slope == pytest.approx(0, abs=1e-6)
+    assert assess(y, 1 - q, view="all-classes").averages_slope == pytest.approx(0, abs=1e-6)
     of_positive = assess(y, 1 - q)
     level = of_positive.curve.measured[0]
     assert of_positive.curve.measured == pytest.approx(np.full(of_positive.curve.measured.size, level), abs=1e-12)
     assert level == pytest.approx(y.mean(), abs=1e-5)  # but for the two pairs that the prior is worth
     # Nothing is measured apart but the levels of the two classes.
     level = averages(np.array([level, 1 - level]), np.array([y.mean(), 1 - y.mean()])).spread
-    assert of_positive.slope == pytest.approx(level / of_positive.reported.spread, abs=1e-6)
-    assert assess(y, 1 - q, measured="logistic").slope > 0.5  # which reads them the other way round, as documented
+    assert of_positive.averages_slope == pytest.approx(level / of_positive.reported.spread, abs=1e-6)
+    assert (
+        assess(y, 1 - q, measured="logistic").averages_slope > 0.5
+    )  # which reads them the other way round, as documented
 
 
 def test_one_row_at_an_exact_end_is_no_curve_of_its_own(rng):

@@ -129,7 +129,7 @@ def test_figures_lie_within_their_intervals(rng, view):
     result = assess(rng.random(400) < expit(odds), expit(1.3 * odds), view=view, resamples=100)
     for name in SAMPLED:
         low, high = result.intervals[name]
-        assert low < result.figures()[name] < high, name
+        assert low < result.metrics()[name] < high, name
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_figures_of_every_estimator_lie_inside_with_and_without_their_bias(rng, 
     debiased = result.uncertainty.debiased
     for figure in SAMPLED:
         low, high = result.intervals[figure]
-        assert low < result.figures()[figure] < high, figure
+        assert low < result.metrics()[figure] < high, figure
         assert low < debiased.get(figure, (low + high) / 2) < high, figure
     assert assess([1, 0] * 50, [0.8, 0.3] * 50, resamples=40).uncertainty.debiased == {}
 
@@ -240,7 +240,7 @@ def test_intervals_of_biased_clusters_hold_the_truth_and_are_as_wide_as_it_varie
         result = assess(y, p, clusters=cluster, resamples=60, seed=run)
         for name in truth:
             ends[name].append(result.intervals[name])
-            found[name].append(result.figures()[name])
+            found[name].append(result.metrics()[name])
     for name, value in truth.items():
         low, high = np.transpose(ends[name])
         assert ((low < value) & (value < high)).mean() >= 0.86  # 50 samples: standard error 0.03

@@ -49,7 +49,7 @@ def test_outputs_are_written_whether_it_passes_or_not(files, capsys):
     assert "log_loss < 0.3" in capsys.readouterr().out
 
 
-def test_a_baseline_that_is_not_passed_beyond_chance(files, capsys):
+def test_earlier_forecasts_that_are_not_passed_beyond_chance(files, capsys):
     assert main(["tally", "other.csv", *READ, "-o", "other.tally", "-q"]) == 0
     assert main(["check", "good.csv", *READ, "--earlier", "other.csv"]) == 0
     assert "as two independent samples" in capsys.readouterr().out
@@ -116,7 +116,7 @@ def test_metrics_go_by_the_names_of_reports_too(files, capsys):
     capsys.readouterr()
     assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
     found = capsys.readouterr().out
-    assert main(["check", "good.csv", *READ, "--require", "calibration_error.upper < 0.001"]) == 1
+    assert main(["check", "good.csv", *READ, "--require", "ece.upper < 0.001"]) == 1
     assert found.split()[-6:] == capsys.readouterr().out.split()[-6:]
 
 
@@ -136,3 +136,12 @@ def test_the_level_of_the_intervals(files, capsys, level):
     gate = ["check", "good.csv", *READ, "--require", f"log_loss < {limit}"]
     assert main(gate) == 0
     assert main([*gate, "--confidence", level]) == 1
+
+
+@pytest.mark.parametrize(("schema", "content"), [(1, {"verdict": "Calibrated."}), (2, {"schema": 2, "log_loss": 0.5})])
+def test_results_are_not_read_back_as_forecasts(files, capsys, schema, content):
+    (files / "result.json").write_text(json.dumps(content))
+    assert main(["check", "good.csv", *READ, "--earlier", "result.json"]) == 2
+    error = capsys.readouterr().err
+    assert f"result.json: a result in JSON (schema {schema}), which is not read back" in error
+    assert "unperplexed tally FILE -o FILE.tally" in error

@@ -496,7 +496,7 @@ def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypat
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        (["--engine", "local:8"], "engine (--engine): expected one of 'local', 'dask', 'spark', got 'local:8'"),
+        (["--engine", "local:8"], "engine (--engine): 'local' has no address, got '8'"),
         (["--engine", "dask:tcp://10.0.0.1:8786"], "The engine 'dask' needs Dask: pip install 'unperplexed[dask]'"),
         (["--engine", "dask"], "The engine 'dask' needs Dask: pip install 'unperplexed[dask]'"),
         (["--engine", "spark"], "The engine 'spark' needs PySpark: pip install 'unperplexed[spark]'"),
@@ -504,7 +504,7 @@ def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypat
 )
 @pytest.mark.parametrize("command", ["assess", "tally"])
 def test_an_engine_that_cannot_count(forecasts, tmp_path, capsys, monkeypatch, command, engine, message):
-    for library, module in (("dask", "dask"), ("py4j", "spark")):
+    for library, module in (("dask", "dask"), ("py4j", "spark"), ("py4j.protocol", "spark")):
         monkeypatch.setitem(sys.modules, library, None)
         monkeypatch.delitem(sys.modules, f"unperplexed.sources.engines.{module}", raising=False)
     output = ["-o", tmp_path / "t.tally"] if command == "tally" else []

@@ -313,9 +313,9 @@ def test_before_and_after_is_on_held_out_rows(rng):
     made = Recalibrator("temperature").fit_chunks(lambda: [forecasts])
     found = before_and_after(lambda: [forecasts], made)
     loss = {name: each.assessment.scores["log_loss"] for name, each in found.forecasters.items()}
-    assert loss[BEFORE] == pytest.approx(made.gain_.log_loss, rel=1e-9)
-    assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, rel=1e-9)
-    assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, abs=0.002)  # other folds
+    assert loss[BEFORE] == pytest.approx(made.gain_.before, rel=1e-9)
+    assert loss[AFTER] == pytest.approx(made.gain_.after, rel=1e-9)
+    assert loss[AFTER] == pytest.approx(made.gain_.after, abs=0.002)  # other folds
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -331,9 +331,9 @@ def test_the_report_has_the_log_losses_of_the_gain_where_zeros_occurred(classes)
     found = before_and_after(lambda: [forecasts], made)
     loss = {name: each.scores["log_loss"].mean for name, each in found.forecasters.items()}
     # Rows in which a zero counts as more are divided by their sums in the gain.
-    assert loss == pytest.approx({BEFORE: made.gain_.log_loss, AFTER: made.gain_.recalibrated}, rel=1e-5)
+    assert loss == pytest.approx({BEFORE: made.gain_.before, AFTER: made.gain_.after}, rel=1e-5)
     difference = found.between(BEFORE, AFTER).differences["log_loss"]
-    assert difference.difference == pytest.approx(made.gain_.gain, rel=1e-4)
+    assert difference.difference == pytest.approx(made.gain_.value, rel=1e-4)
     assert tuple(difference.interval) == pytest.approx(made.gain_.interval, rel=1e-9)
 
 
@@ -397,7 +397,7 @@ def test_groups_of_more_classes_have_remedies_in_files_and_a_command_for_all(tmp
     assert remedy["key"] == {"the site": "c"}
     some = site == "c"
     alone = assess(np.array(list("xyz"))[truth[some]], p[some], labels=list("xyz"), resamples=0).remedy.gain
-    assert remedy["gain"] == pytest.approx(alone.gain, rel=1e-9)
+    assert remedy["gain"]["value"] == pytest.approx(alone.value, rel=1e-9)
     out = unfolded(printed(capsys, "assess", *asked, "--resamples", "0"))
     [command] = [line for line in out.splitlines() if "--by" in line and "recalibrate" in line]
     assert run(*shlex.split(command)[1:], "-q") == 0

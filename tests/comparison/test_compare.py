@@ -1030,6 +1030,6 @@ def test_a_forecaster_has_the_intervals_of_its_assessment_alone(rng, kind):
         alone = assess(y, p[name], resamples=0, **{kind: column})
         assert each.scores["log_loss"].interval == pytest.approx(alone.intervals["log_loss"], rel=1e-12)
         assert each.assessment.score_standard_errors == alone.score_standard_errors
-        assert each.assessment.metrics == alone.metrics
+        assert each.assessment.slope == alone.slope
         assert each.assessment.remedy.to_dict() == alone.remedy.to_dict()
         assert each.assessment.diagnosis == alone.diagnosis

@@ -150,7 +150,9 @@ def test_files_are_paired_by_id_whatever_their_order_and_format(
     reference = plain(expected(data, lag=2, ids=data["id"].astype(str)))
     assert result["pairs"] == reference["pairs"]
     assessment = result["forecasters"]["theirs"]["assessment"]  # its rows came in another order
-    assert assessment["slope"] == pytest.approx(reference["forecasters"]["theirs"]["assessment"]["slope"], rel=1e-9)
+    assert assessment["averages_slope"] == pytest.approx(
+        reference["forecasters"]["theirs"]["assessment"]["averages_slope"], rel=1e-9
+    )
     assert result["forecasters"]["ours"] == reference["forecasters"]["ours"]
 
 

@@ -77,7 +77,7 @@ def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_f
         f" {baseline.zeros_as:.3g} in the gain."
     ) in step.words
     assert "log loss at the floor 0.005" in step.words
-    held_out = step.mended["sharp"].gain.recalibrated
+    held_out = step.mended["sharp"].gain.after
     assert step.log_losses["dull"] == pytest.approx(found.forecasters["dull"].scores["log_loss"].mean, rel=1e-12)
     assert step.log_losses["sharp"] == pytest.approx(held_out, abs=0.01)  # at the floor
     assert step.lead.difference == pytest.approx(step.log_losses[step.rival] - step.log_losses[step.first], rel=1e-9)
@@ -179,7 +179,7 @@ def test_clusters_weights_and_three_classes():
     w = rng.uniform(0.5, 2, Y.size)
     weighted = compare(Y, FORECASTS, sample_weight=w).next_step
     raw = log_loss(Y, FORECASTS["sharp"], sample_weight=w)
-    assert weighted.mended["sharp"].gain.log_loss == pytest.approx(raw, rel=1e-9)
+    assert weighted.mended["sharp"].gain.before == pytest.approx(raw, rel=1e-9)
     z = rng.normal(0, 1.5, (900, 3))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     noisy = softmax(0.5 * z + rng.normal(0, 0.5, z.shape), axis=1)
@@ -281,7 +281,7 @@ def test_files_of_a_forecaster_are_mended_together_without_rows_that_others_lack
     assert main(["compare", *words, "--json", "-", "-q"]) == 0
     found, own = json.loads(capsys.readouterr().out)["next_step"], FOUND.next_step
     assert [*found["mended"]] == ["sharp"]
-    assert found["mended"]["sharp"]["gain"] == pytest.approx(own.mended["sharp"].gain.gain, rel=1e-9)
+    assert found["mended"]["sharp"]["gain"]["value"] == pytest.approx(own.mended["sharp"].gain.value, rel=1e-9)
     assert found["log_losses"] == pytest.approx(own.log_losses, rel=1e-9)
 
 
@@ -327,7 +327,7 @@ def test_the_line_of_python_reads_the_scale_and_a_name_breaks_no_line(files, cap
     both = pl.read_csv("both.csv")
     logits = [(pl.col(name) / (1 - pl.col(name))).log().alias(name) for name in ("sharp", "dull")]
     both.with_columns(logits).write_csv("logits.csv")
-    words = ["logits.csv", "--truth", "rain", "--scale", "logits", "--resamples", "0", "--report", "page.html"]
+    words = ["logits.csv", "--truth", "rain", "--scale", "logits", "--report", "page.html"]
     for command in (["compare", "--forecaster", "sharp=sharp", "dull=dull"], ["assess", "--prob", "sharp"]):
         assert main([command[0], *words, *command[1:]]) == 0
         assert "scale=&#39;logits&#39;" in Path("page.html").read_text(encoding="utf-8")

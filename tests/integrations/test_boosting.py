@@ -18,7 +18,7 @@ from unperplexed.integrations.boosting import (
     xgboost_classifier_metric,
     xgboost_metric,
 )
-from unperplexed.integrations.figures import FIGURES, LARGER
+from unperplexed.integrations.metrics import LARGER, METRICS
 
 pytestmark = pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 NAMES = ["geometric_accuracy", "penalized_brier_score", "log_loss", "expected_calibration_error"]
@@ -163,7 +163,7 @@ def test_early_stopping_knows_the_direction():
         callbacks=[lightgbm.early_stopping(5, verbose=False)],
     )
     assert 1 < model.best_iteration < 200
-    for name in FIGURES:
+    for name in METRICS:
         settings = {"r": 1} if name in ("power_score", "generalized_surprisal") else {}
         assert lightgbm_classifier_metric(name, **settings)([0, 1], [0.2, 0.7], None)[2] == (name in LARGER)
 
@@ -172,7 +172,7 @@ def test_early_stopping_knows_the_direction():
     "make", [lightgbm_metric, lightgbm_classifier_metric, xgboost_metric, xgboost_classifier_metric]
 )
 def test_unknown_figure(make):
-    with pytest.raises(InputError, match="figure: no figure 'accuracy'. Known: geometric_accuracy, "):
+    with pytest.raises(InputError, match="metric: no metric 'accuracy'. Known: geometric_accuracy, "):
         make("accuracy")
 
 

@@ -12,7 +12,6 @@ import torch
 from keras import ops
 
 from unperplexed import InputError, assess, decisiveness, geometric_accuracy, refinement_loss, robustness
-from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.keras import (
     AssessmentCallback,
     BrierLoss,
@@ -23,6 +22,7 @@ from unperplexed.integrations.keras import (
     PowerLoss,
     RiskLoss,
 )
+from unperplexed.integrations.metrics import HEADLINE
 from unperplexed.scores import brier_score, log_loss, penalized_brier_score, penalized_log_loss, row_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras' own, of torch
@@ -289,18 +289,18 @@ class TestCallback:
         x, y = data
         callback = AssessmentCallback(x, y, resamples=40)
         model, history = self.fitted((x[:150], y[:150]), [callback], epochs=3)
-        expected = assess(y, model.predict(x, verbose=0), resamples=0).figures()
+        expected = assess(y, model.predict(x, verbose=0), resamples=0).metrics()
         for name in (*HEADLINE, "penalized_brier_score", "penalized_log_loss"):
             assert len(history.history[f"val_{name}"]) == 3
             assert history.history[f"val_{name}"][-1] == pytest.approx(expected[name], rel=1e-6)
-        assert callback.assessment.intervals["slope"].low < callback.assessment.slope
+        assert callback.assessment.intervals["averages_slope"].low < callback.assessment.averages_slope
         assert callback.assessment.diagnosis.made  # of three classes too: the rows of the epoch are there
         assert callback.assessment.verdict == assess(y, model.predict(x, verbose=0), resamples=0).verdict
 
     def test_checkpoints_and_early_stopping_go_by_it(self, data, tmp_path):
         x, y = data
         callbacks = [
-            AssessmentCallback(x[150:], y[150:], figures=["reported_geometric_accuracy"], resamples=0),
+            AssessmentCallback(x[150:], y[150:], metrics=["reported_geometric_accuracy"], resamples=0),
             keras.callbacks.EarlyStopping("val_reported_geometric_accuracy", mode="max", patience=2),
             keras.callbacks.ModelCheckpoint(
                 tmp_path / "best.keras", "val_reported_geometric_accuracy", mode="max", save_best_only=True
@@ -315,7 +315,7 @@ class TestCallback:
 
     def test_early_stopping_goes_by_the_loss_after_the_best_temperature(self, data):
         x, y = data
-        callback = AssessmentCallback(x, y, figures=["refinement_loss"], resamples=0, sample_weight=np.arange(300))
+        callback = AssessmentCallback(x, y, metrics=["refinement_loss"], resamples=0, sample_weight=np.arange(300))
         stopping = keras.callbacks.EarlyStopping("val_refinement_loss", mode="min", patience=2)
         model, history = self.fitted((x[:150], y[:150]), [callback, stopping], epochs=3)
         expected = refinement_loss(y, model.predict(x, verbose=0), sample_weight=np.arange(300))
@@ -325,7 +325,7 @@ class TestCallback:
         x, y = data[0], data[1] % 2
         batches = [(x[at : at + 50], y[at : at + 50]) for at in range(0, 300, 50)]
         for given in ((x, y), (x, y[:, None]), (batches,)):
-            callback = AssessmentCallback(*given, figures=["log_loss"], resamples=0)
+            callback = AssessmentCallback(*given, metrics=["log_loss"], resamples=0)
             model, history = self.fitted((x, y), [callback], classes=1)
             p = model.predict(x, verbose=0)[:, 0].astype(float)
             assert history.history["val_log_loss"][-1] == pytest.approx(row_scores(y, p, "log_loss").mean(), rel=1e-5)
@@ -335,8 +335,8 @@ class TestCallback:
         w = rng.uniform(size=300)
         batches = [(x[at : at + 50], y[at : at + 50], w[at : at + 50]) for at in range(0, 300, 50)]
         for callback in (
-            AssessmentCallback(batches, figures="log_loss", resamples=0),
-            AssessmentCallback(x, y, sample_weight=w, figures="log_loss", resamples=0),
+            AssessmentCallback(batches, metrics="log_loss", resamples=0),
+            AssessmentCallback(x, y, sample_weight=w, metrics="log_loss", resamples=0),
         ):
             model, history = self.fitted(data, [callback])
             expected = log_loss(y, model.predict(x, verbose=0), sample_weight=w, labels=range(3))
@@ -352,7 +352,7 @@ class TestCallback:
 
         tensors = torch.utils.data.TensorDataset(*(torch.tensor(part) for part in data))
         for given in (Halves(), torch.utils.data.DataLoader(tensors, batch_size=90)):
-            callback = AssessmentCallback(given, figures="log_loss", resamples=0)
+            callback = AssessmentCallback(given, metrics="log_loss", resamples=0)
             model, history = self.fitted(data, [callback])
             expected = log_loss(data[1], model.predict(data[0], verbose=0), labels=range(3))
             assert history.history["val_log_loss"][-1] == pytest.approx(expected, rel=1e-5)
@@ -363,13 +363,13 @@ class TestCallback:
         dense = keras.layers.Dense(1, activation="sigmoid", dtype=dtype)
         model = keras.Sequential([keras.Input((5,)), dense])
         model.compile("adam", BrierLoss())
-        callback = AssessmentCallback(x, y % 2, figures="log_loss", resamples=0)
+        callback = AssessmentCallback(x, y % 2, metrics="log_loss", resamples=0)
         found = model.fit(x, y % 2, verbose=0, callbacks=[callback]).history["val_log_loss"][-1]
         assert 0.1 < found < 3
 
     def test_of_a_model_that_has_diverged_figures_are_nan(self, data):
         x, y = data
-        callback = AssessmentCallback(x, y, figures=["log_loss", "slope"], resamples=0)
+        callback = AssessmentCallback(x, y, metrics=["log_loss", "averages_slope"], resamples=0)
         model, _ = self.fitted(data, [callback])
         model.layers[0].set_weights([np.full((5, 3), np.nan), np.zeros(3)])
         logs = {}
@@ -382,8 +382,8 @@ class TestCallback:
         for given in (iter([data]), data, lambda: iter([data])):
             with pytest.raises(InputError, match="x: without y, expected batches that can be gone through again"):
                 AssessmentCallback(given)
-        with pytest.raises(InputError, match="figures: no figure 'auc'"):
-            AssessmentCallback(*data, figures=["auc"])
+        with pytest.raises(InputError, match="metrics: no metric 'brier'"):
+            AssessmentCallback(*data, metrics=["brier"])
         with pytest.raises(InputError, match="magic"):
             AssessmentCallback(*data, measured="magic")
         inputs = keras.Input((5,))
@@ -436,7 +436,7 @@ def test_callbacks_need_no_mode(figure, better):
     ("make", "message"),
     [
         (lambda: PowerLoss(-1), "r: the order must be a finite number above -1"),
-        (lambda: ForecastMetric("slope"), "figure: no figure 'slope'. Known: decisiveness, "),
+        (lambda: ForecastMetric("slope"), "metric: no metric 'slope'. Known: decisiveness, "),
         (lambda: ForecastMetric(floor=2), "floor: expected a probability"),
         (lambda: ForecastMetric("log_loss", variant="published-code"), "variant: 'log_loss' has one variant"),
         (lambda: ForecastMetric("penalized_log_loss", variant="old"), "variant: "),

@@ -9,8 +9,8 @@ from lightning.pytorch.loggers import CSVLogger, Logger
 from torch.utils.data import DataLoader, TensorDataset
 
 from unperplexed import InputError, Tally, assess, refinement_loss
-from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.lightning import AssessmentCallback
+from unperplexed.integrations.metrics import HEADLINE
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Lightning's advice on workers, and what it deprecates of its own
@@ -65,7 +65,7 @@ def test_it_logs_the_assessment(data, tmp_path):
     trainer, model = fitted(data, [callback], tmp_path)
     x, y = data[1].tensors
     p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
-    expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).figures()
+    expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).metrics()
     for name in HEADLINE:
         assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
     assert callback.metric.whole.n_rows == 200
@@ -76,14 +76,14 @@ def test_checkpoints_and_early_stopping_go_by_it(data, tmp_path):
     checkpoint = ModelCheckpoint(tmp_path, monitor="val_reported_geometric_accuracy", mode="max")
     stopping = EarlyStopping("val_penalized_brier_score", mode="min", patience=3)
     figures = ("reported_geometric_accuracy", "penalized_brier_score")
-    callback = AssessmentCallback("logits", from_logits=True, figures=figures)
+    callback = AssessmentCallback("logits", from_logits=True, metrics=figures)
     trainer, _ = fitted(data, [callback, checkpoint, stopping], tmp_path, epochs=40)
     assert checkpoint.best_model_score.item() >= trainer.callback_metrics["val_reported_geometric_accuracy"].item()
     assert stopping.best_score.item() <= trainer.callback_metrics["val_penalized_brier_score"].item()
 
 
 def test_early_stopping_goes_by_the_loss_after_the_best_temperature(data, tmp_path):
-    callback = AssessmentCallback("logits", from_logits=True, figures=["refinement_loss"], picture=False)
+    callback = AssessmentCallback("logits", from_logits=True, metrics=["refinement_loss"], picture=False)
     stopping = EarlyStopping("val_refinement_loss", mode="min", patience=3)
     trainer, model = fitted(data, [callback, stopping], tmp_path, epochs=3)
     x, y = data[1].tensors
@@ -94,7 +94,9 @@ def test_early_stopping_goes_by_the_loss_after_the_best_temperature(data, tmp_pa
 
 def test_functions_say_where_things_are(data, tmp_path):
     callback = AssessmentCallback(
-        lambda outputs, batch: torch.softmax(outputs, dim=1), lambda outputs, batch: batch[1], figures=["slope"]
+        lambda outputs, batch: torch.softmax(outputs, dim=1),
+        lambda outputs, batch: batch[1],
+        metrics=["averages_slope"],
     )
     trainer, _ = fitted(data, [callback], tmp_path, Linear("tensor"))
     assert np.isfinite(trainer.callback_metrics["val_slope"].item())
@@ -106,7 +108,7 @@ def test_each_loader_is_assessed_by_itself(data, tmp_path):
             return super().validation_step(batch, batch_idx)
 
     logger = CSVLogger(tmp_path)
-    callback = AssessmentCallback("logits", from_logits=True, figures="log_loss", prefix="val/")
+    callback = AssessmentCallback("logits", from_logits=True, metrics="log_loss", prefix="val/")
     trainer = pl.Trainer(
         max_epochs=1, accelerator="cpu", callbacks=[callback], logger=logger, enable_progress_bar=False
     )
@@ -129,7 +131,7 @@ def test_each_loader_is_assessed_by_itself(data, tmp_path):
 def test_a_model_that_has_diverged_does_not_end_the_run(data, tmp_path):
     model = Linear()
     torch.nn.init.constant_(model.layer.weight, np.nan)
-    callback = AssessmentCallback("logits", from_logits=True, figures=["slope", "log_loss"])
+    callback = AssessmentCallback("logits", from_logits=True, metrics=["averages_slope", "log_loss"])
     with pytest.warns(UserWarning, match="200 rows of predictions are NaN"):
         trainer, _ = fitted(data, [callback], tmp_path, model, logger=CSVLogger(tmp_path))
     assert trainer.callback_metrics["val_log_loss"].isnan()
@@ -209,7 +211,7 @@ def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
     trainer.fit(model, *(DataLoader(part, batch_size=32) for part in data))
     x, y = data[1].tensors
     p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
-    expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).figures()
+    expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).metrics()
     for name in HEADLINE:
         assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
     pictures = sorted(path.name for path in (tmp_path / "lightning_logs").rglob("*.png"))

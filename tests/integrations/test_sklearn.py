@@ -303,7 +303,7 @@ class TestDisplays:
         for given, data in ((x, y), (pd.DataFrame(x), pd.Series(y, index=np.arange(len(y))[::-1]))):
             display = AssessmentDisplay.from_cv_results(found, given, data, sample_weight=weights, resamples=40)
             expected = assess(y, p, labels=labels, sample_weight=weights, resamples=40)
-            assert display.assessment.figures() == pytest.approx(expected.figures(), rel=1e-9, nan_ok=True)
+            assert display.assessment.metrics() == pytest.approx(expected.metrics(), rel=1e-9, nan_ok=True)
         profiles = RiskProfileDisplay.from_cv_results(found, x, y, sample_weight=weights)
         assert profiles.names == ["fold 0", "fold 1", "fold 2"]
         at = found["indices"]["test"][1]
@@ -392,7 +392,7 @@ class TestDisplays:
                 AssessmentDisplay.from_estimator(model, x, y, pos_label=label, resamples=0, **settings)
                 for label in ("benign", "malignant")
             ]
-            assert drawn[0].assessment.figures() == pytest.approx(drawn[1].assessment.figures(), rel=1e-9)
+            assert drawn[0].assessment.metrics() == pytest.approx(drawn[1].assessment.metrics(), rel=1e-9)
             assert drawn[0].assessment.labels == ("malignant", "benign")
             assert drawn[0].assessment.diagnosis.errors == drawn[1].assessment.diagnosis.errors != ()
         p = model.predict_proba(x).clip(1e-6, 1 - 1e-6)
@@ -400,7 +400,7 @@ class TestDisplays:
             AssessmentDisplay.from_predictions(y, p[:, at], labels=labels, resamples=0).assessment
             for at, labels in ((1, ["benign", "malignant"]), (0, ["malignant", "benign"]))
         )
-        assert one.figures() == pytest.approx(other.figures(), rel=1e-9)
+        assert one.metrics() == pytest.approx(other.metrics(), rel=1e-9)
 
     def test_a_class_that_a_fold_did_not_see_has_no_probability(self, flowers):
         x, y = flowers

@@ -11,7 +11,7 @@ from torchmetrics import MetricCollection, MetricTracker
 from torchmetrics.classification import MulticlassAccuracy
 
 from unperplexed import SCORES, InputError, Tally, assess, diagnose, refinement_loss
-from unperplexed.integrations.figures import HEADLINE
+from unperplexed.integrations.metrics import HEADLINE
 from unperplexed.integrations.torchmetrics import ForecastMetric
 
 
@@ -30,8 +30,8 @@ def in_batches(metric, *columns, size=300):
 
 
 def assert_same(metric, expected, **tolerance):
-    found = metric.assessment(resamples=0).figures()
-    assert found == pytest.approx(expected.figures(), nan_ok=True, **({"rel": 1e-12} | tolerance))
+    found = metric.assessment(resamples=0).metrics()
+    assert found == pytest.approx(expected.metrics(), nan_ok=True, **({"rel": 1e-12} | tolerance))
 
 
 def assert_tables(found, expected):
@@ -71,9 +71,9 @@ class TestFigures:
         z, y = forecasts(2000, classes, dtype=torch.float32)
         metric = in_batches(ForecastMetric(view=view, from_logits=True), z, y)
         exact = assess(y.numpy(), z.double().softmax(dim=1).numpy(), labels=range(classes), view=view, resamples=0)
-        found = metric.assessment(resamples=0).figures()
-        for name, value in exact.figures().items():
-            near = 1e-6 if not name.startswith(("measured", "slope", "orient", "diverg")) else 0.02
+        found = metric.assessment(resamples=0).metrics()
+        for name, value in exact.metrics().items():
+            near = 1e-6 if not name.startswith(("measured", "averages_slope", "orient", "diverg")) else 0.02
             assert found[name] == pytest.approx(value, rel=near, nan_ok=True), name
 
 
@@ -186,8 +186,8 @@ class TestCounts:
         first = in_batches(ForecastMetric(), p[:500], y[:500]).tally()
         second = Tally.of(y[500:].numpy(), p[500:].numpy(), labels=range(3), exact_limit=0)
         whole = Tally.of(y.numpy(), p.numpy(), labels=range(3), exact_limit=0)
-        assert assess(first + second, resamples=0).figures() == pytest.approx(
-            assess(whole, resamples=0).figures(), rel=1e-12
+        assert assess(first + second, resamples=0).metrics() == pytest.approx(
+            assess(whole, resamples=0).metrics(), rel=1e-12
         )
 
 
@@ -212,7 +212,7 @@ class TestTwoClasses:
         found, expected = metric.assessment(resamples=0), assess(tally, resamples=0)
         assert found.view == expected.view == "each-class"
         near = 1e-9 if one_column else 1e-12  # of one column the other's scores are read off cells
-        assert found.figures() == pytest.approx(expected.figures(), rel=near)
+        assert found.metrics() == pytest.approx(expected.metrics(), rel=near)
         assert found.diagnosis.errors == expected.diagnosis.errors != ()
         assert found.verdict == expected.verdict
         assert found.diagnosis.p_value == pytest.approx(expected.diagnosis.p_value, rel=1e-9)
@@ -240,7 +240,7 @@ class TestTwoClasses:
 
     def test_each_class_figures_are_logged(self):
         z, y = forecasts(1000, 2)
-        names = ("measured_geometric_accuracy", "slope")
+        names = ("measured_geometric_accuracy", "averages_slope")
         found = {}
         for view in ("auto", "each-class", "all-classes"):
             metric = in_batches(ForecastMetric(names, from_logits=True, view=view), z, y)
@@ -340,7 +340,7 @@ class TestContract:
         assert_same(other, metric.assessment(resamples=0))
 
     def test_which_values_are_better(self):
-        better = {"log_loss": False, "measured_robustness": True, "prediction_accuracy": True, "slope": None}
+        better = {"log_loss": False, "measured_robustness": True, "prediction_accuracy": True, "averages_slope": None}
         assert {name: ForecastMetric(name).higher_is_better for name in better} == better
         assert ForecastMetric(["log_loss"]).higher_is_better is None
         tracker = MetricTracker(ForecastMetric("log_loss", from_logits=True))
@@ -417,7 +417,7 @@ def test_invalid_rows_are_refused_when_asked_for_figures(p, y):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ForecastMetric("accuracy"), "figures: no figure 'accuracy'. Known: brier_score, "),
+        (lambda: ForecastMetric("accuracy"), "metrics: no metric 'accuracy'. Known: brier_score, "),
         (lambda: ForecastMetric(view="each"), "view"),
         (lambda: ForecastMetric(floor=2), "floor"),
         (lambda: ForecastMetric(measured="magic"), "magic"),
@@ -528,3 +528,14 @@ def test_a_module_that_holds_it_is_scripted_and_saved(tmp_path):
     assert torch.equal(torch.jit.load(tmp_path / "model.pt")(x), model(x))
     model.metric.update(model(x).softmax(dim=1), torch.tensor([0, 1, 2, 0, 1]))
     assert model.metric.assessment().n_rows == 5
+
+
+def test_metrics_of_calibration_are_those_of_the_assessment():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 400)
+    y = rng.random(400) < p**2
+    metric = ForecastMetric(["slope", "intercept", "ece", "auc", "log_loss"])
+    metric.update(torch.tensor(p), torch.tensor(y.astype(int)))
+    found, expected = metric.compute(), assess(y.astype(int), p, resamples=0)
+    for name in ("slope", "intercept", "ece", "auc"):
+        assert found[name].item() == pytest.approx(getattr(expected, name).value, rel=1e-3)

@@ -59,7 +59,7 @@ def test_the_end_of_a_wrong_slope_is_told_by_the_slope():
 
 def test_an_error_of_the_slope_that_grows_is_told_by_the_slope():
     found = by_day(1, lambda at: {"slope": 1 if at < 5 else 0.75 if at < 25 else 0.2, "bias": 0.25 * (at >= 25)})
-    one, two = (each.calibration_slope for each in found.alarm.halves)
+    one, two = (each.slope for each in found.alarm.halves)
     assert two < one - 0.2
     assert f"The error grew: calibration slope {one:.2f} from" in text(found)
     assert "on the latest forecasts only" in text(found)

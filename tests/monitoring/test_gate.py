@@ -58,12 +58,10 @@ def test_a_change_of_nothing_fails_in_one_pair_of_samples_of_twenty():
 
 
 def test_what_is_clearly_missed_fails_and_what_holds_passes(overconfident):
-    found = check(
-        overconfident, require=["log_loss < 0.5", "accuracy > 0.6", "calibration_slope > 0.9", "rows >= 3000"]
-    )
+    found = check(overconfident, require=["log_loss < 0.5", "accuracy > 0.6", "slope > 0.9", "rows >= 3000"])
     assert [each.passed for each in found.outcomes] == [False, True, False, True]
     assert not found
-    assert [each.requirement for each in found.failed] == ["log_loss < 0.5", "calibration_slope > 0.9"]
+    assert [each.requirement for each in found.failed] == ["log_loss < 0.5", "slope > 0.9"]
 
 
 def test_ends_of_intervals_are_compared_as_they_are(overconfident):
@@ -106,7 +104,7 @@ def test_calibrated_forecasts_have_no_verdict():
     assert not check(assess(*forecasts(2000), resamples=0), require="verdict in (miscalibrated)")
 
 
-def test_skill_is_against_the_baseline(overconfident):
+def test_skill_is_against_the_reference(overconfident):
     skill = overconfident.skill.whole.scores["forecasts"]["log_loss"]
     found = check(overconfident, require="skill > 0.5")
     assert not found
@@ -124,9 +122,9 @@ def test_infinite_log_loss_fails():
     ("text", "says"),
     [
         ("logloss < 1", "did you mean log_loss?"),
-        ("loss < 1", "verdict; with rows and a baseline also skill"),
+        ("loss < 1", "verdict; with rows and a reference also skill"),
         ("auc > 0.5", "there is no metric 'auc' here"),
-        ("skill > 0", "skill needs a baseline"),
+        ("skill > 0", "skill needs a reference"),
     ],
 )
 def test_figures_that_there_are_not(text, says):
@@ -141,10 +139,10 @@ def test_without_an_interval_nothing_is_judged():
     found = assess(np.arange(200) % 3, p, clusters=np.arange(200) // 4, resamples=0)
     with pytest.raises(
         InputError,
-        match=r"calibration_error has no confidence interval .* confidence=None \(--confidence none\) compares",
+        match=r"ece has no confidence interval .* confidence=None \(--confidence none\) compares",
     ):
-        check(found, require="calibration_error < 0.1")
-    assert not checked(found, ["calibration_error < 0.1"], point=True)
+        check(found, require="ece < 0.1")
+    assert not checked(found, ["ece < 0.1"], point=True)
 
 
 def test_nothing_required_is_refused(overconfident):
@@ -156,7 +154,7 @@ def test_figures_are_flat_numbers_and_those_of_the_assessment(overconfident):
     flat = overconfident.to_flat()
     assert all(value is None or (type(value) is float and math.isfinite(value)) for value in flat.values())
     assert flat["log_loss"] == overconfident.scores["log_loss"]
-    assert (flat["auc.lower"], flat["auc.upper"]) == overconfident.metrics.auc.interval
+    assert (flat["auc.lower"], flat["auc.upper"]) == overconfident.auc.interval
     assert (flat["overconfident"], flat["biased"], flat["miscalibrated"]) == (1, 0, 1)
     assert flat["skill"] == overconfident.skill.whole.scores["forecasts"]["log_loss"].skill
 
@@ -172,7 +170,7 @@ def test_json_has_the_requirements_and_all_figures(overconfident):
     plain = json.loads(found.to_json())
     assert plain["passed"] is False
     assert plain["outcomes"][0]["requirement"] == "log_loss < 0.5"
-    assert plain["figures"] == overconfident.to_flat()
+    assert plain["metrics"] == overconfident.to_flat()
     assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **overconfident.to_flat()}
 
 

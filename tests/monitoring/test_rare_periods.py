@@ -82,8 +82,8 @@ def test_requirements_of_what_there_is_not_are_refused(rng):
     p = rng.uniform(0.1, 0.9, 60)
     y = (rng.random(60) < p).astype(int)
     constant = assess(y, np.full(60, 0.5), confidence=0.9, resamples=0)
-    for text, what in (("calibration_slope > 0.5", "value"), ("calibration_slope.lower > 0.5", "confidence interval")):
-        with pytest.raises(InputError, match=f"calibration_slope has no {what} for these forecasts; require another"):
+    for text, what in (("slope > 0.5", "value"), ("slope.lower > 0.5", "confidence interval")):
+        with pytest.raises(InputError, match=f"slope has no {what} for these forecasts; require another"):
             check(constant, require=text)
     clusters = assess(y, p, clusters=np.arange(60) % 2, confidence=0.9, resamples=0)
     with pytest.raises(

@@ -416,9 +416,9 @@ def test_a_slope_that_falls_slowly_is_dated_to_when_it_became_visible():
     alarm = monitor({f"{at}": day(rng, 100, slope=slope) for at, slope in enumerate(slopes)}).alarm
     assert 30 < int(alarm.began) <= int(alarm.period)
     assert min(map(int, alarm.probable)) > 0
-    assert alarm.trend == "calibration_slope"
+    assert alarm.trend == "slope"
     one, two = alarm.halves
-    assert two.calibration_slope < one.calibration_slope - 0.2
+    assert two.slope < one.slope - 0.2
 
 
 def test_growth_is_seen_in_few_rows_a_period():

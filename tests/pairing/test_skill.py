@@ -29,7 +29,7 @@ def data(rng):
     return {"y": y, "p": p, "month": month, "lead": np.array(["24 h", "48 h", "120 h", "72 h"])[np.arange(N) % 4]}
 
 
-def test_scores_and_baselines_are_their_formulas(data):
+def test_scores_and_references_are_their_formulas(data):
     y, p, month = data["y"], data["p"], data["month"]
     one_hot = np.eye(3)[y]
     clim = np.stack([one_hot[month == m].mean(axis=0) for m in (1, 2, 3)])[month - 1]
@@ -44,7 +44,7 @@ def test_scores_and_baselines_are_their_formulas(data):
     for reference, q in (("base-rate", np.tile(one_hot.mean(axis=0), (N, 1))), ({"climatology": month}, clim)):
         found = skill(y, p, reference=reference, metrics=["ranked_probability_score"]).whole.scores["forecast"]
         theirs, own = mean_scores(q), mean_scores(p)
-        ratio = {name: each.score / each.baseline_score for name, each in found.items()}
+        ratio = {name: each.score / each.reference_score for name, each in found.items()}
         assert {name: each.skill for name, each in found.items()} == pytest.approx(
             {name: 1 - ratio[name] for name in ratio}
         )
@@ -88,7 +88,7 @@ def test_skill_is_that_of_the_vignette_of_verification():
     y = np.concatenate([np.arange(days) < dry for _, days, dry in TAMPERE]).astype(int)
     found = skill(y, p).whole.scores["forecast"]["brier_score"]
     assert f"{found.score / 2:.4f}" == "0.1445"  # of one class, where brier_score is the sum over both
-    assert f"{found.baseline_score / 2:.4f}" == "0.1793"
+    assert f"{found.reference_score / 2:.4f}" == "0.1793"
     assert f"{found.skill:.4f}" == "0.1942"
     parts = decompose(y, p)
     assert f"{parts.score / 2:.4f}" == "0.1445"
@@ -189,11 +189,11 @@ def test_files_give_what_arrays_give(file, capsys):
     assert by_file["groups"][0]["key"] == [1, "1 of 2: 0 to 29"]
     assert by_file["notes"]["p"]["dropped"] == {"not chosen, or no valid counterpart": N - some.height}
     column = found(capsys, *columns, "--reference", "clim")
-    assert column["whole"]["scores"]["p"]["brier_score"]["baseline_score"] == pytest.approx(
+    assert column["whole"]["scores"]["p"]["brier_score"]["reference_score"] == pytest.approx(
         2 * ((frame["y"] - 0.4) ** 2).mean()
     )
     climatology = found(capsys, *columns, "--reference", "climatology:site")
-    assert climatology["baseline"] == "the climatology by site"
+    assert climatology["reference"] == "the climatology by site"
 
 
 def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, capsys):
@@ -262,7 +262,7 @@ def test_small_groups_of_a_climatology_and_chance_alone_are_said(rng):
     assert {_role(flat, each["log_loss"], name) for name, each in flat.whole.scores.items()} == {"first", "second"}
 
 
-def test_where_the_baseline_scores_0_there_is_nothing_to_draw():
+def test_where_the_reference_scores_0_there_is_nothing_to_draw():
     found = skill([1, 1], [0.2, 0.4], labels=[0, 1])
     with pytest.raises(InputError, match="rule: no skill score by log loss is defined; choose another rule"):
         found.plot()

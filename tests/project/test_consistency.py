@@ -102,7 +102,7 @@ def test_figures_are_the_same_wherever_they_stand(case):
             assert figure(value) in flat
             assert figure(value) in page
     assert share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])[0] in flat
-    for name in ("slope", "divergence_probability", "prediction_accuracy"):
+    for name in ("averages_slope", "divergence_probability", "prediction_accuracy"):
         assert name == "prediction_accuracy" or figure(said[name]) in flat
         assert said[name] == frame[name] == getattr(a, name)
         low, high = a.intervals[name]
@@ -114,12 +114,12 @@ def test_figures_are_the_same_wherever_they_stand(case):
 
 def test_what_costs_adds_up_to_what_is_said(case):
     _, _, _, a = case
-    gains = [f.gain for f in a.diagnosis.findings if np.isfinite(f.gain)]
-    assert sum(gains) == pytest.approx(a.diagnosis.gain, abs=1e-12)
+    gains = [f.cost for f in a.diagnosis.findings if np.isfinite(f.cost)]
+    assert sum(gains) == pytest.approx(a.diagnosis.cost, abs=1e-12)
     assert all(gain >= 0 for gain in gains)
-    if a.diagnosis.gain > 0:
+    if a.diagnosis.cost > 0:
         loss = number(a.scores["log_loss"])
-        assert f" of the log loss: {number(a.diagnosis.gain)} of {loss} nats" in " ".join(str(a).split())
+        assert f" of the log loss: {number(a.diagnosis.cost)} of {loss} nats" in " ".join(str(a).split())
 
 
 @pytest.mark.slow
@@ -202,7 +202,7 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
     a = assess(y, p)
     assert a.uncertainty.debiased
     for name, (low, high) in a.intervals.items():  # neither outside nor on the end
-        assert min(a.figures()[name] - low, high - a.figures()[name]) > 0.01 * (high - low), name
+        assert min(a.metrics()[name] - low, high - a.metrics()[name]) > 0.01 * (high - low), name
     by = assess_by(y, p, by={"group": np.zeros(y.size)})
     compared = compare(y, {"a": p, "b": p**1.1})
     pl.DataFrame({"y": y, "p": p}).write_csv(tmp_path / "f.csv")
@@ -214,7 +214,10 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
     rows = [a.frame(), by.frame(), compared.frame().filter(pl.col("forecaster") == "a")]
     at = a.divergence_profile.orders.tolist().index(0.0)
     assert a.divergence_profile.values[at] == pytest.approx(np.log(a.divergence_probability))
-    for name, title in (("slope", "slope of the averages"), ("divergence_probability", "divergence probability")):
+    for name, title in (
+        ("averages_slope", "slope of the averages"),
+        ("divergence_probability", "divergence probability"),
+    ):
         value = getattr(a, name)
         assert [each[name] for each in documents] == pytest.approx([value] * 4, rel=1e-12)
         assert [each[name][0] for each in rows] == pytest.approx([value] * 3, rel=1e-12)
@@ -223,7 +226,7 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
             assert f"{title} {shown} (95% CI {limits};" in " ".join(text.lower().split()).replace("ci", "CI")
         assert shown in plain(a.to_html())
     for page in (by, compared):
-        assert number(a.slope) in plain(page.to_html())
+        assert number(a.averages_slope) in plain(page.to_html())
 
 
 def test_an_interval_that_excludes_the_best_value_is_explained_where_nothing_is_found():
@@ -231,7 +234,7 @@ def test_an_interval_that_excludes_the_best_value_is_explained_where_nothing_is_
     s = rng.normal(0, 1.5, groups.size)
     y = rng.random(groups.size) < 1 / (1 + np.exp(-0.85 * s - rng.normal(0, 0.3, 16)[groups]))
     result = assess(y.astype(int), 1 / (1 + np.exp(-s)), clusters=groups, resamples=0)
-    low, high = result.metrics.calibration_slope.interval
+    low, high = result.slope.interval
     assert not result.diagnosis.findings
     assert not low <= 1 <= high
     text = " ".join(str(result).split())

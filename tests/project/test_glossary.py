@@ -30,9 +30,9 @@ def assessed():
 
 
 def test_every_headline_figure_is_a_term():
-    names = {PREFIX.sub("", name) for name in assessed().figures()} - {*SCORES} | HEADLINE
+    names = {PREFIX.sub("", name) for name in assessed().metrics()} - {*SCORES} | HEADLINE
     names = {name.replace("_", " ") for name in names}
-    assert {"geometric accuracy", "slope", "log loss"} <= names
+    assert {"geometric accuracy", "averages slope", "log loss"} <= names
     assert names - TERMS == set()
 
 

@@ -40,12 +40,12 @@ def test_the_log_loss_of_the_rows_is_that_after_the_gain(rng, design, clustered)
     y, p = design(rng)
     groups = rng.integers(0, 80, y.size) if clustered else None
     made = Recalibrator("temperature").fit(y, p, clusters=groups)
-    assert held_out_loss(made, y, p, None) == pytest.approx(made.gain_.recalibrated, rel=1e-12)
+    assert held_out_loss(made, y, p, None) == pytest.approx(made.gain_.after, rel=1e-12)
     order = rng.permutation(y.size)
     mixed = Recalibrator("temperature").fit(y[order], p[order], clusters=None if groups is None else groups[order])
-    assert mixed.gain_.recalibrated == pytest.approx(made.gain_.recalibrated, rel=1e-9)
+    assert mixed.gain_.after == pytest.approx(made.gain_.after, rel=1e-9)
     assert mixed.gain_.interval == pytest.approx(made.gain_.interval, rel=1e-6)
-    np.testing.assert_allclose(held_out_loss(mixed, y[order], p[order], None), made.gain_.recalibrated, rtol=1e-9)
+    np.testing.assert_allclose(held_out_loss(mixed, y[order], p[order], None), made.gain_.after, rtol=1e-9)
 
 
 @pytest.mark.parametrize("design", [two_classes, three_classes])
@@ -53,7 +53,7 @@ def test_weighted_rows(rng, design):
     y, p = design(rng)
     w = rng.choice([0.5, 1.0, 4.0], y.size)
     made = Recalibrator().fit(y, p, sample_weight=w)
-    assert held_out_loss(made, y, p, w) == pytest.approx(made.gain_.recalibrated, rel=1e-9)
+    assert held_out_loss(made, y, p, w) == pytest.approx(made.gain_.after, rel=1e-9)
 
 
 def test_a_row_is_recalibrated_by_maps_that_do_not_know_it(rng):
@@ -77,7 +77,7 @@ def test_what_clusters_are_called_does_not_matter(rng, design):
         for named in (groups, 7 * groups[::-1][::-1] + 3, np.array([f"match {each}" for each in groups]))
     ]
     for gain in gains[1:]:
-        assert gain.gain == pytest.approx(gains[0].gain, rel=1e-9)
+        assert gain.value == pytest.approx(gains[0].value, rel=1e-9)
         assert gain.interval == pytest.approx(gains[0].interval, rel=1e-9)
         assert gain.n_clusters == np.unique(groups).size
 

@@ -91,7 +91,7 @@ def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
     ]
     for other in others:
         np.testing.assert_allclose(other.transform(GRID), expected.transform(GRID), atol=1e-12)
-        assert other.gain_.gain == pytest.approx(expected.gain_.gain, abs=1e-12)
+        assert other.gain_.value == pytest.approx(expected.gain_.value, abs=1e-12)
         assert other.gain_.interval == pytest.approx(expected.gain_.interval, abs=1e-12)
 
 
@@ -142,14 +142,14 @@ def test_few_clusters_have_no_gain_and_others_one_by_students_t():
         [np.log(rows.likelihoods(q, k) / rows.likelihoods(maps["identity"], k)) for k, q in enumerate(after)]
     )
     mean, error = rows.mean(differences)
-    assert mean == pytest.approx(gain.gain, rel=1e-6)
+    assert mean == pytest.approx(gain.value, rel=1e-6)
     sums = np.bincount(rows.cluster, rows.weight * (differences - mean))
     assert error == pytest.approx(np.sqrt(12 / 11 * sums @ sums) / 600, rel=1e-9)
     whole = np.log(rows.likelihoods(maps["bias"], None) / rows.likelihoods(maps["identity"], None))
     in_sample = np.average(whole, weights=rows.weight)
     half = student_t(11).ppf(0.975) * error
-    more = 0.75 * max(0, in_sample - gain.gain)
-    assert gain.interval == pytest.approx((gain.gain - half, gain.gain + more + half), rel=1e-6)
+    more = 0.75 * max(0, in_sample - gain.value)
+    assert gain.interval == pytest.approx((gain.value - half, gain.value + more + half), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_clusters_share_a_fold_and_widen_the_interval():
     y, p = forecasts(600, seed=4, slope=0.7)
     each = np.arange(600)
     alone = Recalibrator().fit(y, p, clusters=each)
-    assert alone.gain_.gain == pytest.approx(Recalibrator().fit(y, p).gain_.gain, abs=0.01)
+    assert alone.gain_.value == pytest.approx(Recalibrator().fit(y, p).gain_.value, abs=0.01)
     copied = [np.tile(x, 10) for x in (y, p, each)]
     naive = Recalibrator("temperature").fit(*copied[:2])
     grouped = Recalibrator("temperature").fit(*copied[:2], clusters=copied[2])
@@ -279,8 +279,8 @@ def test_certain_and_wrong_forecasts_cost_a_finite_loss_and_are_mended():
     y, p = Y.copy(), P.copy()
     p[:30], y[:30] = 0.0, True
     found = Recalibrator().fit(y, p)
-    assert np.isfinite(found.gain_.log_loss)
-    assert found.gain_.gain > 0.05
+    assert np.isfinite(found.gain_.before)
+    assert found.gain_.value > 0.05
     assert found.transform([0.0])[0] > 1e-3
 
 

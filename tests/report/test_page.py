@@ -186,7 +186,7 @@ def test_the_remedy_has_its_gain_and_a_curve(sharp, page):
     gain, text = sharp.remedy.gain, words(page)
     assert sharp.remedy.significant
     assert f"What to do {next(sharp.remedy.sentences())}" in text
-    assert f"{gain.recalibrated:.3f} after remedy; base rate" in text
+    assert f"{gain.after:.3f} after remedy; base rate" in text
     assert sharp.remedy.code in commands(page)
     assert page.count('class="af aft"') == page.count('class="showaft"') == 1
     calm = assess(*binary(1.0, 300), resamples=0).to_html()
@@ -356,7 +356,7 @@ def test_a_comparison_has_differences_settings_and_who_assigned_0():
     html = comparison.to_html()
     shown = settings(html)
     assert (shown["calibration curve"], shown["view"], shown["bootstrap replicates"]) == (
-        "shrunk-isotonic", "each-class", "80",
+        "shrunk-isotonic", "each-class", "400",
     )  # fmt: skip
     assert shown["log loss and geometric accuracy"] == "at the floor 0.005"
     heads = re.search(r"Ordered by log loss.*?<thead><tr>(.*?)</tr>", html)[1]

@@ -131,7 +131,7 @@ def test_parts_of_a_file_in_batches_add_up():
     assert len(tallies) == 28
     rows = Tallies.of(y.cast(int), p, by=frame.select("model", "prompt"))
     for key, tally in tallies.items():
-        assert assess(tally).figures() == assess(rows[key]).figures()
+        assert assess(tally).metrics() == assess(rows[key]).metrics()
 
 
 def test_small_groups_are_marked(capsys):

@@ -152,6 +152,6 @@ def test_games():
     nba, nfl = (diagnose(*games(name), labels=(0, 1)) for name in ("nba_games.csv", "nfl_games.csv"))
     assert set(nba.errors) == {"bias", "confidence"}
     assert {f.error: round(f.parameter, 2) for f in nba.findings} == {"bias": -0.17, "confidence": -0.14}
-    assert nba.gain == pytest.approx(0.0068, abs=5e-5)
+    assert nba.cost == pytest.approx(0.0068, abs=5e-5)
     assert nfl.errors == ("bias",)
     assert nfl.findings[0].parameter == pytest.approx(-0.14, abs=0.005)

@@ -40,8 +40,8 @@ def test_wide_network_is_overconfident_and_biased():
     confidence, bias, certain = found.findings
     assert certain.parameter == 8
     assert confidence.words.startswith("overconfident (temperature 2.05 alone, 95% CI 1.99")
-    assert confidence.gain == pytest.approx(0.096, abs=0.002)  # five folds: 0.103, with the certain rows
-    assert bias.gain == pytest.approx(0.033, abs=0.002)
+    assert confidence.cost == pytest.approx(0.096, abs=0.002)  # five folds: 0.103, with the certain rows
+    assert bias.cost == pytest.approx(0.033, abs=0.002)
     assert bias.words.startswith("underpredicts '5' (mean prediction 8.05%, observed frequency 10.0%)")
     assert "overpredicts '3' (mean prediction 11.4%, observed frequency 10.0%)" in bias.words
 
@@ -50,14 +50,14 @@ def test_vgg_is_overconfident():
     with np.load(DATA / "vgg16_cifar10" / "vgg16_cifar10.npz") as file:
         found = diagnose(file["probs"], file["labels"])
     assert found.errors[0] == "confidence"
-    assert found.findings[0].gain == pytest.approx(0.057, abs=0.002)
+    assert found.findings[0].cost == pytest.approx(0.057, abs=0.002)
     assert "bias" in found.errors
 
 
 def test_networks_of_a_hundred_classes():
     lenet, densenet = network("lenet-5-cifar-100"), network("densenet-bc-100-cifar-100")
     assert lenet.errors[0] == "bias"  # one bias a class brings .094 there, temperature .009
-    assert lenet.findings[0].gain == pytest.approx(0.094, abs=0.004)
+    assert lenet.findings[0].cost == pytest.approx(0.094, abs=0.004)
     assert densenet.errors[0] == "confidence"
     assert densenet.findings[densenet.errors.index("certainty")].parameter == 35
     assert "tail" not in densenet.errors  # one slope suffices: raised to a floor, log-probabilities would bend

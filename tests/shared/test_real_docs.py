@@ -105,7 +105,7 @@ def test_elections_games():
         f"In {nba.n_rows:,} games the home team is overpredicted",
         f"mean prediction is {p.mean():.3f}, the observed frequency {y.mean():.3f}",
         f"calibration slope is {slope_of(slope)}",
-        f"The bias costs {bias.gain:.4f} nats a game, the overconfidence {slope.gain:.4f}",
+        f"The bias costs {bias.cost:.4f} nats a game, the overconfidence {slope.cost:.4f}",
     )
     assert games("nfl_games.csv")[2] > 0
 
@@ -175,7 +175,7 @@ def test_elections_2018():
     states("elections", f"calibration slope {slope_of(rows.findings[0])}")
     night = assess(y, p, clusters=frame["cycle"])
     assert not night.diagnosis.findings
-    assert np.isnan(night.intervals["slope"]).all()
+    assert np.isnan(night.intervals["averages_slope"]).all()
 
 
 def test_elections_bracket():

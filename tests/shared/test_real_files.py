@@ -69,7 +69,7 @@ def same(printed, expected, what):
     assert found == wanted, what
     assert [f["error"] for f in mine["findings"]] == [f["error"] for f in theirs["findings"]], what
     assert mine["p_value"] == pytest.approx(theirs["p_value"], rel=1e-6), what
-    assert mine["gain"] == pytest.approx(theirs["gain"], abs=1e-6), what
+    assert mine["cost"] == pytest.approx(theirs["cost"], abs=1e-6), what
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,13 +35,13 @@ def test_wideresnet_figures_of_the_specification():
     assert result.prediction_accuracy == pytest.approx(0.911, abs=5e-4)
     for name, value in {"decisiveness": 0.903, "geometric_accuracy": 0.733, "robustness": 0.301}.items():
         assert getattr(result.reported, name) == pytest.approx(value, abs=5.1e-4)
-    assert result.slope < 1
+    assert result.averages_slope < 1
     for bins, expected in {10: (0.855, 0.725, 0.369), 20: (0.865, 0.738, 0.371), 50: (0.867, 0.742, 0.372)}.items():
         result = assess(y, p, floor=0.005, measured=f"equal-population:bins={bins}")
         measured = result.measured
         got = (measured.decisiveness, measured.geometric_accuracy, measured.robustness)
         assert got == pytest.approx(expected, abs=1e-3)
-        assert result.slope == pytest.approx(0.815, abs=0.01)
+        assert result.averages_slope == pytest.approx(0.815, abs=0.01)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -79,7 +79,7 @@ def resamples(y, p, times):
 def measured_figures(tally, measured):
     """Measured means and the slope."""
     result = assess(tally, measured=measured, view="all-classes", floor=0.005)
-    return [*vars(result.measured).values(), result.slope]
+    return [*vars(result.measured).values(), result.averages_slope]
 
 
 # 176 rows in a hundred bins: cells that lie across a bin's edge move single pairs, each a fifth of its bin. A cell

@@ -45,7 +45,7 @@ def test_skill_and_its_test_are_those_of_scores():
     """Against Brier score and Diebold-Mariano test (HLN, Student's t) of scores 2.7.0, on the first 500 games."""
     p, y = np.loadtxt(DATA / "fte_games" / "nba_games.csv", delimiter=",", skiprows=1, usecols=(4, 5))[:500].T
     found = skill(y, p).whole.scores["forecast"]["brier_score"]
-    assert (found.score / 2, found.baseline_score / 2) == pytest.approx((0.21352733449588043, 0.24823599999999998))
+    assert (found.score / 2, found.reference_score / 2) == pytest.approx((0.21352733449588043, 0.24823599999999998))
     assert found.skill == pytest.approx(0.1398212406907925, abs=1e-14)
     other = np.clip(p * 0.8 + 0.1, 0, 1)
     apart = compare(y, {"p": p, "other": other}).between("p", "other").differences["brier_score"]

@@ -206,8 +206,8 @@ def test_weights_add_up_in_the_same_tree(engine, folder, monkeypatch):
 
     found = tally_files(paths, **NAMED, weight="w", engine=engine.name)
     assert found.to_bytes() == counted(files.rows, as_tally(), here).to_bytes()
-    local = assess(tally_files(paths, **NAMED, weight="w"), resamples=0).figures()
-    assert assess(found, resamples=0).figures() == pytest.approx(local, rel=1e-12)
+    local = assess(tally_files(paths, **NAMED, weight="w"), resamples=0).metrics()
+    assert assess(found, resamples=0).metrics() == pytest.approx(local, rel=1e-12)
 
 
 def test_groups_of_files(engine, folder, capsys):
@@ -326,9 +326,9 @@ def test_settings_of_frames(engine):
     expected = Tallies.of(rows["rain"], rows["q"], by=rows.select("town"))
     found = engine.tally_by(frame, truth="rain", prob="q", labels=[False, True], by="town")
     assert of_groups(found) == of_groups(expected)
-    expected = assess(Tally.of(rows["rain"], rows["q"], sample_weight=rows["w"]), resamples=0).figures()
+    expected = assess(Tally.of(rows["rain"], rows["q"], sample_weight=rows["w"]), resamples=0).metrics()
     found = engine.tally(frame, truth="rain", prob="q", weight="w", labels=[False, True])
-    assert assess(found, resamples=0).figures() == pytest.approx(expected, rel=1e-12)
+    assert assess(found, resamples=0).metrics() == pytest.approx(expected, rel=1e-12)
 
 
 @counts_frames

@@ -165,7 +165,7 @@ def test_pairs_are_forecasts_of_their_own(tmp_path):
     tally = sum(map(Tally.count, parts), Tally())
     assert tally.n_rows == 4
     expected = assess([1, 0, 0, 0], [1.0, 0.3, 0.6, 0.1], sample_weight=[1, 2, 1, 2])
-    assert assess(tally).figures() == pytest.approx(expected.figures())
+    assert assess(tally).metrics() == pytest.approx(expected.metrics())
 
 
 def test_columns_are_guessed_only_when_the_guess_is_unique(tmp_path):

@@ -80,7 +80,7 @@ def test_settings_reach_the_tally(table, settings, expected):
         return
     other = expected(frame)
     if other.weighted:  # weighted sums depend on their order, by rounding
-        assert assess(tally).figures() == pytest.approx(assess(other).figures(), rel=1e-12)
+        assert assess(tally).metrics() == pytest.approx(assess(other).metrics(), rel=1e-12)
         return
     assert assess(tally, resamples=0).to_json() == assess(other, resamples=0).to_json()
     if other.shards is not None:

@@ -212,7 +212,7 @@ def of_arrays(rows):
     y, p, w = rows
     whole, counted = assess(y, p, labels=CLASSES, resamples=0), assess(Tally.of(y, p, labels=CLASSES), resamples=0)
     weighted = assess(y, p, labels=CLASSES, sample_weight=w, resamples=0)
-    return but_for_the_diagnosis(whole), whole.figures(), whole.diagnosis, counted.to_json(), weighted.figures()
+    return but_for_the_diagnosis(whole), whole.metrics(), whole.diagnosis, counted.to_json(), weighted.metrics()
 
 
 @pytest.mark.slow
@@ -227,9 +227,9 @@ def test_every_format_gives_the_same(tmp_path, either, of_arrays, rows, name):
         assert but_for_the_diagnosis(result) == figures
         assert result.to_json() == counted
     else:
-        assert result.figures() == figures_of_arrays
+        assert result.metrics() == figures_of_arrays
         assert diagnosed([path], selection(path, False), reading(path)).to_dict() == diagnosis.to_dict()
-    found = assess(tally([path], selection(path, True), reading(path)), resamples=0).figures()
+    found = assess(tally([path], selection(path, True), reading(path)), resamples=0).metrics()
     assert found == pytest.approx(weighted, rel=1e-12)
 
 
@@ -288,13 +288,13 @@ def test_pairs_and_one_hot_rows(tmp_path, either):
     )
     both = assess(
         np.concatenate([frame["a"], frame["b"]]).astype(int), np.concatenate([frame["p"], frame["q"]])
-    ).figures()
+    ).metrics()
     for suffix in ("csv", "parquet", "ndjson"):
         path = tmp_path / f"f.{suffix}"
         getattr(frame, f"write_{suffix}")(path)
-        assert assess(tally([path], Selection(pairs=["p=a", "q=b"]))).figures() == pytest.approx(both, rel=1e-12)
+        assert assess(tally([path], Selection(pairs=["p=a", "q=b"]))).metrics() == pytest.approx(both, rel=1e-12)
         one_hot = tally([path], Selection(["c", "b"], ["c=not_q", "b=q"]))
-        assert assess(one_hot).figures() == pytest.approx(assess(frame["b"], frame["q"]).figures(), rel=1e-12)
+        assert assess(one_hot).metrics() == pytest.approx(assess(frame["b"], frame["q"]).metrics(), rel=1e-12)
 
 
 SPELLINGS = {
@@ -319,7 +319,7 @@ def test_what_outcomes_are_does_not_depend_on_batches(tmp_path, either, case, su
     getattr(pl.DataFrame({"y": spelled, "p": p}), f"write_{suffix}")(path)
     found = tally([path], Selection(["y"], ["p"]), FileReading(**settings, options={"invalid": "drop"}))
     expected = assess(meant, p, invalid="drop", resamples=0, **settings)
-    assert assess(found, resamples=0).figures() == expected.figures()
+    assert assess(found, resamples=0).metrics() == expected.metrics()
     assert found.labels == expected.labels
 
 
@@ -362,7 +362,7 @@ def test_parquet_s_statistics_tell_outcomes_only_where_reading_would_find_the_sa
             counted = tally([path], selection, FileReading(options={"invalid": "drop"}))
         except InputError as error:
             return str(error).replace(str(path), "")
-        return counted.labels, assess(counted).figures()
+        return counted.labels, assess(counted).metrics()
 
     assert outcome(told) == outcome(silent)
 

@@ -149,7 +149,7 @@ def test_findings_are_those_of_the_rows(rng, error):
         alike += rows.errors == counts.errors
         if rows.errors != counts.errors:
             continue
-        assert counts.gain == pytest.approx(rows.gain, rel=0.2, abs=1e-3)
+        assert counts.cost == pytest.approx(rows.cost, rel=0.2, abs=1e-3)
         for one, other in zip(rows.findings, counts.findings, strict=True):
             assert one.label == other.label
             if one.error in ("confidence", "tail", "noise"):
@@ -363,8 +363,8 @@ def test_errors_too_large_for_counts_have_no_size_and_no_cost():
     found = diagnose_tally(Tally.of(y, p, labels=range(4)))
     assert found.verdict.startswith("Overpredicts '0' (mean prediction")
     assert "too large to be told apart or priced from counts" in found.verdict
-    assert not found.gain > 0
-    assert diagnose_tally(y, p).gain > 0.3  # of the rows
+    assert not found.cost > 0
+    assert diagnose_tally(y, p).cost > 0.3  # of the rows
 
 
 def test_forecasts_that_never_change_are_biased_and_not_overconfident():

@@ -414,7 +414,7 @@ def test_what_is_below_all_cells_is_never_flattered():
     tally = Tally.of([1] * 4, [1e-46, 1e-47, 1e-50, 0.9], exact_limit=0)
     found = assess(tally, floor=0, resamples=0)
     assert found.reported.geometric_accuracy == pytest.approx((1e-50**3 * 0.9) ** 0.25, rel=1e-9)
-    assert found.figures()["log_loss"] == pytest.approx(-np.log([1e-46, 1e-47, 1e-50, 0.9]).mean(), rel=1e-12)
+    assert found.metrics()["log_loss"] == pytest.approx(-np.log([1e-46, 1e-47, 1e-50, 0.9]).mean(), rel=1e-12)
 
 
 def test_surprises_of_few_rows_are_all_their_weight():

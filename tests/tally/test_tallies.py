@@ -61,10 +61,10 @@ def test_weights_and_shards_go_with_the_rows(rows, rng):
     tallies = Tallies.of(y, p, by=letter, sample_weight=weight)
     for (key,), tally in tallies.items():
         here = letter == key
-        assert assess(tally).figures() == pytest.approx(
-            assess(y[here], p[here], sample_weight=weight[here]).figures(), rel=1e-12
+        assert assess(tally).metrics() == pytest.approx(
+            assess(y[here], p[here], sample_weight=weight[here]).metrics(), rel=1e-12
         )
-    assert assess(tallies.whole()).figures() == pytest.approx(assess(y, p, sample_weight=weight).figures(), rel=1e-12)
+    assert assess(tallies.whole()).metrics() == pytest.approx(assess(y, p, sample_weight=weight).metrics(), rel=1e-12)
     for groups in (None, year):  # without groups, shards go by the row's number, which a group's rows keep
         sharded = Tallies.of(y, p, by=letter, parts=["shards"], clusters=groups)
         whole = Tally.of(y, p, parts=["shards"], clusters=groups)
@@ -294,7 +294,7 @@ def test_settings_of_files_are_those_of_tally_files(folder):
     tallies = tally_files_by(path / "rows.csv", truth="y", prob="p", by="letter", **settings)
     whole = tally_files(path / "rows.csv", truth="y", prob="p", **settings)
     assert tallies.whole().parts == whole.parts == ("classes", "shards")
-    assert assess(tallies.whole()).figures() == pytest.approx(assess(whole).figures(), rel=1e-12)
+    assert assess(tallies.whole()).metrics() == pytest.approx(assess(whole).metrics(), rel=1e-12)
     pairs = tally_files_by(path / "rows.csv", pairs=[("p", "y")], by="day")
     assert {key: tally.n_rows for key, tally in pairs.items()} == {("2024-01-05",): 600}
     with pytest.raises(TypeError):

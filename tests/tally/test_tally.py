@@ -25,7 +25,7 @@ def assert_same(a, b):
 
 
 def assert_same_figures(a, b, rel=1e-12):
-    one, other = (assess(tally, resamples=0).figures() for tally in (a, b))
+    one, other = (assess(tally, resamples=0).metrics() for tally in (a, b))
     for name, value in one.items():
         assert other[name] == pytest.approx(value, rel=rel, nan_ok=True), name
 
@@ -217,8 +217,8 @@ def test_weight_2_is_the_row_twice(rng, kind, exact_limit):
     repeated = Tally.of(np.repeat(y, w), np.repeat(p, w, axis=0), exact_limit=exact_limit)
     for measured in ("isotonic", "equal-population:bins=15", "equal-width"):
         a, b = (assess(tally, measured=measured, resamples=0) for tally in (weighted, repeated))
-        for name, value in a.figures().items():
-            assert b.figures()[name] == pytest.approx(value, rel=1e-11), (measured, name)
+        for name, value in a.metrics().items():
+            assert b.metrics()[name] == pytest.approx(value, rel=1e-11), (measured, name)
         assert a.bins.total == pytest.approx(b.bins.total)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .errors import former
 
 
 class ByValue:
@@ -30,6 +32,13 @@ class ByValue:
         super().__init_subclass__(**options)
         cls.__eq__ = ByValue.__eq__  # type: ignore[method-assign]
         cls.__hash__ = ByValue.__hash__  # type: ignore[method-assign]
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse attributes that there are not; names of yesterday with what they are called now."""
+            of = type(self).__name__
+            raise AttributeError(f"{of!r} object has no attribute {name!r}{former(name, of)}")
 
     def __eq__(self, other: object) -> bool:
         """Whether all values are the same."""

@@ -46,10 +46,32 @@ def place_text(index: Sequence[int], kind: str = "index") -> str:
     return f" at {kind} {index[0] if len(index) == 1 else tuple(index)} (counted from 0)"
 
 
+_FORMER_NAMES = {
+    "figures": "metrics",
+    "calibration_slope": "slope",
+    "calibration_intercept": "intercept",
+    "calibration_error": "ece",
+    "baseline_score": "reference_score",
+    "Skill.baseline": "reference",
+    "Diagnosis.gain": "cost",
+    "Finding.gain": "cost",
+    "Gain.gain": "value",
+    "Gain.log_loss": "before",
+    "Gain.recalibrated": "after",
+}
+"""What names in results are called now, some of one class alone."""
+
+
+def former(name: object, of: str = "") -> str:
+    """Say what a name in results, or in those of a class, is called now; "" of other names."""
+    now = _FORMER_NAMES.get(f"{of}.{name}") or _FORMER_NAMES.get(str(name))
+    return f"; it is now {now!r}" if now else ""
+
+
 def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Refuse a value that is not among the known names."""
     if not (isinstance(value, str) and value in known):
-        raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}.")
+        raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{former(value)}.")
 
 
 def check_whole(name: str, value: Any) -> int:

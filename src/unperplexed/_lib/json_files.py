@@ -32,6 +32,7 @@ def made_of_file(
         if len(content) > LARGEST_FILE:
             raise InputError(f"not a {what}: the file is too large.")
         found = parsed(content.decode(), what)
+        refuse_result(found)
         return make({key: found[key] for key in found if key not in without} if isinstance(found, dict) else found)
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a {what}: no text.") from None
@@ -40,6 +41,15 @@ def made_of_file(
     except OSError as error:
         reason = (error.strerror or str(error)).rstrip(".")
         raise InputError(f"{path}: cannot be read: {reason}. A {what} is a regular file.") from None
+
+
+def refuse_result(found: Any) -> None:
+    """Refuse what ``--json`` or ``to_json`` wrote: names of a result may mean others in another schema."""
+    if isinstance(found, dict) and "format" not in found and {"schema", "verdict"} & set(found):
+        raise InputError(
+            f"a result in JSON (schema {found.get('schema', 1)}), which is not read back. Name the forecasts, or what"
+            " was made of them: a tally (unperplexed tally FILE -o FILE.tally), a map, a pool or a history."
+        )
 
 
 def parsed(text: str, what: str) -> Any:

@@ -16,6 +16,15 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     return json.dumps(_finite(plain_values(value)), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
 
 
+SCHEMA = 2
+"""Version of the names in a result's JSON; saved maps, pools, histories and tallies have versions of their own."""
+
+
+def result_json(value: dict[str, Any], indent: int | None = 2) -> str:
+    """Give a result as JSON, under the schema that its names are of."""
+    return json_text({"schema": SCHEMA, **value}, indent)
+
+
 def plain_values(value: Any) -> Any:
     """Dataclasses, arrays and mappings as dictionaries, lists and numbers."""
     if is_dataclass(value) and not isinstance(value, type):

@@ -39,7 +39,7 @@ class AfterRemedy(ByValue):
     """Their geometric mean. Larger is better. All three means have the floor of the assessment."""
     robustness: float
     """Their mean of order -2/3. Larger is better."""
-    calibration_slope: float
+    slope: float
     """Slope of a logistic regression of the outcome on the recalibrated log-odds. 1 is best; NaN if there is none."""
     ece: float
     """Expected calibration error in 15 groups of equal size. Smaller is better; NaN for a constant forecast."""
@@ -56,7 +56,7 @@ def after_remedy(found: HeldOut, floor: float, limit: Limit, *, two: bool) -> Af
         decisiveness=means.decisiveness,
         geometric_accuracy=means.geometric_accuracy,
         robustness=means.robustness,
-        calibration_slope=math.nan if found.constant else _slope(pairs),
+        slope=math.nan if found.constant else _slope(pairs),
         ece=math.nan if found.constant else expected_error(probability_groups(pairs, ECE_GROUPS)),
     )
 

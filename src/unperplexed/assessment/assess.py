@@ -229,7 +229,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         reported=reported,
         measured=found,
         prediction_accuracy=tally.prediction_accuracy,
-        slope=slope(reported, found),
+        averages_slope=slope(reported, found),
         orientation=orientation(reported, found),
         divergence_probability=divergence_probability(reported, found),
         scores={name: tally.score(name) for name in tally.scores},

@@ -189,8 +189,8 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     if np.isnan(measured.decisiveness):  # the top-label view has none
         return
     ends = ([reported.robustness, reported.decisiveness], [measured.robustness, measured.decisiveness])
-    low, high = assessment.intervals["slope"]
-    label = "slope -" if np.isnan(assessment.slope) else f"slope {assessment.slope:.2f}"
+    low, high = assessment.intervals["averages_slope"]
+    label = "slope -" if np.isnan(assessment.averages_slope) else f"slope {assessment.averages_slope:.2f}"
     label += "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
     ax.plot(*_xy(*ends, swapped), color=MARKS, linewidth=1.8, label=label, zorder=4)
     for marker, name, _ in MEANS:

@@ -42,8 +42,8 @@ def bars_chart(a: Assessment) -> Chart:
         f"{name}: reported {number(p)}, measured {number(q)}"
         for name, p, q in zip(names, x.tolist(), y.tolist(), strict=True)
     ]
-    slope = "" if math.isnan(a.slope) else f"Slope {number(a.slope, 2)}"
-    interval = a.intervals["slope"]
+    slope = "" if math.isnan(a.averages_slope) else f"Slope {number(a.averages_slope, 2)}"
+    interval = a.intervals["averages_slope"]
     limits = between(*interval, lambda value: number(value, 2))
     about = f"{number_of(len(a.bins), 'bin')} of {a.estimator}"
     return Chart(

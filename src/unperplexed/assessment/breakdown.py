@@ -100,12 +100,11 @@ class GroupAssessment(ByValue):
 
     @property
     def cost(self) -> float:
-        """What the errors found cost, in nats a row (`Diagnosis.gain`). Smaller is better; NaN without a diagnosis."""
-        d = self.assessment.diagnosis
-        return d.gain if d.made else math.nan
+        """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
+        return self.assessment.cost
 
-    def figures(self) -> dict[str, Any]:
-        """Give the group's figures by name, in the order of the frame."""
+    def metrics(self) -> dict[str, Any]:
+        """Give the group's metrics by name, in the order of the frame."""
         a = self.assessment
         errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
         return {
@@ -116,7 +115,7 @@ class GroupAssessment(ByValue):
             "geometric_accuracy_standard_error": self.standard_error,
             **({} if self.shrunken is None else _named("shrunken", plain_values(self.shrunken))),
             "cost": self.cost,
-            **a.figures(),
+            **a.metrics(),
             **errors,
         }
 
@@ -156,7 +155,7 @@ class Breakdown(JsonResult):
     shrinkage: Shrinkage | None
     """How the groups were shrunk, where that was asked for."""
     skill: Skill | None = None
-    """Skill scores of all rows and of each group against a baseline, where one was named."""
+    """Skill scores of all rows and of each group against a reference, where one was named."""
 
     @property
     def whole(self) -> Assessment:
@@ -199,38 +198,38 @@ class Breakdown(JsonResult):
 
         Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
-        shrunken value; the cost of miscalibration, and the fields of `CostShare`; the figures of
-        ``Assessment.figures()``, and standard errors of the scores.
+        shrunken value; the cost of miscalibration, and the fields of `CostShare`; the metrics of
+        ``Assessment.metrics()``, and standard errors of the scores.
         """
         import polars as pl
 
-        figures = [self._figures(group) for group in self.groups]
-        named = [name if name not in figures[0] else f"by_{name}" for name in self.by]
+        metrics = [self._metrics(group) for group in self.groups]
+        named = [name if name not in metrics[0] else f"by_{name}" for name in self.by]
         keys = {name: _one_type([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
-        return frame_like_input(self, pl.DataFrame(keys).hstack(pl.DataFrame(figures)))
+        return frame_like_input(self, pl.DataFrame(keys).hstack(pl.DataFrame(metrics)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values; of each group its figures, not its whole assessment."""
+        """Give everything as plain Python values; of each group its metrics, not its whole assessment."""
         return {
             "by": list(self.by),
             "sort": self.sort,
             "whole": self.whole.to_dict(),
             "drivers": self.drivers,
-            "groups": [{"key": self._named(group.key), **self._figures(group)} for group in self.groups],
+            "groups": [{"key": self._named(group.key), **self._metrics(group)} for group in self.groups],
             "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in self._shown_remedies().items()],
             "empty": [self._named(key) for key in self.empty],
             "shrinkage": plain_values(self.shrinkage),
             "skill": plain_values(self.skill),
         }
 
-    def _figures(self, group: GroupAssessment) -> dict[str, Any]:
-        """Give a group's figures, its share of the cost behind the cost."""
+    def _metrics(self, group: GroupAssessment) -> dict[str, Any]:
+        """Give a group's metrics, its share of the cost behind the cost."""
         found = self.cost_shares[group.key]
         of_cost = {"cost_share": found.share, "row_share": found.row_share}
         of_cost |= {"p_value": found.p_value, "adjusted_p_value": found.adjusted_p_value}
-        figures = group.figures()
-        at = [*figures].index("cost") + 1
-        return dict([*figures.items()][:at]) | of_cost | dict([*figures.items()][at:])
+        metrics = group.metrics()
+        at = [*metrics].index("cost") + 1
+        return dict([*metrics.items()][:at]) | of_cost | dict([*metrics.items()][at:])
 
     def _shown_remedies(self) -> dict[Key, GroupRemedy]:
         return self.remedies if len(self) <= REMEDIED else {}

@@ -59,7 +59,7 @@ class ClassTable(ReadOnlyArrays):
     measured_geometric_accuracy: Floats
     measured_robustness: Floats
     """The same means of the measured probability: the observed frequency of the class given the prediction."""
-    slope: Floats
+    averages_slope: Floats
     """(measured D - R) / (reported D - R): below 1 the side of overconfidence, above 1 of under-."""
     divergence_probability: Floats
     """Reported / measured geometric accuracy. 1 is best; of one class alone it may well exceed 1."""
@@ -89,7 +89,7 @@ class ClassAverage(ByValue):
     """How many classes happened."""
     reported: Averages
     measured: Averages
-    slope: float
+    averages_slope: float
     """That of these means."""
     divergence_probability: float
     """That of these means."""

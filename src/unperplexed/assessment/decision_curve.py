@@ -131,7 +131,7 @@ def decision_curve(
         Confidence level of the pointwise intervals, in (0, 1).
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, and ``groups``, the
+        ``scale``, ``invalid``, and ``clusters``, the
         clusters of rows that may depend on one another.
 
     Returns

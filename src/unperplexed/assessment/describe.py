@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
 
 from .._lib.formatting import p_value_text, short_name
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
@@ -61,7 +60,6 @@ from .describe_words import (
     two_costs,
     wrong_predictions,
 )
-from .familiar import FamiliarMetrics
 from .python_call import assess_call
 from .result import Assessment
 
@@ -110,7 +108,7 @@ class Described:
             command=self._remedy_command(naming.recalibrate),
             figure=reliability_chart(self.event),
             figure_table=diagram_table(self.event),
-            metrics=list(key_metrics(self.event, self.familiar)),
+            metrics=list(key_metrics(self.event)),
             intervals=level_of(a),
             first=self._findings(),
             sections=list(self._sections(naming.command)),
@@ -129,9 +127,9 @@ class Described:
             command=self._remedy_command(naming.recalibrate),
             further=lookup(terms_of(a)),
             metrics=[
-                *key_metrics(self.event, self.familiar),
+                *key_metrics(self.event),
                 *further_scores(a),
-                *means_of_event(self.event, self.familiar),
+                *means_of_event(self.event),
             ],
             intervals=level_of(a),
             summary=list(self._short_blocks()),
@@ -206,11 +204,6 @@ class Described:
             return joined(self.a.diagnosis.clauses, f" over all rows, but {self.groups} miscalibrated")
         return joined(self.a.diagnosis.clauses, ", but so few rows can show only large errors" if self._few else "")
 
-    @cached_property
-    def familiar(self) -> FamiliarMetrics:
-        """Metrics that every forecaster knows."""
-        return self.a.metrics
-
     def _lead(self) -> str:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""
         d, evidence = self.a.diagnosis, self._evidence()
@@ -260,15 +253,13 @@ class Described:
         d = self.a.diagnosis
         if d.findings:
             advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
-            against = (
-                "" if advised or self.a.one_outcome else against_reference(self.event, self.familiar.reference_log_loss)
-            )
+            against = "" if advised or self.a.one_outcome else self._against()
             cost = " ".join(filter(None, [self.parts.cost, against, wrong_predictions(self.event)]))
             if cost:
                 yield Action("What it costs", cost, "Cost")
             yield Action("What to do", self._what_to_do(), "Remedy")
         elif d.made:
-            against = against_reference(self.event, self.familiar.reference_log_loss)
+            against = self._against()
             shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
             none = "No cost was detected."
             if self._in_groups:
@@ -289,10 +280,13 @@ class Described:
                 "Next",
             )
 
+    def _against(self) -> str:
+        return against_reference(self.event, self.a.reference_scores["log_loss"])
+
     def _alone(self) -> str:
         """Explain an interval that excludes the best value of a metric where the test finds no error."""
-        f, p_value = self.familiar, self.a.diagnosis.p_value
-        metrics = (("slope", f.calibration_slope, 1), ("intercept", f.calibration_intercept, 0))
+        p_value = self.a.diagnosis.p_value
+        metrics = (("slope", self.a.slope, 1), ("intercept", self.a.intercept, 0))
         off = [
             (name, best) for name, metric, best in metrics if metric.interval.low > best or metric.interval.high < best
         ]
@@ -363,7 +357,7 @@ class Described:
     def _sections(self, command: str) -> Iterator[Section]:
         a = self.a
         if a.skill is not None:
-            yield Section("skill", f"Skill against {a.skill.baseline}", skill_blocks(a.skill), "Skill")
+            yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
         yield from self._classes()
         yield Section("groups", self._groups_title(), [groups_table(self.event), bins_table(a)], "By probability", 7)
         yield Section(
@@ -389,10 +383,10 @@ class Described:
 
     def _scores(self) -> Iterator[Block]:
         """Every metric and score of all rows, and those of the papers."""
-        event, f = self.event, self.familiar
-        yield scores_table(self.a, [*key_metrics(event, f), *means_of_event(event, f), *papers_scores(self.a)])
-        if f.certain_rows:
-            what = f"{count(f.certain_rows)} row{'s' if f.certain_rows != 1 else ''}"
+        event, certain = self.event, self.a.certain_rows
+        yield scores_table(self.a, [*key_metrics(event), *means_of_event(event), *papers_scores(self.a)])
+        if certain:
+            what = f"{count(certain)} row{'s' if certain != 1 else ''}"
             yield Prose(f"Calibration slope and intercept leave out {what} predicted as exactly 0 or 1.", quiet=True)
 
     def _gap(self) -> str:
@@ -435,7 +429,8 @@ class Described:
             yield Prose(
                 f"Plain mean over the {mean.n_classes:,} classes that occur: predicted geometric accuracy"
                 f" {number(mean.reported.geometric_accuracy)}, calibrated {number(mean.measured.geometric_accuracy)},"
-                f" slope of the averages {number(mean.slope)}, calibration error {number(mean.calibration_error)}.",
+                f" slope of the averages {number(mean.averages_slope)}, calibration error"
+                f" {number(mean.calibration_error)}.",
                 quiet=True,
             )
 

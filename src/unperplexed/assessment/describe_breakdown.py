@@ -65,7 +65,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     shown = [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b), *folded(_to_look_up(groups))]
     sections = [Section("by", title, shown, "Groups")]
     if b.skill is not None:
-        sections.append(Section("by-skill", f"Skill against {b.skill.baseline}, by group", _skill(b), "Skill"))
+        sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", _skill(b), "Skill"))
     grid = two_way(b)
     if grid is not None:
         blocks = [two_way_chart(grid), replace(two_way_table(grid), folded=True)]
@@ -113,7 +113,7 @@ def groups_table(b: Breakdown) -> Table:
         Column("share of all rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
         Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
                meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
-        Column("slope of the averages", [number(a.slope) for a in found], detail=True, meaning="1 is best."),
+        Column("slope of the averages", [number(a.averages_slope) for a in found], detail=True, meaning="1 is best."),
         *_further_scores(b, found),
         Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
         Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),

@@ -23,8 +23,8 @@ MEANINGS = {
     " move it most. Larger is better.",
     "prediction_accuracy": "Share of rows whose most probable class is the observed one; a k-way tie counts 1/k."
     " Larger is better. It ignores the probabilities themselves.",
-    "slope": "(calibrated decisiveness \u2212 robustness) / (predicted decisiveness \u2212 robustness). 1 is best. It"
-    " is no verdict: it moves with the floor, and a bias alone moves it off 1.",
+    "averages_slope": "(calibrated decisiveness \u2212 robustness) / (predicted decisiveness \u2212 robustness). 1 is"
+    " best. It is no verdict: it moves with the floor, and a bias alone moves it off 1.",
     "divergence_probability": "Predicted / calibrated geometric accuracy: the part that is not lost to miscalibration."
     " 1 is best.",
 }

@@ -23,50 +23,50 @@ from .describe_words import (
     settings_text,
     slope_note,
 )
-from .familiar import FamiliarMetrics
 from .result import Assessment
 
 KEY_SCORES = ("log_loss", "brier_score")
 
 
-def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
+def key_metrics(event: Event) -> Iterator[Metric]:
     """Five familiar metrics, each with its interval, its value after the remedy and a reference."""
     a, two = event.assessment, event.two
+    constant = a.reference_scores
     what = "base rate" if two else "uniform"
     if not two:
-        reference = f"{what} {share(f.reference_accuracy)}" if a.n_classes > 2 else ""
+        reference = f"{what} {share(constant['accuracy'])}" if a.n_classes > 2 else ""
         yield _accuracy(a, reference)
     log_loss = brier_score = ece = slope_after = ""
     if (after := a.advised) is not None:
         log_loss, brier_score = number(after.log_loss), number(after.brier_score)
-        ece, slope_after = number(after.ece), number(after.calibration_slope)
-    yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
+        ece, slope_after = number(after.ece), number(after.slope)
+    yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(constant['log_loss'])}")
     name = "Brier score (both classes)" if a.n_classes == 2 else "Brier score"
-    yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")
-    if f.auc is not None:
-        limits = between(*f.auc.interval)
+    yield _score(a, "brier_score", name, brier_score, f"{what} {number(constant['brier_score'])}")
+    if a.auc is not None:
+        limits = between(*a.auc.interval)
         unchanged = "" if after is None else "same"  # the maps of two classes keep the order
-        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, unchanged, "by chance 0.5", "larger")
-    chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
+        yield Metric("AUC", MEANING["auc"], number(a.auc.value), limits, unchanged, "by chance 0.5", "larger")
+    chance = "" if math.isnan(a.ece_by_chance) else f"by chance {number(a.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
-    limits, meaning = between(*f.ece_interval), f"{MEANING['ece']}{of_top}."
-    yield Metric("Calibration error (ECE)", meaning, number(f.ece), limits, ece, chance, "smaller")
-    slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
+    limits, meaning = between(*a.ece.interval), f"{MEANING['ece']}{of_top}."
+    yield Metric("Calibration error (ECE)", meaning, number(a.ece.value), limits, ece, chance, "smaller")
+    slope, meaning = a.slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
     name = "Calibration slope" if two else "Calibration slope, top class"
     limits = between(*slope.interval)
     yield Metric(name, meaning, number(slope.value), limits, slope_after, "1 is best", best="1")
 
 
-def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
+def means_of_event(event: Event) -> Iterator[Metric]:
     """What the key metrics of two classes lack: intercept, accuracy, mean prediction and observed frequency."""
     a = event.assessment
     if not event.two:
         return
-    intercept = f.calibration_intercept
+    intercept = a.intercept
     if not math.isnan(intercept.value):
         shown, limits = number(intercept.value), between(*intercept.interval)
         yield Metric("Calibration intercept", MEANING["intercept"], shown, limits, "", "0 is best", best="0")
-    yield _accuracy(a, f"base rate {share(f.reference_accuracy)}")
+    yield _accuracy(a, f"base rate {share(a.reference_scores['accuracy'])}")
     if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
         yield Metric("Observed frequency", "", share(a.bias.frequency), frequency_interval(a))
@@ -91,10 +91,14 @@ def _accuracy(a: Assessment, reference: str) -> Metric:
 
 def papers_metrics(a: Assessment) -> Iterator[str]:
     """Give the slope of the averages and the divergence probability, each with its interval."""
-    for name, title in (("slope", "Slope of the averages"), ("divergence_probability", "divergence probability")):
+    for name, title in (
+        ("averages_slope", "Slope of the averages"),
+        ("divergence_probability", "divergence probability"),
+    ):
         value, interval = metric_and_interval(a, name)
         about = [f"{level_of(a)} {interval}"] if interval else []
-        about += [slope_note(a) if name == "slope" else "1 is best" if value != MISSING else "none in this view"]
+        none = "1 is best" if value != MISSING else "none in this view"
+        about += [slope_note(a) if name == "averages_slope" else none]
         yield f"{title} {value} ({'; '.join(about)})"
 
 
@@ -116,7 +120,7 @@ def papers_scores(a: Assessment) -> Iterator[Metric]:
             title = capital(name.replace("_", " ").replace("brier", "Brier"))
             yield Metric(title, meaning, number(value), limits, better=score.better)
     for name, title, best in (
-        ("slope", "Slope of the averages", "1"),
+        ("averages_slope", "Slope of the averages", "1"),
         ("orientation", "Angle of that slope", "45"),
         ("divergence_probability", "Divergence probability", "1"),
     ):

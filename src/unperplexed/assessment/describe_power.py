@@ -34,7 +34,7 @@ def rows_needed(event: Event) -> Iterator[str]:
     a = event.assessment
     if a.clustered or a.weighted:
         return
-    slope = a.diagnosis.detectable.calibration_slope
+    slope = a.diagnosis.detectable.slope
     for what, error, wanted in (
         (f"a bias of {100 * _POINTS:g} points", bias_in_points(event), _POINTS),
         (f"a calibration slope of {1 - _SLOPE:g}", slope if event.two else math.nan, _SLOPE),

@@ -28,7 +28,7 @@ def findings_table(d: Diagnosis) -> Table:
         [
             Column("finding", [capital(each.clause.short) for each in found]),
             Column("estimate", [each.clause.beside for each in found], words=True),
-            Column("cost in log loss", [number(each.gain) for each in found]),
+            Column("cost in log loss", [number(each.cost) for each in found]),
             Column("p-value", [p_value_cell(each.p_value) for each in found]),
             Column("remedy", [each.advice.text or "\u2013" for each in found], words=True),
         ],
@@ -42,14 +42,14 @@ def short_findings_table(d: Diagnosis) -> Table:
         "",
         [
             Column("findings, costliest first", [f"{capital(x.short)}: {x.beside}" for x in (f.clause for f in found)]),
-            Column("cost (nats)", [number(each.gain) for each in found]),
+            Column("cost (nats)", [number(each.cost) for each in found]),
         ],
     )
 
 
 def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:
     """Return the smallest errors that the rows would have shown; None where they show none."""
-    bias, slope = d.detectable.bias, d.detectable.calibration_slope
+    bias, slope = d.detectable.bias, d.detectable.slope
     if not math.isfinite(bias):
         return None
     size = f"{number(bias, 2)} in log-odds"
@@ -162,7 +162,7 @@ def more_of_classes(a: Assessment) -> Table:
         Column("class", _labels(c.label, c.index)),
         Column("predicted geometric accuracy", each_as(c.reported_geometric_accuracy, number)),
         Column("calibrated geometric accuracy", each_as(c.measured_geometric_accuracy, number)),
-        Column("slope of the averages", each_as(c.slope, number), meaning="1 is best."),
+        Column("slope of the averages", each_as(c.averages_slope, number), meaning="1 is best."),
         Column("divergence probability", each_as(c.divergence_probability, number)),
         Column(
             "calibration error", each_as(c.calibration_error, number), meaning="Mean distance of the curve. 0 is best."

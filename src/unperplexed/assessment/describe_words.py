@@ -12,10 +12,9 @@ from ..calibration.diagnosis.result import ROWS
 from ..calibration.diagnosis.words import terms
 from ..forecasts.shards import N_SHARDS
 from ..report.numbers import between, estimate, expected, figure, number, share
-from ..statistics.intervals import wilson
-from ..statistics.means import t_quantile
 from ..tally.describe import class_name
 from .describe_charts import Event
+from .flat import frequency_limits
 from .result import Assessment
 
 _RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
@@ -55,7 +54,7 @@ def evidence_is_of_all_rows(event: Event) -> bool:
 
 def _off_on_average(a: Assessment) -> bool:
     """Whether predictions are too high or too low on the whole (p < 0.001), which not only a bias causes."""
-    off = a.metrics.calibration_intercept
+    off = a.intercept
     return abs(off.value) > _SURE * off.standard_error
 
 
@@ -92,9 +91,7 @@ def level_of(a: Assessment) -> str:
 
 def frequency_interval(a: Assessment) -> str:
     """Wilson's interval of the observed frequency; "" for weighted and dependent rows."""
-    if a.bias is None or a.weighted or a.clustered:
-        return ""
-    return between(*wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.uncertainty.confidence, math.inf))), share)
+    return "" if a.bias is None else between(*frequency_limits(a), share)
 
 
 def against_reference(event: Event, reference: float) -> str:
@@ -148,7 +145,7 @@ def _expected(count: float) -> str:
 
 def two_costs(a: Assessment) -> str:
     """Join the cost, that of the named errors, and the divergence probability, that of the curve; "" without either."""
-    cost, divergence = a.diagnosis.gain, a.divergence_probability
+    cost, divergence = a.diagnosis.cost, a.divergence_probability
     if not (a.diagnosis.made and cost > 0 and math.isfinite(divergence)):
         return ""
     pooled = ", pooled over the classes" if a.view == "all-classes" and a.n_classes > 2 else ""
@@ -244,14 +241,14 @@ _MOST_LISTED = 8
 
 def terms_of(a: Assessment) -> list[str]:
     """Name what to look up about the findings, also where these predictions may carry no information."""
-    found, auc = terms(a.diagnosis), a.metrics.auc if a.diagnosis.findings else None
+    found, auc = terms(a.diagnosis), a.auc if a.diagnosis.findings else None
     chance = auc is not None and auc.interval.low <= 0.5 <= auc.interval.high
     return [*found, *(["uninformative"] if chance and "uninformative" not in found else [])]
 
 
 def slope_note(a: Assessment) -> str:
     """Say what the slope of the averages is compared with, or why there is none."""
-    if math.isnan(a.slope):
+    if math.isnan(a.averages_slope):
         return "none in this view" if a.view == "top-label" else "reported means are all equal"
     if a.measured.spread == 0:
         return "measured means are all equal"

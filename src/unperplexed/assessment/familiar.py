@@ -36,21 +36,18 @@ class FamiliarMetrics(ByValue):
 
     auc: Metric | None
     """Area under the ROC curve, two classes only. Larger is better; 0.5 is a random ranking."""
-    calibration_slope: Metric
+    slope: Metric
     """Slope of the logistic regression of the outcome on the predicted log-odds. 1 is best."""
-    calibration_intercept: Metric
+    intercept: Metric
     """Intercept of that regression with the slope fixed at 1 (calibration in the large). 0 is best."""
-    ece: float
-    """Expected calibration error in 15 groups of equal size. Smaller is better."""
-    ece_interval: Interval
-    """Its confidence interval; NaN for dependent rows of more than two classes."""
+    ece: Metric
+    """Expected calibration error in 15 groups of equal size. Smaller is better. No standard error, and for dependent
+    rows of more than two classes no interval."""
     ece_by_chance: float
     """Its expected value for calibrated predictions of as many rows; NaN where there is no interval for dependence."""
-    reference_log_loss: float
-    reference_brier_score: float
-    """Scores of a constant forecast of the base rate (two classes), or of a uniform one (more). Smaller is better."""
-    reference_accuracy: float
-    """Accuracy of that forecast. Larger is better."""
+    reference_scores: dict[str, float]
+    """``log_loss``, ``brier_score`` and ``accuracy`` of a constant forecast of the base rate (two classes), or of a
+    uniform one (more)."""
     certain_rows: float
     """Weight of the rows predicted as exactly 0 or 1, which slope and intercept leave out."""
 
@@ -135,7 +132,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     >>> from unperplexed import Tally
     >>> from unperplexed.assessment.familiar import familiar_metrics
     >>> found = familiar_metrics(Tally.of([1, 0, 1, 0, 1], [0.9, 0.2, 0.6, 0.7, 0.8]))
-    >>> round(found.auc.value, 3), round(found.reference_brier_score, 3)
+    >>> round(found.auc.value, 3), round(found.reference_scores["brier_score"], 3)
     (0.833, 0.48)
     """
     if not tally.weight > 0:
@@ -148,16 +145,18 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
+    limits = Interval(math.nan, math.nan) if noise is None else error_interval(groups, noise, confidence)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
-        calibration_slope=line.slope.metric(confidence),
-        calibration_intercept=line.intercept.metric(confidence),
-        ece=expected_error(groups),
-        ece_interval=error_interval(groups, noise, confidence) if noise is not None else Interval(math.nan, math.nan),
+        slope=line.slope.metric(confidence),
+        intercept=line.intercept.metric(confidence),
+        ece=Metric(expected_error(groups), interval=limits),
         ece_by_chance=error_of_noise(groups, noise) if tally.clustered else expected_by_chance(groups, of_row),
-        reference_log_loss=-_entropy_terms(frequency) if two else math.log(c),
-        reference_brier_score=float(2 * frequency * (1 - frequency)) if two else (c - 1) / c,
-        reference_accuracy=float(max(frequency, 1 - frequency)) if two else 1 / c,
+        reference_scores={
+            "log_loss": -_entropy_terms(frequency) if two else math.log(c),
+            "brier_score": float(2 * frequency * (1 - frequency)) if two else (c - 1) / c,
+            "accuracy": float(max(frequency, 1 - frequency)) if two else 1 / c,
+        },
         certain_rows=float((counts.positive + counts.negative)[certain].sum()),
     )
 

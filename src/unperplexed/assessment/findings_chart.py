@@ -76,7 +76,7 @@ def findings_chart(b: Breakdown) -> Chart:
 
 def _cost(findings: list[Finding]) -> float:
     """Nats a row that findings of one kind cost; 0 where it is not known."""
-    return sum(each.gain for each in findings if math.isfinite(each.gain))
+    return sum(each.cost for each in findings if math.isfinite(each.cost))
 
 
 def sign_of(findings: Sequence[Finding]) -> float:

@@ -1,6 +1,6 @@
-"""Every figure of an `Assessment` by a short name, flat: what dashboards and experiment trackers read.
+"""Every metric of an `Assessment` by a short name, flat: what dashboards and experiment trackers read.
 
-An assessment is not typed here, since it offers its figures itself.
+An assessment is not typed here, since it offers its metrics itself.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, wilson
 from ..statistics.many_looks import Spread
+from ..statistics.means import t_quantile
 
 NOWHERE = Interval(math.nan, math.nan)
 
@@ -29,8 +30,8 @@ ANY = KINDS["shape"].names[0]
 """The one that stands for any error, named or not."""
 
 
-class Figure(NamedTuple):
-    """A figure with its confidence interval; one that is counted has no chance in it."""
+class NamedMetric(NamedTuple):
+    """A metric with its confidence interval; one that is counted has no chance in it."""
 
     value: float
     interval: Interval = NOWHERE
@@ -39,10 +40,10 @@ class Figure(NamedTuple):
     """For the change of a mean score: what a test at many looks needs."""
 
 
-def figures(assessment: Any, changes: Mapping[str, Figure] | None = None) -> dict[str, float | None]:
-    """Give all figures of an assessment, as `Assessment.to_flat` does, and changes by name."""
+def flat_metrics(assessment: Any, changes: Mapping[str, NamedMetric] | None = None) -> dict[str, float | None]:
+    """Give all metrics of an assessment, as `Assessment.to_flat` does, and changes by name."""
     flat: dict[str, float | None] = {}
-    for name, each in NamedFigures(assessment, changes or {}).items():
+    for name, each in NamedMetrics(assessment, changes or {}).items():
         flat[name] = _finite(each.value)
         if not each.counted:
             flat |= {f"{name}.lower": _finite(each.interval.low), f"{name}.upper": _finite(each.interval.high)}
@@ -56,12 +57,12 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-class NamedFigures(Mapping[str, Figure]):
-    """The figures of an assessment by name, each computed when it is asked for."""
+class NamedMetrics(Mapping[str, NamedMetric]):
+    """The metrics of an assessment by name, each computed when it is asked for."""
 
-    def __init__(self, assessment: Any, changes: Mapping[str, Figure]) -> None:
-        """Name the figures that there are, and changes beside them."""
-        self._made = _figures(assessment) | {name: partial(Figure, *each) for name, each in changes.items()}
+    def __init__(self, assessment: Any, changes: Mapping[str, NamedMetric]) -> None:
+        """Name the metrics that there are, and changes beside them."""
+        self._made = _metrics_of(assessment) | {name: partial(NamedMetric, *each) for name, each in changes.items()}
 
     def __len__(self) -> int:
         """Count them."""
@@ -71,38 +72,53 @@ class NamedFigures(Mapping[str, Figure]):
         """Yield the names."""
         return iter(self._made)
 
-    def __getitem__(self, name: str) -> Figure:
-        """Compute a figure."""
+    def __getitem__(self, name: str) -> NamedMetric:
+        """Compute a metric."""
         return self._made[name]()
 
 
-def _figures(a: Any) -> dict[str, Callable[[], Figure]]:
-    """Name the figures that there are, each with what computes it."""
+def _metrics_of(a: Any) -> dict[str, Callable[[], NamedMetric]]:
+    """Name the metrics that there are, each with what computes it."""
 
-    def own(value: float, name: str) -> Callable[[], Figure]:
-        return lambda: Figure(value, a.intervals.get(name, NOWHERE))
+    def own(value: float, name: str) -> Callable[[], NamedMetric]:
+        return lambda: NamedMetric(value, a.intervals.get(name, NOWHERE))
 
-    def metric(name: str) -> Callable[[], Figure]:
-        return lambda: Figure(getattr(a.metrics, name).value, getattr(a.metrics, name).interval)
+    def metric(name: str) -> Callable[[], NamedMetric]:
+        return lambda: NamedMetric(getattr(a, name).value, getattr(a, name).interval)
 
-    metrics = ("auc", "calibration_slope", "calibration_intercept") if a.n_classes == 2 else ("calibration_slope",)
+    metrics = ("auc", "slope", "intercept", "ece") if a.n_classes == 2 else ("slope", "ece")
+    bias = {} if a.bias is None else {"bias": lambda: _bias(a)}
     averages = ("geometric_accuracy", "decisiveness", "robustness")
     skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))
     return {
-        "rows": lambda: Figure(float(a.n_rows), counted=True),
-        "effective_rows": lambda: Figure(a.effective_rows, counted=True),
+        "rows": lambda: NamedMetric(float(a.n_rows), counted=True),
+        "effective_rows": lambda: NamedMetric(a.effective_rows, counted=True),
         **{name: own(value, name) for name, value in a.scores.items()},
-        "calibration_error": lambda: Figure(a.metrics.ece, a.metrics.ece_interval),
         **{name: metric(name) for name in metrics},
+        **bias,
+        "cost": lambda: NamedMetric(a.cost),
         "accuracy": own(a.prediction_accuracy, "prediction_accuracy"),
         **{name: own(getattr(a.reported, name), f"reported_{name}") for name in averages},
-        "slope": own(a.slope, "slope"),
+        "averages_slope": own(a.averages_slope, "averages_slope"),
         "divergence_probability": own(a.divergence_probability, "divergence_probability"),
         **{
-            "skill" if rule == "log_loss" else f"{rule}_skill": partial(Figure, each.skill, each.interval)
+            "skill" if rule == "log_loss" else f"{rule}_skill": partial(NamedMetric, each.skill, each.interval)
             for rule, each in skills.items()
         },
     }
+
+
+def frequency_limits(a: Any) -> Interval:
+    """Wilson's interval of the observed frequency of the positive class; NaN for weighted and dependent rows."""
+    if a.weighted or a.clustered:
+        return NOWHERE
+    return wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.source.sampling.confidence, math.inf)))
+
+
+def _bias(a: Any) -> NamedMetric:
+    """Mean prediction minus observed frequency."""
+    low, high = frequency_limits(a)
+    return NamedMetric(a.bias.gap, Interval(a.bias.mean_reported - high, a.bias.mean_reported - low))
 
 
 def verdict_words(d: Diagnosis) -> frozenset[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.formatting import number_of, p_value_cell, short_name
+from .._lib.serialize import plain_values
 from ..forecasts.group_keys import Key, key_text
 from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
@@ -48,13 +49,10 @@ class GroupRemedy:
 
     def to_dict(self) -> dict[str, Any]:
         """Give method, map, gain, its simultaneous interval and its p-values as plain Python values."""
-        gain = self.remedy.gain
         return {
             "method": self.remedy.method,
             "map": self.remedy.map,
-            "log_loss": gain.log_loss,
-            "recalibrated": gain.recalibrated,
-            "gain": gain.gain,
+            "gain": plain_values(self.remedy.gain),
             "interval": list(self.interval),
             "p_value": self.p_value,
             "adjusted_p_value": self.adjusted_p_value,
@@ -83,7 +81,7 @@ def remedy_blocks(
     ``n_rows`` counts all rows, in whichever group.
     """
     n_groups = len(keys)
-    helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.gain)
+    helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)
     doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
     if helped:
         yield Table(
@@ -91,8 +89,8 @@ def remedy_blocks(
             f" Bonferroni-adjusted for {number_of(n_groups, 'group')}.",
             [
                 Column("group", [_name(each.key) for each in helped]),
-                Column("log loss", [number(each.remedy.gain.log_loss) for each in helped]),
-                Column("recalibrated", [number(each.remedy.gain.recalibrated) for each in helped]),
+                Column("log loss", [number(each.remedy.gain.before) for each in helped]),
+                Column("recalibrated", [number(each.remedy.gain.after) for each in helped]),
                 Column(
                     "adjusted p-value",
                     [p_value_cell(each.adjusted_p_value) for each in helped],
@@ -107,7 +105,7 @@ def remedy_blocks(
         else:
             yield Prose("Fit a map to the rows of one group: recalibrate --where CONDITION.")
         if n_groups > 1 and (code := commands.of_groups(by)):
-            gained = sum(each.remedy.gain.gain * each.remedy.gain.n_rows for each in helped)
+            gained = sum(each.remedy.gain.value * each.remedy.gain.n_rows for each in helped)
             yield Prose(
                 f"For all groups at once. The maps of the groups above reduce the log loss of all rows by"
                 f" {gained / n_rows:.2g} nats (cross-fitted). The fit compares maps of groups with one map, and keeps"

@@ -38,12 +38,12 @@ SAMPLED = {
     "measured_decisiveness": 1.0,
     "measured_geometric_accuracy": 1.0,
     "measured_robustness": 1.0,
-    "slope": math.inf,
+    "averages_slope": math.inf,
     "divergence_probability": math.inf,
 }
 """Figures whose intervals come from samples, and the largest that each can be; a divergence beyond 1 takes a floor."""
 
-_OF_TAILS = ("slope", "measured_robustness")
+_OF_TAILS = ("averages_slope", "measured_robustness")
 """Figures that a few errors among the most extreme predictions decide."""
 
 

@@ -126,7 +126,7 @@ class Remedy(ByValue):
     >>> remedy = assess(rain, 1 / (1 + np.exp(-2 * s)), resamples=0).remedy
     >>> remedy.significant
     True
-    >>> remedy.gain.recalibrated < remedy.gain.log_loss < remedy.base_rate
+    >>> remedy.gain.after < remedy.gain.before < remedy.base_rate
     True
     """
 
@@ -161,7 +161,7 @@ class Remedy(ByValue):
         if not self.significant:
             low, high = self.gain.interval
             yield (
-                f"Recalibration is not shown to reduce the log loss: gain {_nats(self.gain.gain)} nats (cross-fitted,"
+                f"Recalibration is not shown to reduce the log loss: gain {_nats(self.gain.value)} nats (cross-fitted,"
                 f" 95% CI {_nats(low)} to {_nats(high)})."
             )
             yield from remaining_lines(self.gain, self.recalibrator.baseline)
@@ -171,7 +171,6 @@ class Remedy(ByValue):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the code as plain Python values."""
-        gain = self.gain
         return {
             "advised": self.significant,
             "method": self.method,
@@ -179,10 +178,7 @@ class Remedy(ByValue):
             "words": self.words,
             "weights": dict(self.recalibrator.weights_),
             "parameters": dict(self.recalibrator.parameters_),
-            "log_loss": gain.log_loss,
-            "recalibrated": gain.recalibrated,
-            "gain": gain.gain,
-            "interval": list(gain.interval),
+            "gain": plain_values(self.gain),
             "base_rate": self.base_rate,
             "after": plain_values(self.after),
         }
@@ -238,7 +234,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     """Say what recalibration leaves: what better predictors may lower, beside a constant forecast."""
     if gain is None or baseline is None:
         return
-    base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)}, cross-fitted)"
+    base, before, shown = baseline.log_loss, gain.before, f"({_loss(baseline.log_loss)}, cross-fitted)"
     if baseline.zeros:
         before = math.inf
         yield zeros_text(baseline)
@@ -246,7 +242,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
         return
     if base >= before:
         yield "Better predictors may reduce the rest."
-    elif base >= gain.recalibrated:
+    elif base >= gain.after:
         yield (
             f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than"
             " the recalibrated ones."

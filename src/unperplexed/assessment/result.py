@@ -22,7 +22,7 @@ from ..report.document import Document
 from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.averages import Averages
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, Metric
 from ..statistics.means import Limit
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.surprises import SurpriseTable
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 AxesOrder = Literal["reported", "nelson"]
-Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
+Frame = Literal["metrics", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Assessment(JsonResult):
     """The same means of how often events given such probabilities happened; NaN in the top-label view."""
     prediction_accuracy: float
     """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
-    slope: float
+    averages_slope: float
     """(measured D - R) / (reported D - R): 1 is best. No verdict: a bias moves it off 1, and so does the floor."""
     orientation: float
-    """Angle of the D-R line in degrees, whose tangent is 1 / slope: 45 is best."""
+    """Angle of the D-R line in degrees, whose tangent is 1 / averages_slope: 45 is best."""
     divergence_probability: float
     """Reported / measured geometric accuracy, exp of minus a divergence. Larger is better; 1 is best."""
     scores: dict[str, float]
@@ -111,7 +111,7 @@ class Assessment(JsonResult):
     """The twenty rows whose outcomes were assigned the lowest probabilities. None for a tally without the
     part "surprises"."""
     skill: Skill | None = None
-    """Skill scores against a baseline, where one was named."""
+    """Skill scores against a reference, where one was named."""
     version: str = __version__
     _source: Source | None = field(default=None, repr=False)
 
@@ -125,7 +125,7 @@ class Assessment(JsonResult):
     def uncertainty(self) -> Uncertainty:
         """Confidence intervals, bands and warnings. Computed when first asked for, in a second."""
         assert self._source is not None
-        return self._source.uncertainty(self.figures(), self.view)
+        return self._source.uncertainty(self.metrics(), self.view)
 
     def __getstate__(self) -> dict[str, Any]:
         """Diagnose before the rows are left behind."""
@@ -244,7 +244,7 @@ class Assessment(JsonResult):
 
     @property
     def intervals(self) -> dict[str, Interval]:
-        """Lower and upper limit of each figure, by the names of `figures`; NaN where there is none."""
+        """Lower and upper limit of each metric, by the names of `metrics`; NaN where there is none."""
         return self.uncertainty.intervals
 
     @cached_property
@@ -300,6 +300,11 @@ class Assessment(JsonResult):
         return self.remedy.after if self.remedy is not None and self.remedy.significant else None
 
     @property
+    def cost(self) -> float:
+        """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
+        return self.diagnosis.cost if self.diagnosis.made else math.nan
+
+    @property
     def verdict(self) -> str:
         """The diagnosis in one sentence: what is wrong, costliest first, or that there is no evidence of it."""
         return self.diagnosis.verdict
@@ -318,9 +323,47 @@ class Assessment(JsonResult):
         """
         return observed_between(self.source.tally, low, high, self.view, self.source.sampling.confidence)
 
+    @property
+    def auc(self) -> Metric | None:
+        """Area under the ROC curve, two classes only. Larger is better; 0.5 is a random ranking."""
+        return self._familiar.auc
+
+    @property
+    def slope(self) -> Metric:
+        """Calibration slope: of the logistic regression of the outcome on the predicted log-odds. 1 is best.
+
+        With more than two classes slope, intercept and ECE are those of the most probable class. All are made when
+        first asked for.
+        """
+        return self._familiar.slope
+
+    @property
+    def intercept(self) -> Metric:
+        """Calibration intercept: that of this regression with the slope fixed at 1. 0 is best."""
+        return self._familiar.intercept
+
+    @property
+    def ece(self) -> Metric:
+        """Expected calibration error in 15 groups of equal size. Smaller is better."""
+        return self._familiar.ece
+
+    @property
+    def ece_by_chance(self) -> float:
+        """Its expected value for calibrated predictions of as many rows; NaN where chance is not known."""
+        return self._familiar.ece_by_chance
+
+    @property
+    def reference_scores(self) -> dict[str, float]:
+        """Log loss, Brier score and accuracy of a forecast of the base rate; of a uniform one for more classes."""
+        return self._familiar.reference_scores
+
+    @property
+    def certain_rows(self) -> float:
+        """Weight of the rows predicted as exactly 0 or 1, which slope and intercept leave out."""
+        return self._familiar.certain_rows
+
     @cached_property
-    def metrics(self) -> FamiliarMetrics:
-        """Metrics under their usual names, with intervals: AUC, ECE, calibration slope, and reference scores."""
+    def _familiar(self) -> FamiliarMetrics:
         from .familiar import familiar_metrics
 
         # Of two classes the line is that of the verdict, and of clusters that of the rows, where they are at hand.
@@ -332,10 +375,10 @@ class Assessment(JsonResult):
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
         del plain["_source"], plain["surprises"]
         plain |= plain_values(self._class_tables._asdict())
-        plain["verdict"] = self.verdict
+        plain["verdict"], plain["cost"] = self.verdict, self.cost
         plain["diagnosis"] = self.diagnosis.to_dict()
         plain["remedy"] = None if self.remedy is None else self.remedy.to_dict()
-        plain["metrics"] = plain_values(self.metrics)
+        plain |= plain_values(self._familiar)
         plain["uncertainty"] = self.uncertainty.to_dict()
         plain["profile"] = plain_values(self.profile)
         plain["measured_profile"] = plain_values(self.measured_profile)
@@ -352,7 +395,8 @@ class Assessment(JsonResult):
         -------
         dict of str to float or None
             ``log_loss``, ``log_loss.lower``, ``log_loss.upper`` and so on; ``miscalibrated``, ``biased``,
-            ``overconfident`` and the other words of the verdict are 1 or 0. None stands for a metric that does not
+            ``overconfident`` and the other words of the verdict are 1 or 0. ``bias`` is the mean prediction minus the
+            observed frequency. None stands for a metric that does not
             exist here, such as the AUC of three classes, or that is not finite.
 
         Examples
@@ -362,17 +406,17 @@ class Assessment(JsonResult):
         >>> found["rows"], round(found["log_loss"], 3), found["log_loss.lower"] < found["log_loss"]
         (4.0, 0.299, True)
         """
-        from .flat import figures
+        from .flat import flat_metrics
 
-        return figures(self)
+        return flat_metrics(self)
 
-    def frame(self, what: Frame = "figures") -> Any:
+    def frame(self, what: Frame = "metrics") -> Any:
         """Give a table as a data frame: a pandas one where forecasts came as pandas, else a polars one.
 
         Parameters
         ----------
-        what : str, default "figures"
-            "figures": one row of headline figures. "bins", "profile", "floors": one row a bin, an order or a floor.
+        what : str, default "metrics"
+            "metrics": one row of headline metrics. "bins", "profile", "floors": one row a bin, an order or a floor.
             "surprises": the rows whose outcomes were assigned the lowest probabilities. "classes", "predicted": in the
             each-class view one row a class or a predicted class. "confusions": for rows of more than two classes one
             row for each pair of a predicted and another observed class.
@@ -406,15 +450,15 @@ class Assessment(JsonResult):
             return pl.DataFrame(columns)
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
-        return pl.DataFrame([self.figures()])
+        return pl.DataFrame([self.metrics()])
 
-    def figures(self) -> dict[str, float]:
-        """Headline figures by name, in the order of the printed table."""
+    def metrics(self) -> dict[str, float]:
+        """Headline metrics by name, in the order of the printed table."""
         return {
             **{f"reported_{f.name}": getattr(self.reported, f.name) for f in fields(Averages)},
             **{f"measured_{f.name}": getattr(self.measured, f.name) for f in fields(Averages)},
             "prediction_accuracy": self.prediction_accuracy,
-            "slope": self.slope,
+            "averages_slope": self.averages_slope,
             "orientation": self.orientation,
             "divergence_probability": self.divergence_probability,
             **self.scores,

@@ -36,7 +36,7 @@ class Uncertainty(ByValue):
     """Confidence intervals, bands and warnings of an assessment. The same settings give the same numbers."""
 
     intervals: dict[str, Interval]
-    """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
+    """Lower and upper limit of each metric, by the names of ``Assessment.metrics()``."""
     curve: Band | None
     """Confidence band of the measured probability."""
     debiased: dict[str, float]
@@ -88,7 +88,7 @@ def uncertainty(
     pooled = view == "all-classes" or (view == "each-class" and tally.n_classes == 2)
     if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
         found = sampled(tally, figures, estimator, view, headline.floor, headline.limit, sampling)
-        low, high = found.intervals["slope"]
+        low, high = found.intervals["averages_slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
     ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}

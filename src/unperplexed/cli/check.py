@@ -13,7 +13,7 @@ from . import options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..assessment.flat import Figure
+    from ..assessment.flat import NamedMetric
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
 
@@ -69,7 +69,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
 def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
     from .._lib.errors import InputError
-    from .._lib.serialize import json_text
+    from .._lib.serialize import result_json
     from ..monitoring.gate import checked
     from ..monitoring.requirements import Requirement, scoring_rules
     from ..sources.readers.formats import matching, place_of
@@ -104,7 +104,7 @@ def check(arguments: argparse.Namespace) -> int:
         outputs[a.summary] = earlier + found.to_markdown().encode()
     if a.junit is not None:
         outputs[a.junit] = found.to_junit().encode()
-    write_outputs(a, lambda: json_text(found.to_flat()), text_of(a, found), outputs)
+    write_outputs(a, lambda: result_json(found.to_flat()), text_of(a, found), outputs)
     return 0 if found else FAILED
 
 
@@ -113,7 +113,7 @@ def _level(text: str) -> float | None:
     return None if text == "none" else float(text)
 
 
-def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
+def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
     """Give the change of every score from earlier forecasts, and how it was found."""
     from ..comparison.changes import changes_of_pairs, changes_of_samples
 

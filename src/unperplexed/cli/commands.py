@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from .._lib.errors import InputError
-from .._lib.serialize import json_text
+from .._lib.serialize import result_json
 from ..sources.readers.formats import matching
 from .assessing import assessment_of, breakdown_of, refuse_without_groups
 from .counting import (
@@ -206,7 +206,7 @@ def tally(arguments: argparse.Namespace) -> None:
         )
     outputs = {} if arguments.output is None else {arguments.output: found.to_bytes()}
     name = called(arguments.files) if arguments.output is None else arguments.output.name
-    write_outputs(arguments, partial(json_text, found.summary()), found.to_text(name=name), outputs)
+    write_outputs(arguments, partial(result_json, found.summary()), found.to_text(name=name), outputs)
 
 
 def explain(arguments: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from .._lib.serialize import json_text
+from .._lib.serialize import result_json
 
 
 class Kinds:
@@ -25,4 +25,4 @@ class Kinds:
 
     def to_json(self) -> str:
         """Give a dictionary by kind."""
-        return json_text({kind: each.to_dict() for kind, each in self._found.items()})
+        return result_json({kind: each.to_dict() for kind, each in self._found.items()})

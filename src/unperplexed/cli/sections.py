@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._lib.errors import InputError, check_whole
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values, result_json
 from ..report.document import Block, Document, Prose, Table
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Sections:
             plain["shown"] = self._values(_all_rows(found))
             for group, named in zip(getattr(found, "groups", ()), plain.get("groups", ()), strict=True):
                 named["shown"] = self._values(group.assessment)
-        return json_text(plain)
+        return result_json(plain)
 
     def _values(self, a: Assessment) -> dict[str, Any]:
         return {name: value for name, (_, value) in self._of(a).items()}

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 
 from .._lib.errors import InputError
-from ..assessment.flat import Figure
+from ..assessment.flat import NamedMetric
 from ..assessment.result import Assessment
 from ..statistics.intervals import Interval
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread
 from ..statistics.means import t_quantile
-from ..tally.tags import refuse_as_baseline
+from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
 PREFIX = "change."
 """Begins the names of changes: "change.log_loss" is that of the log loss, now minus before."""
 
 
-def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]:
+def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, NamedMetric]:
     """Give the change of each mean score between two independent samples, with Welch's confidence interval.
 
     Parameters
@@ -27,7 +27,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
 
     Returns
     -------
-    dict of str to Figure
+    dict of str to NamedMetric
         By ``"change.log_loss"`` and so on: now minus before.
 
     Raises
@@ -48,7 +48,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
             f"earlier (--earlier): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
             " of scores is between forecasts of the same classes."
         )
-    refuse_as_baseline(now.source.tally.tags, before.source.tally.tags)
+    refuse_as_earlier(now.source.tally.tags, before.source.tally.tags)
     found = {}
     confidence = now.source.sampling.confidence
     for name in now.scores.keys() & before.scores.keys():
@@ -56,18 +56,18 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
         variance = math.fsum(error**2 for error, _ in parts)
         value = now.scores[name] - before.scores[name]
         if not 0 < variance < math.inf or min(freedom for _, freedom in parts) <= 0 or not math.isfinite(value):
-            found[f"{PREFIX}{name}"] = Figure(value)
+            found[f"{PREFIX}{name}"] = NamedMetric(value)
             continue
         freedom = variance**2 / math.fsum(error**4 / freedom for error, freedom in parts)
         error = math.sqrt(variance)
         half = error * float(t_quantile(confidence, freedom))
         rows = now.effective_rows * parts[0][0] ** 2 / variance  # so many as precise as the change
         spread = Spread(error, freedom, rows, PRIOR_ROWS)
-        found[f"{PREFIX}{name}"] = Figure(value, Interval(value - half, value + half), spread=spread)
+        found[f"{PREFIX}{name}"] = NamedMetric(value, Interval(value - half, value + half), spread=spread)
     return {name: found[name] for name in sorted(found)}
 
 
-def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
+def changes_of_pairs(compared: Comparison, now: str) -> dict[str, NamedMetric]:
     """Give the change of each mean score between two forecasters of the same rows, with its paired interval.
 
     Parameters
@@ -79,7 +79,7 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
 
     Returns
     -------
-    dict of str to Figure
+    dict of str to NamedMetric
         By ``"change.log_loss"`` and so on: now minus before.
 
     Raises
@@ -103,9 +103,9 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
     pair = pair if pair.first == now else pair.mirrored()
     units, prior = compared.independent_rows, PRIOR_ROWS if compared.n_clusters is None else PRIOR_CLUSTERS
 
-    def figure(each: Difference) -> Figure:
+    def metric(each: Difference) -> NamedMetric:
         judged = each.standard_error > 0 and not math.isnan(each.interval.low)
         spread = Spread(each.standard_error, units - 1, units, prior, each.skewness) if judged else None
-        return Figure(each.difference, each.interval, spread=spread)
+        return NamedMetric(each.difference, each.interval, spread=spread)
 
-    return {f"{PREFIX}{name}": figure(each) for name, each in pair.differences.items()}
+    return {f"{PREFIX}{name}": metric(each) for name, each in pair.differences.items()}

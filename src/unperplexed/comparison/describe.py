@@ -19,8 +19,8 @@ from .._lib.formatting import (
 )
 from ..assessment.describe_charts import Event
 from ..assessment.describe_words import MEANING, terms_of
-from ..assessment.familiar import FamiliarMetrics
 from ..assessment.remedy import mendable
+from ..assessment.result import Assessment
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
 from ..report.commands import Python, lookup
@@ -75,9 +75,9 @@ class Described:
         return {name: Event(each.assessment) for name, each in self.c.forecasters.items()}
 
     @cached_property
-    def familiar(self) -> dict[str, FamiliarMetrics]:
-        """Familiar metrics of the first forecasters."""
-        return {name: each.assessment.metrics for name, each in list(self.c.forecasters.items())[:MOST_READINGS]}
+    def first(self) -> dict[str, Assessment]:
+        """Assessments of the first forecasters."""
+        return {name: each.assessment for name, each in list(self.c.forecasters.items())[:MOST_READINGS]}
 
     def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the command where they are known."""
@@ -223,7 +223,7 @@ class Described:
         for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
             d = each.assessment.diagnosis
             if d.findings:
-                cost = f", about {number(d.gain)} nats a row" if d.gain > 0 else ""
+                cost = f", about {number(d.cost)} nats a row" if d.cost > 0 else ""
                 found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
         if found:
             yield Action("What miscalibration costs", " ".join(found), "Cost")
@@ -274,22 +274,19 @@ class Described:
                 for key, value in accuracies.items()
             ],
         )
-        least = min(f.ece for f in self.familiar.values())
+        least = min(a.ece.value for a in self.first.values())
         yield Metric(
             "Calibration error (ECE)",
             f"{MEANING['ece']}.",
             readings=[
-                Reading(key, number(f.ece), between(*f.ece_interval), f.ece == least)
-                for key, f in self.familiar.items()
+                Reading(key, number(a.ece.value), between(*a.ece.interval), a.ece.value == least)
+                for key, a in self.first.items()
             ],
         )
         yield Metric(
             "Calibration slope",
             f"{MEANING['calibration slope']}. {MEANING['slope sides']}",
-            readings=[
-                Reading(key, number(f.calibration_slope.value), between(*f.calibration_slope.interval))
-                for key, f in self.familiar.items()
-            ],
+            readings=[Reading(key, number(a.slope.value), between(*a.slope.interval)) for key, a in self.first.items()],
         )
 
     def _sections(self, command: str) -> Iterator[Section]:
@@ -298,7 +295,7 @@ class Described:
         if c.groups:
             yield Section("by", f"Differences by {', '.join(map(printable, c.by))}", [*self._by_group()], "By group")
         if c.skill is not None:
-            yield Section("skill", f"Skill against {c.skill.baseline}", skill_blocks(c.skill), "Skill")
+            yield Section("skill", f"Skill against {c.skill.reference}", skill_blocks(c.skill), "Skill")
         words = "Low orders weigh the worst forecasts most, high orders the best."
         blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)

@@ -134,7 +134,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     names, found = short_names(c.forecasters, 200), list(c.forecasters.values())
     of = [each.assessment for each in found]
     accuracies = [estimate(each.geometric_accuracy, each.geometric_accuracy_interval) for each in found]
-    familiar = [a.metrics for a in of[:MOST_FAMILIAR]]
+    first = of[:MOST_FAMILIAR]
     others = [""] * len(of[MOST_FAMILIAR:])
     of_top = " Of the most probable class." if c.n_classes > 2 else ""
     verdicts = [short_verdict(a.diagnosis) for a in of[:most]] + [""] * len(of[len(of) if most is None else most :])
@@ -143,15 +143,15 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
         Column(rule_at_floor(LOG_LOSS, c.scored_floor), [number(each.scores[LOG_LOSS].mean) for each in found]),
         Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
         Column("accuracy", [share(a.prediction_accuracy) for a in of]),
-        Column("ECE", [*(number(f.ece) for f in familiar), *others], meaning=f"Smaller is better.{of_top}"),
+        Column("ECE", [*(number(a.ece.value) for a in first), *others], meaning=f"Smaller is better.{of_top}"),
         Column(
             "calibration slope",
-            [*(number(f.calibration_slope.value) for f in familiar), *others],
+            [*(number(a.slope.value) for a in first), *others],
             meaning=f"1 is best.{of_top}",
         ),
         Column("geometric accuracy", [value for value, _ in accuracies]),
         Column("its 95% CI" if c.confidence == 0.95 else "its CI", [limits for _, limits in accuracies], detail=True),
-        Column("slope of the averages", [number(a.slope) for a in of], meaning="1 is best.", detail=True),
+        Column("slope of the averages", [number(a.averages_slope) for a in of], meaning="1 is best.", detail=True),
         Column("miscalibration", verdicts, words=True, detail=not any(verdicts)),
     ]
     caption = (

@@ -347,7 +347,7 @@ def _dependent(frame: pl.DataFrame) -> Dependent:
     def columns_of(kind: str) -> list[str]:
         return [name for name in frame.columns if name.startswith(f"{kind} ")]
 
-    ways = [frame.select(columns) for way in range(2) if (columns := columns_of(f"{_CLUSTER} {way}"))]
+    ways = [frame.select(columns) for way in range(len(frame.columns)) if (columns := columns_of(f"{_CLUSTER} {way}"))]
     ways = ways or [frame.select(_LINE)] * (_PAIR in frame.columns)
     series = columns_of(_WITHIN)
     return dependent_rows(frame.height, ways or None, frame.select(series) if series else None)

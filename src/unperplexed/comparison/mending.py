@@ -63,7 +63,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
             mended[name] = each.remedy
     means = {name: float(paired.weights @ each / paired.weights.sum()) for name, each in losses.items()}
     if not paired.floor:
-        means |= {name: each.gain.recalibrated for name, each in mended.items()}
+        means |= {name: each.gain.after for name, each in mended.items()}
     ranked = dict(sorted(means.items(), key=lambda each: each[1]))
     before, (first, second, *_) = tuple(paired.losses), ranked
     rival = second if first == before[0] else before[0]

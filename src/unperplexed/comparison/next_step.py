@@ -76,7 +76,8 @@ class PythonLines:
         return Python(
             f"methods = {methods!r}\n"
             "for name, method in methods.items():\n"
-            f"    fitted = Recalibrator(method).fit(y_true, forecasts[name]{self.fit.arguments()})\n"
+            "    fitted = Recalibrator(method)\n"
+            f"    fitted.fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
             f"compare(new_y_true, new{self.fit.arguments('new_{}')})"
         )

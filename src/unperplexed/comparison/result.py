@@ -316,7 +316,7 @@ class Comparison(JsonResult):
             accuracy = {"geometric_accuracy": each.geometric_accuracy, "lower": low, "upper": high}
             scores = {rule: score.mean for rule, score in each.scores.items()}  # at scored_floor, not as in figures()
             floors = {"scored_floor": self.scored_floor, "zero_rows": each.zero_rows}
-            yield {"forecaster": name, **accuracy, **each.assessment.figures(), **scores, **floors}
+            yield {"forecaster": name, **accuracy, **each.assessment.metrics(), **scores, **floors}
 
     def _group_rows(self) -> Iterable[dict[str, Any]]:
         for group in self.groups:

@@ -1,4 +1,4 @@
-"""Figures of probabilities while LightGBM and XGBoost train: for evaluation sets and early stopping.
+"""Metrics of probabilities while LightGBM and XGBoost train: for evaluation sets and early stopping.
 
 None of the two libraries is imported: these are functions for them to call.
 """
@@ -12,17 +12,17 @@ import numpy as np
 from scipy.special import softmax
 
 from .._lib.errors import InputError
-from .figures import FIGURES, LARGER, check_settings
+from .metrics import LARGER, METRICS, check_settings
 
 _Triple = tuple[str, float, bool]
 
 
-def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) -> Callable[[Any, Any], _Triple]:
+def lightgbm_metric(metric: str, *, from_logits: bool = False, **settings: Any) -> Callable[[Any, Any], _Triple]:
     """Make an evaluation function for ``lightgbm.train(feval=...)`` and ``lightgbm.cv``.
 
     Parameters
     ----------
-    figure : str
+    metric : str
         One of ``geometric_accuracy``, ``decisiveness``, ``robustness``, ``spherical_score`` (larger is better, which
         LightGBM is told), ``log_loss``, ``brier_score``, ``penalized_brier_score``, ``penalized_log_loss``,
         ``ranked_probability_score``, ``power_score``, ``generalized_surprisal``, ``expected_calibration_error``,
@@ -42,10 +42,10 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
     Raises
     ------
     InputError
-        For a figure that is none; when called, for predictions that are no probabilities and labels that are no
+        For a metric that is none; when called, for predictions that are no probabilities and labels that are no
         numbers of classes.
     TypeError
-        For settings that the figure does not have, or lacks.
+        For settings that the metric does not have, or lacks.
 
     Notes
     -----
@@ -60,17 +60,17 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
     >>> lightgbm_metric("geometric_accuracy")([0.8, 0.5], Data)
     ('geometric_accuracy', 0.6324555320336759, True)
     """
-    return _OfDataset(figure, from_logits, settings)
+    return _OfDataset(metric, from_logits, settings)
 
 
 def lightgbm_classifier_metric(
-    figure: str, *, from_logits: bool = False, **settings: Any
+    metric: str, *, from_logits: bool = False, **settings: Any
 ) -> Callable[[Any, Any, Any], _Triple]:
     """Make an evaluation function for ``LGBMClassifier.fit(eval_metric=...)``.
 
     Parameters
     ----------
-    figure, from_logits, **settings
+    metric, from_logits, **settings
         As in `lightgbm_metric`.
 
     Returns
@@ -89,11 +89,11 @@ def lightgbm_classifier_metric(
     >>> lightgbm_classifier_metric("brier_score")([1, 0], [0.8, 0.5], None)
     ('brier_score', 0.29000000000000004, False)
     """
-    return _OfArrays(figure, from_logits, settings)
+    return _OfArrays(metric, from_logits, settings)
 
 
 def xgboost_metric(
-    figure: str, *, from_logits: bool = False, **settings: Any
+    metric: str, *, from_logits: bool = False, **settings: Any
 ) -> Callable[[Any, Any], tuple[str, float]]:
     """Make an evaluation function for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
@@ -103,7 +103,7 @@ def xgboost_metric(
 
     Parameters
     ----------
-    figure, from_logits, **settings
+    metric, from_logits, **settings
         As in `lightgbm_metric`. XGBoost hands over margins with an objective of one's own.
 
     Returns
@@ -125,15 +125,15 @@ def xgboost_metric(
     >>> xgboost_metric("brier_score")([0.8, 0.5], Data)
     ('brier_score', 0.29000000000000004)
     """
-    return _OfMatrix(figure, from_logits, settings)
+    return _OfMatrix(metric, from_logits, settings)
 
 
-def xgboost_classifier_metric(figure: str, *, from_logits: bool = False, **settings: Any) -> Callable[..., float]:
+def xgboost_classifier_metric(metric: str, *, from_logits: bool = False, **settings: Any) -> Callable[..., float]:
     """Make an evaluation function for ``XGBClassifier(eval_metric=...)``.
 
     Parameters
     ----------
-    figure, from_logits, **settings
+    metric, from_logits, **settings
         As in `xgboost_metric`.
 
     Returns
@@ -154,19 +154,19 @@ def xgboost_classifier_metric(figure: str, *, from_logits: bool = False, **setti
     >>> metric.__name__, metric([1, 0], [0.8, 0.5])
     ('brier_score', 0.29000000000000004)
     """
-    return _Alone(figure, from_logits, settings)
+    return _Alone(metric, from_logits, settings)
 
 
 class _Metric:
-    """A figure of outcomes, of predictions as the libraries hand them over, and of weights, if any."""
+    """A metric of outcomes, of predictions as the libraries hand them over, and of weights, if any."""
 
-    def __init__(self, figure: str, from_logits: bool, settings: dict[str, Any]) -> None:
-        names = (*FIGURES, *(f"neg_{name}" for name in LARGER))
-        if figure not in names:
-            raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(names)}.")
-        self.figure, self.from_logits, self.settings = figure, from_logits, settings
-        self._sign, self._name = (-1, figure.removeprefix("neg_")) if figure not in FIGURES else (1, figure)
-        self.larger_is_better = figure in LARGER
+    def __init__(self, metric: str, from_logits: bool, settings: dict[str, Any]) -> None:
+        names = (*METRICS, *(f"neg_{name}" for name in LARGER))
+        if metric not in names:
+            raise InputError(f"metric: no metric {metric!r}. Known: {', '.join(names)}.")
+        self.metric, self.from_logits, self.settings = metric, from_logits, settings
+        self._sign, self._name = (-1, metric.removeprefix("neg_")) if metric not in METRICS else (1, metric)
+        self.larger_is_better = metric in LARGER
         check_settings(self._name, **settings)
 
     def value(self, y_true: Any, predictions: Any, weights: Any) -> float:
@@ -179,10 +179,10 @@ class _Metric:
         w = None if weights is None or len(weights) == 0 else np.asarray(weights, dtype=np.float64)
         labels = range(2 if p.ndim == 1 else p.shape[1])
         try:
-            return self._sign * FIGURES[self._name](y, p, sample_weight=w, labels=labels, **self.settings)
+            return self._sign * METRICS[self._name](y, p, sample_weight=w, labels=labels, **self.settings)
         except InputError as error:
             raise InputError(
-                f"{self.figure}: predictions or labels are not what it takes; margins, as of an objective of one's own,"
+                f"{self.metric}: predictions or labels are not what it takes; margins, as of an objective of one's own,"
                 f" take from_logits=True, and an objective that gives classes or rows that do not sum to 1 is none for"
                 f" it. {error}"
             ) from None
@@ -192,23 +192,23 @@ class _Metric:
 class _OfDataset(_Metric):
     def __call__(self, predictions: Any, data: Any) -> _Triple:
         value = self.value(data.get_label(), predictions, data.get_weight())
-        return self.figure, value, self.larger_is_better
+        return self.metric, value, self.larger_is_better
 
 
 class _OfArrays(_Metric):
     def __call__(self, y_true: Any, y_pred: Any, weight: Any) -> _Triple:
-        return self.figure, self.value(y_true, y_pred, weight), self.larger_is_better
+        return self.metric, self.value(y_true, y_pred, weight), self.larger_is_better
 
 
 class _OfMatrix(_Metric):
     def __call__(self, predictions: Any, data: Any) -> tuple[str, float]:
-        return self.figure, self.value(data.get_label(), predictions, data.get_weight())
+        return self.metric, self.value(data.get_label(), predictions, data.get_weight())
 
 
 class _Alone(_Metric):
-    def __init__(self, figure: str, from_logits: bool, settings: dict[str, Any]) -> None:
-        super().__init__(figure, from_logits, settings)
-        self.__name__ = figure  # by which XGBoost calls it
+    def __init__(self, metric: str, from_logits: bool, settings: dict[str, Any]) -> None:
+        super().__init__(metric, from_logits, settings)
+        self.__name__ = metric  # by which XGBoost calls it
 
     def __call__(self, y_true: Any, y_score: Any, sample_weight: Any = None) -> float:
         return self.value(y_true, y_score, sample_weight)

@@ -29,6 +29,6 @@ class Unperplexed(evaluate.Metric):  # type: ignore[misc, unused-ignore]
 
     def _compute(self, predictions: Any, references: Any) -> dict[str, Any]:
         found = assess(references, predictions, labels=[0, 1], pos_label=1, resamples=0)
-        figures = found.figures()
+        metrics = found.metrics()
         names = ("reported_geometric_accuracy", "log_loss", "brier_score")
-        return {name: figures[name] for name in names} | {"verdict": found.verdict}
+        return {name: metrics[name] for name in names} | {"verdict": found.verdict}

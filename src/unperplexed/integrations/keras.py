@@ -339,7 +339,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     Parameters
     ----------
-    figure : str
+    metric : str
         ``decisiveness``, ``geometric_accuracy``, ``robustness`` or ``prediction_accuracy``, of which larger is better;
         ``log_loss``, ``brier_score``, ``penalized_brier_score`` or ``penalized_log_loss``, of which smaller is.
     floor : float or "auto", default "auto"
@@ -350,12 +350,12 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         "published-code" computes the penalized scores as the package superior-scoring-rules does (``pbs``, ``pll``),
         for training histories that go on: the mean over classes, and no penalty for ties, so that they are not proper.
     name, dtype
-        As of any Keras metric; by default the figure's name.
+        As of any Keras metric; by default the metric's name.
 
     Raises
     ------
     InputError
-        For a figure that is none, a floor that is none; when called, as `BrierLoss`.
+        For a metric that is none, a floor that is none; when called, as `BrierLoss`.
 
     Notes
     -----
@@ -374,7 +374,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     def __init__(
         self,
-        figure: str = "geometric_accuracy",
+        metric: str = "geometric_accuracy",
         *,
         floor: Floor = DEFAULT_FLOOR,
         from_logits: bool = False,
@@ -383,17 +383,17 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(name=name or figure, dtype=dtype)
+        super().__init__(name=name or metric, dtype=dtype)
         known = (*_REPORTED, "prediction_accuracy", *_SCORES)
-        if figure not in known:
-            raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(known)}.")
+        if metric not in known:
+            raise InputError(f"metric: no metric {metric!r}. Known: {', '.join(known)}.")
         check_floor(floor)
         check_choice("variant", variant, get_args(Variant))
-        if variant != "proper" and figure not in _PUBLISHED:
-            raise InputError(f"variant: {figure!r} has one variant; {' and '.join(_PUBLISHED)} have others.")
-        self.figure, self.floor, self.from_logits, self.axis = figure, floor, from_logits, axis
+        if variant != "proper" and metric not in _PUBLISHED:
+            raise InputError(f"variant: {metric!r} has one variant; {' and '.join(_PUBLISHED)} have others.")
+        self.metric, self.floor, self.from_logits, self.axis = metric, floor, from_logits, axis
         self.variant = variant
-        self._direction = "down" if figure in _SCORES else "up"  # which callbacks that stop or save read
+        self._direction = "down" if metric in _SCORES else "up"  # which callbacks that stop or save read
         # Sum and weight, each as what is kept and what that has rounded off.
         self.sums = self.add_variable(shape=(2, 2), initializer="zeros", dtype="float32", name="sums")
 
@@ -413,24 +413,24 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     def _each(self, rows: _Predictions) -> Array:
         if self.variant != "proper":
-            return _PUBLISHED[self.figure](ops.exp(rows.log_p), ops)
-        if self.figure in _SCORES:
-            return rows.scores(_SCORES[self.figure], math.inf)
-        if self.figure == "prediction_accuracy":
+            return _PUBLISHED[self.metric](ops.exp(rows.log_p), ops)
+        if self.metric in _SCORES:
+            return rows.scores(_SCORES[self.metric], math.inf)
+        if self.metric == "prediction_accuracy":
             return 1 - _rules.wrong(rows.given, rows.given, ops)
         floor = floor_for(self.floor, rows.n_classes)
         least = math.log(floor) if floor else -math.inf
-        return _REPORTED[self.figure][0](ops.maximum(rows.log_p, least))
+        return _REPORTED[self.metric][0](ops.maximum(rows.log_p, least))
 
     def result(self) -> Array:
-        """Give the figure; NaN before anything was counted."""
+        """Give the metric; NaN before anything was counted."""
         total = self.sums[0] + ops.where(ops.isfinite(self.sums[0]), self.sums[1], ops.zeros_like(self.sums[1]))
         mean = total[0] / total[1]
-        return _REPORTED[self.figure][1](mean) if self.figure in _REPORTED else mean
+        return _REPORTED[self.metric][1](mean) if self.metric in _REPORTED else mean
 
     def get_config(self) -> dict[str, Any]:
         """Give the settings, by which a saved model makes the metric again."""
-        names = ("figure", "floor", "from_logits", "axis", "variant")
+        names = ("metric", "floor", "from_logits", "axis", "variant")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 

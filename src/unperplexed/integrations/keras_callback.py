@@ -14,9 +14,9 @@ from .._lib.errors import InputError
 from ..assessment.assess import assess
 from ..forecasts.reading import RowReading
 from ..recalibration.refinement import refinement_loss
-from .figures import HEADLINE, REFINEMENT, check_figures
+from .metrics import HEADLINE, REFINEMENT, check_metrics, named
 
-DEFAULT_FIGURES = (*HEADLINE, "penalized_brier_score", "penalized_log_loss")
+DEFAULT_METRICS = (*HEADLINE, "penalized_brier_score", "penalized_log_loss")
 """What the callback logs: the penalized scores too, by which Keras models of their authors' package are stopped."""
 
 
@@ -31,9 +31,10 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     y : array_like, optional
         Outcomes: numbers of classes, or one-hot rows.
     prefix : str, default "val_"
-        What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
-    figures : sequence of str, default the headline figures and the penalized scores
-        Which figures, by their names in ``Assessment.figures()``; also ``refinement_loss``.
+        What the names of the metrics are logged with: ``val_reported_geometric_accuracy``.
+    metrics : sequence of str, default the headline metrics and the penalized scores
+        Which metrics, by their names in ``Assessment.metrics()``; also ``slope``, ``intercept``, ``ece``,
+        ``auc`` and ``refinement_loss``.
     batch_size : int, optional
         Rows in a batch of predictions.
     **settings
@@ -48,13 +49,13 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     Raises
     ------
     InputError
-        For a figure that is none, and as `unperplexed.assess`.
+        For a metric that is none, and as `unperplexed.assess`.
 
     Notes
     -----
     Callbacks run in the order of the list: this one comes before those that monitor what it logs. What a compiled
     metric of the same name logs of ``validation_data`` is overwritten; another ``prefix`` keeps both. Where predictions
-    are NaN the figures are, with a warning.
+    are NaN the metrics are, with a warning.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     >>> x, y = np.random.default_rng(1).normal(size=(60, 4)), np.arange(60) % 3
     >>> model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
     >>> model.compile(loss="sparse_categorical_crossentropy")
-    >>> history = model.fit(x, y, verbose=0, callbacks=[AssessmentCallback(x, y, figures=["slope"])])
+    >>> history = model.fit(x, y, verbose=0, callbacks=[AssessmentCallback(x, y, metrics=["slope"])])
     >>> [*history.history]
     ['loss', 'val_slope']
     """
@@ -75,13 +76,13 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         y: Any = None,
         *,
         prefix: str = "val_",
-        figures: Sequence[str] = DEFAULT_FIGURES,
+        metrics: Sequence[str] = DEFAULT_METRICS,
         batch_size: int | None = None,
         **settings: Any,
     ) -> None:
         super().__init__()
-        self.figures = (figures,) if isinstance(figures, str) else tuple(figures)
-        check_figures(self.figures, **{name: value for name, value in settings.items() if name not in _OF_ROWS})
+        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        check_metrics(self.metrics, **{name: value for name, value in settings.items() if name not in _OF_ROWS})
         if y is None and (callable(x) or isinstance(x, tuple) or iter(x) is x):
             raise InputError(
                 "x: without y, expected batches that can be gone through again, as a list, a PyDataset and a data"
@@ -106,19 +107,19 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         n_classes = 1 if p.ndim == 1 else p.shape[-1]
         y = y.reshape(-1, n_classes) if y.ndim == p.ndim and y.shape[-1] == n_classes > 1 else y.reshape(-1)
         p = p.reshape(-1) if n_classes == 1 else p.reshape(-1, n_classes)
-        found = dict.fromkeys(self.figures, math.nan)
+        found = dict.fromkeys(self.metrics, math.nan)
         if np.isnan(p).any():
             self.assessment = None
-            warnings.warn("AssessmentCallback: some predictions are NaN, and so are the figures.", stacklevel=2)
+            warnings.warn("AssessmentCallback: some predictions are NaN, and so are the metrics.", stacklevel=2)
         else:
             settings = {"labels": range(max(n_classes, 2))} | weights | self.settings
             self.assessment = assess(y, p, **settings)
-            found = self.assessment.figures()
-            if REFINEMENT in self.figures:
+            found = named(self.assessment, self.metrics)
+            if REFINEMENT in self.metrics:
                 reading = {key: value for key, value in settings.items() if key in RowReading.__annotations__}
                 found[REFINEMENT] = refinement_loss(y, p, **reading)
         if logs is not None:
-            logs.update({self.prefix + name: found[name] for name in self.figures})
+            logs.update({self.prefix + name: found[name] for name in self.metrics})
 
 
 _OF_ROWS = ("labels", "pos_label", "ignore_label", "sample_weight", "clusters")

@@ -1,4 +1,4 @@
-"""A callback for Lightning: figures and picture of the validation forecasts, logged each epoch."""
+"""A callback for Lightning: metrics and picture of the validation forecasts, logged each epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from .._lib.errors import InputError
 from .._lib.output_files import write_whole
 from ..report.axes import SIZES
-from .figures import HEADLINE
+from .metrics import HEADLINE
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -29,7 +29,7 @@ Taken = str | Callable[[Any, Any], Any]
 
 
 class AssessmentCallback(Callback):
-    """Assesses the forecasts of each validation epoch, and logs figures for checkpoints and early stopping to monitor.
+    """Assesses the forecasts of each validation epoch, and logs metrics for checkpoints and early stopping to monitor.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class AssessmentCallback(Callback):
         Where predictions and outcomes are: keys of the mapping that ``validation_step`` returns, or functions of what
         it returns and of the batch, such as ``lambda outputs, batch: batch[1]``.
     prefix : str, default "val_"
-        What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
-    figures : str or sequence of str, default the headline figures
-        Which figures, by their names in ``Assessment.figures()``; also ``refinement_loss``.
+        What the names of the metrics are logged with: ``val_reported_geometric_accuracy``.
+    metrics : str or sequence of str, default the headline metrics
+        Which metrics, as in `ForecastMetric`.
     picture : bool, default True
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
         ``log_image`` of Weights & Biases), else into a file in the logger's folder.
@@ -54,7 +54,7 @@ class AssessmentCallback(Callback):
     Notes
     -----
     The sanity check before training is not logged, and ``trainer.test`` is not assessed. With several validation
-    loaders each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Figures of a
+    loaders each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Metrics of a
     model that has diverged are NaN, with a warning.
 
     With several processes the counts of all are added up, and the first draws the picture. Lightning deals the rows so
@@ -64,8 +64,8 @@ class AssessmentCallback(Callback):
     Examples
     --------
     >>> from unperplexed.integrations.lightning import AssessmentCallback
-    >>> callback = AssessmentCallback("logits", from_logits=True, figures=["slope"])
-    >>> callback.metric.figures
+    >>> callback = AssessmentCallback("logits", from_logits=True, metrics=["slope"])
+    >>> callback.metric.metrics
     ('slope',)
     """
 
@@ -75,13 +75,13 @@ class AssessmentCallback(Callback):
         target: Taken = "target",
         *,
         prefix: str = "val_",
-        figures: str | Sequence[str] = HEADLINE,
+        metrics: str | Sequence[str] = HEADLINE,
         picture: bool = True,
         **settings: Any,
     ) -> None:
         super().__init__()
         self.preds, self.target, self.prefix, self.picture = preds, target, prefix, picture
-        names = (figures,) if isinstance(figures, str) else tuple(figures)
+        names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         self._make = partial(ForecastMetric, names, **settings)
         self.metrics = [self._make()]
 
@@ -119,7 +119,7 @@ class AssessmentCallback(Callback):
             suffix = f"/dataloader_idx_{at}" if len(self.metrics) > 1 else ""
             found = metric.compute()
             assert isinstance(found, dict)
-            # All processes have the same figures; the mean of them is what Lightning expects to be asked for.
+            # All processes have the same metrics; the mean of them is what Lightning expects to be asked for.
             logged = {f"{self.prefix}{name}{suffix}": value.float() for name, value in found.items()}
             pl_module.log_dict(logged, sync_dist=True, add_dataloader_idx=False)
             if self.picture and trainer.loggers and trainer.is_global_zero and metric.whole:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
 from ..forecasts.labels import Label
-from .figures import (
-    FIGURES,
+from .metrics import (
     LARGER,
+    METRICS,
     SMALLER,
     check_settings,
 )
@@ -34,7 +34,7 @@ SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
 
 @dataclass(frozen=True)
 class _Metric:
-    """A figure of forecasts as scikit-learn calls it, when only the outcomes name the classes."""
+    """A metric of forecasts as scikit-learn calls it, when only the outcomes name the classes."""
 
     __name__: str
 
@@ -67,7 +67,7 @@ class _Metric:
         sample_weight: ArrayLike | None,
         settings: Mapping[str, Any],
     ) -> float:
-        """Give the figure of probabilities of these classes, or of two classes of one, by default the second."""
+        """Give the metric of probabilities of these classes, or of two classes of one, by default the second."""
         n_columns = 2 if y_proba.ndim == 1 else y_proba.shape[1]
         if len(classes) != n_columns or (pos_label is not None and pos_label not in classes):
             raise InputError(
@@ -77,7 +77,7 @@ class _Metric:
             )
         if y_proba.ndim == 1 and pos_label is not None and pos_label == classes[0]:
             classes = classes[::-1]
-        return FIGURES[self.__name__](y_true, y_proba, sample_weight=sample_weight, labels=classes, **settings)
+        return METRICS[self.__name__](y_true, y_proba, sample_weight=sample_weight, labels=classes, **settings)
 
 
 class _Scorer(type(make_scorer(len))):  # type: ignore[misc]

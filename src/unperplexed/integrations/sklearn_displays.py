@@ -36,7 +36,7 @@ class AssessmentDisplay:
     Attributes
     ----------
     assessment : Assessment
-        All figures, with intervals, and the diagnosis of the rows.
+        All metrics, with intervals, and the diagnosis of the rows.
     ax_ : matplotlib Axes
         The main Axes.
     figure_ : matplotlib Figure

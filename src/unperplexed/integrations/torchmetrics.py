@@ -1,7 +1,7 @@
-"""A metric for training loops: the figures of an assessment, counted where the tensors are and added up over processes.
+"""A metric for training loops: the metrics of an assessment, counted where the tensors are and added up over processes.
 
 Counts are kept in cells, as those of a `Tally`: in tensors of fixed size, in float64 and int64, which add up exactly in
-any order. Nothing waits for the device until figures are asked for.
+any order. Nothing waits for the device until metrics are asked for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..tally.counter import ScoreSums
 from ..tally.row_sample import ROOM, RowSample
 from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
-from .figures import HEADLINE, REFINEMENT, check_figures, larger_is_better
+from .metrics import HEADLINE, REFINEMENT, check_metrics, larger_is_better, named
 
 try:
     import torch
@@ -67,13 +67,13 @@ _AT_ONCE = 1 << 22
 
 
 class ForecastMetric(Metric):
-    """Figures of an assessment as a torchmetrics metric: those of `unperplexed.assess`, whatever the batches.
+    """Metrics of an assessment as a torchmetrics metric: those of `unperplexed.assess`, whatever the batches.
 
     Parameters
     ----------
-    figures : str or sequence of str, default the headline figures
-        Names in ``Assessment.figures()``, and ``refinement_loss``. A sequence makes `compute` give a dictionary, a name
-        its one value.
+    metrics : str or sequence of str, default the headline metrics
+        Names in ``Assessment.metrics()``; also ``slope``, ``intercept``, ``ece``, ``auc`` and ``refinement_loss``. A
+        sequence makes `compute` give a dictionary, a name its one value.
     from_logits : bool, default False
         Whether predictions are logits instead of probabilities.
     ignore_index : int, optional
@@ -91,7 +91,7 @@ class ForecastMetric(Metric):
     Notes
     -----
     Invalid rows are counted, left out, and refused by `compute`, so that no batch waits for the device; predictions
-    that are NaN, as those of a model that has diverged, make the figures NaN, with a warning. With ``sync_dist`` or
+    that are NaN, as those of a model that has diverged, make the metrics NaN, with a warning. With ``sync_dist`` or
     under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is exact. States
     keep their data types, whatever that of the module they are in. Devices without float64 (MPS) are not supported.
 
@@ -143,7 +143,7 @@ class ForecastMetric(Metric):
 
     def __init__(
         self,
-        figures: str | Sequence[str] = HEADLINE,
+        metrics: str | Sequence[str] = HEADLINE,
         *,
         from_logits: bool = False,
         ignore_index: int | None = None,
@@ -161,11 +161,11 @@ class ForecastMetric(Metric):
                 f" {classes!r}. Two need no sums: leave it out."
             )
         self.classes = classes
-        self.figures = figures if isinstance(figures, str) else tuple(figures)
+        self.metrics = metrics if isinstance(metrics, str) else tuple(metrics)
         self.from_logits, self.ignore_index = from_logits, ignore_index
         self._how: dict[str, Any] = {"floor": floor, "measured": measured, "view": view}
         self._bits = fraction_bits
-        check_figures(self._names, **self._how)
+        check_metrics(self._names, **self._how)
         self.whole: Tally | None = None
         size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
         self.add_state("counts", torch.zeros(len(_TABLES), len(_SUMS), size, dtype=torch.float64), "sum")
@@ -185,8 +185,8 @@ class ForecastMetric(Metric):
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
-        """Whether larger values are better, of one figure; None of several, and of the slope."""
-        return larger_is_better(self.figures) if isinstance(self.figures, str) else None
+        """Whether larger values are better, of one metric; None of several, and of the slope."""
+        return larger_is_better(self.metrics) if isinstance(self.metrics, str) else None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> Self:
         """Move to a device; data types stay, for counts in others would not be right."""
@@ -217,7 +217,7 @@ class ForecastMetric(Metric):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return (self.figures,) if isinstance(self.figures, str) else self.figures
+        return (self.metrics,) if isinstance(self.metrics, str) else self.metrics
 
     def update(self, preds: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> None:
         """Count a batch.
@@ -432,24 +432,24 @@ class ForecastMetric(Metric):
         return assess_tally(tally, AssessmentSettings(**how))
 
     def compute(self) -> Tensor | dict[str, Tensor]:
-        """Give the figures that were asked for, as float64 scalars; of all processes, whose tally is then `whole`."""
+        """Give the metrics that were asked for, as float64 scalars; of all processes, whose tally is then `whole`."""
         nothing = self._nothing()
         self.whole = None if nothing else self.tally()
-        found = dict.fromkeys(self._names, math.nan) if nothing else self.assessment(resamples=0).figures()
+        found = dict.fromkeys(self._names, math.nan) if nothing else named(self.assessment(resamples=0), self._names)
         if REFINEMENT in self._names and not nothing:
             found[REFINEMENT] = least_of_grid((self.refinement / self.weights[0]).cpu().numpy())
         values = {name: torch.tensor(found[name], dtype=torch.float64, device=self.device) for name in self._names}
-        return values[self.figures] if isinstance(self.figures, str) else values
+        return values[self.metrics] if isinstance(self.metrics, str) else values
 
     def _nothing(self) -> bool:
         """Whether there is nothing to assess; says so of a model that has diverged."""
         counted, nan = (int(self.rows[_ROWS.index(name)]) for name in ("counted", "nan"))
         if nan:
-            warnings.warn(f"ForecastMetric: {nan:,} rows of predictions are NaN, and so are the figures.", stacklevel=3)
+            warnings.warn(f"ForecastMetric: {nan:,} rows of predictions are NaN, and so are the metrics.", stacklevel=3)
         return bool(nan) or not (counted or int(self.rows[_ROWS.index("invalid")]))
 
     def plot(self, val: Any = None, ax: Axes | None = None) -> tuple[Figure, Axes]:
-        """Draw measured against reported probability, whatever figures were asked for; returns figure and Axes."""
+        """Draw measured against reported probability, whatever metrics were asked for; returns figure and Axes."""
         ax = self.assessment().plot(ax)
         return ax.figure, ax  # type: ignore[return-value]
 

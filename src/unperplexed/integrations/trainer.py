@@ -1,7 +1,7 @@
 """Evaluation of language models and token classifiers in Hugging Face's Trainer, label −100 ignored.
 
 `token_log_probs` is a ``preprocess_logits_for_metrics``: of logits (N, T, V) it keeps the log-probability of each
-token, so that no logits are gathered. `compute_metrics` makes the figures of it.
+token, so that no logits are gathered. `compute_metrics` makes the metrics of it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def label_log_probs(logits: Any, labels: Any) -> Any:
 
 
 def compute_metrics(prediction: Any) -> dict[str, float]:
-    """Make figures of log-probabilities, each sequence a document: log loss per token, perplexity and others.
+    """Make metrics of log-probabilities, each sequence a document: log loss per token, perplexity and others.
 
     Pass it to Trainer with ``preprocess_logits_for_metrics=token_log_probs``. Unlike ``eval_loss``, a mean of the
     batches' means, these are of all tokens together.

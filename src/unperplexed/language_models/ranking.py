@@ -241,8 +241,8 @@ class _Model:
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
         nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
-            base, held, limits = baseline.log_loss, gain.recalibrated, Interval(*baseline.interval)
-        auc = found.metrics.auc
+            base, held, limits = baseline.log_loss, gain.after, Interval(*baseline.interval)
+        auc = found.auc
         entry = Entry(
             self.name,
             kind,

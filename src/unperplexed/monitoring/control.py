@@ -42,7 +42,7 @@ class ControlPoint(ByValue):
     bias: float
     """Log-odds to be added to the predictions; 0 is best."""
     bias_interval: Interval
-    calibration_slope: float
+    slope: float
     """1 is best; below 1 the forecasts are overconfident."""
     slope_interval: Interval
     log_loss: float

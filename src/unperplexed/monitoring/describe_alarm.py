@@ -91,8 +91,8 @@ def _gone(m: Monitored, a: Alarm) -> str:
 def _halves(a: Alarm) -> tuple[str, float, float, float]:
     """Name the number in which both halves of an error differ most, and give its best value and both values."""
     one, two = a.halves or (a.since, a.since)
-    if a.trend == "calibration_slope":
-        return "calibration slope", 1.0, one.calibration_slope, two.calibration_slope
+    if a.trend == "slope":
+        return "calibration slope", 1.0, one.slope, two.slope
     return _INTERCEPT, 0.0, one.bias, two.bias
 
 
@@ -175,7 +175,7 @@ def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
         found.append(_Size(_INTERCEPT, text, ci, not limits.low <= 0 <= limits.high and bool(ci)))
     if of_slope:
         limits = point.slope_interval
-        text = "" if math.isnan(point.calibration_slope) else number(point.calibration_slope, 2)
+        text = "" if math.isnan(point.slope) else number(point.slope, 2)
         ci = limits_text(limits)
         found.append(_Size("calibration slope", text, ci, not limits.low <= 1 <= limits.high and bool(ci)))
     return found
@@ -261,7 +261,7 @@ def _frequencies(point: ControlPoint) -> tuple[str, str]:
 
 def _slope(point: ControlPoint) -> tuple[str, str]:
     ci = limits_text(point.slope_interval)
-    return number(point.calibration_slope, 2), f"95% CI {ci}" if ci else ""
+    return number(point.slope, 2), f"95% CI {ci}" if ci else ""
 
 
 def _loss(point: ControlPoint) -> tuple[str, str]:

@@ -271,7 +271,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         Column("calibration intercept", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
         Column(
             "calibration slope",
-            [number(each.calibration_slope, 2) for each in points],
+            [number(each.slope, 2) for each in points],
             [limits_text(each.slope_interval) for each in points] if not brief else (),
             detail=shown != "slope",
         ),
@@ -369,7 +369,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     charts = []
     for title, better, name, ideal, limits in (
         ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
-        ("Calibration slope", "1 is best, below 1 is overconfident", "calibration_slope", 1.0, "slope_interval"),
+        ("Calibration slope", "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
         ("Log loss", "nats, smaller is better", "log_loss", None, ""),
         ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
     ):

@@ -11,12 +11,12 @@ from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, former
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
 from ..assessment.assess import assess
-from ..assessment.flat import ANY, Figure, NamedFigures, figures, verdict_words
+from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, verdict_words
 from ..assessment.result import Assessment
 from ..forecasts.reading import RowReading, reads
 from ..report.document import Action, Column, Document, Section, Table
@@ -39,9 +39,9 @@ class Outcome(ByValue):
     requirement: str
     passed: bool
     value: float
-    """The figure, or the end of its interval that the requirement names; NaN for the verdict."""
+    """The metric, or the end of its interval that the requirement names; NaN for the verdict."""
     interval: Interval
-    """Confidence interval of the figure; NaN where it was not used."""
+    """Confidence interval of the metric; NaN where it was not used."""
     judged: Literal["interval", "value", "verdict", "evidence"]
     """By what it was decided: by the interval, by the value as it is, by the diagnosis, or by evidence that stays valid
     at many looks."""
@@ -68,7 +68,7 @@ class Check(JsonResult):
     """Whether metrics were compared with their limits as they are, without confidence intervals."""
     n_rows: int
     confidence: float
-    """Confidence level of the intervals; a figure fails if its interval lies beyond the limit altogether."""
+    """Confidence level of the intervals; a metric fails if its interval lies beyond the limit altogether."""
     against: str = ""
     """How the change was measured against earlier forecasts; "" without any."""
     looks: Looks = "one"
@@ -86,17 +86,17 @@ class Check(JsonResult):
         return tuple(each for each in self.outcomes if not each.passed)
 
     def to_flat(self) -> dict[str, float | None]:
-        """Give all figures and whether the gate passed, one level deep: numbers or None by name."""
-        judged = sorted(self._by_evidence, key=lambda each: each.log_evidence)  # the largest of a figure stays
+        """Give all metrics and whether the gate passed, one level deep: numbers or None by name."""
+        judged = sorted(self._by_evidence, key=lambda each: each.log_evidence)  # the largest of a metric stays
         evidence = {f"{Requirement.parse(each.requirement).name}.log_evidence": each.log_evidence for each in judged}
         passed = {"passed": float(bool(self)), "failed_requirements": float(len(self.failed))}
         return {**passed, **evidence, **self._flat()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the requirements with what became of them, and all figures, as plain Python values."""
+        """Give the requirements with what became of them, and all metrics, as plain Python values."""
         plain: dict[str, Any] = plain_values(replace(self, _flat=dict))
         del plain["_flat"]
-        return {**plain, "passed": bool(self), "figures": self._flat()}
+        return {**plain, "passed": bool(self), "metrics": self._flat()}
 
     def to_markdown(self) -> str:
         """Give the table of requirements as Markdown, for the summary of a job."""
@@ -307,7 +307,7 @@ def checked(
     *,
     point: bool = False,
     anytime: bool = False,
-    changes: Mapping[str, Figure] | None = None,
+    changes: Mapping[str, NamedMetric] | None = None,
     against: str = "",
 ) -> Check:
     """Test requirements of an assessment, and of changes by name; ``against`` says what they are changes from."""
@@ -318,16 +318,16 @@ def checked(
     if anytime:
         changes = {name: _at_many_looks(each, confidence) for name, each in (changes or {}).items()}
         _refuse_at_many_looks(wanted, changes, point)
-    known = NamedFigures(assessment, changes or {})
+    known = NamedMetrics(assessment, changes or {})
     looks: Looks = "many" if anytime else "one"
     outcomes = tuple(
         _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
     )
-    flat = partial(figures, assessment, changes)
+    flat = partial(flat_metrics, assessment, changes)
     return Check(outcomes, point, assessment.n_rows, confidence, against, looks, _flat=flat)
 
 
-def _at_many_looks(change: Figure, confidence: float) -> Figure:
+def _at_many_looks(change: NamedMetric, confidence: float) -> NamedMetric:
     """Give a change the interval that stays valid."""
     if change.spread is None:
         return change
@@ -348,7 +348,7 @@ def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str
             )
 
 
-def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks: Looks) -> Outcome:
+def _outcome(each: Requirement, known: Mapping[str, NamedMetric], point: bool, looks: Looks) -> Outcome:
     if each.name not in known:
         raise InputError(
             f"require (--require): {each.text!r}: there is no metric {each.name!r} here; {_others(each.name, known)}"
@@ -382,17 +382,19 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool, looks:
     return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval, "interval")
 
 
-def _others(name: str, known: Mapping[str, Figure]) -> str:
-    """Name the figures that there are, the similar one first."""
+def _others(name: str, known: Mapping[str, NamedMetric]) -> str:
+    """Name the metrics that there are, the similar one first."""
     if name.endswith("skill"):
-        return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
+        return "skill needs a reference (in Python: assess(..., reference='base-rate')) and rows."
     close = get_close_matches(name, known, 1)
-    skill = "" if "skill" in known else "; with rows and a baseline also skill"
-    return f"{f'did you mean {close[0]}? Known' if close else 'known'}: {', '.join([*known, VERDICT])}{skill}."
+    now = former(name).removeprefix("; ")
+    skill = "" if "skill" in known else "; with rows and a reference also skill"
+    first = f"{now}. Known" if now else f"did you mean {close[0]}? Known" if close else "known"
+    return f"{first}: {', '.join([*known, VERDICT])}{skill}."
 
 
 def _unknown(each: Requirement, what: str) -> str:
-    return f"require (--require): {each.text!r}: {each.name} has no {what} for these forecasts; require another figure."
+    return f"require (--require): {each.text!r}: {each.name} has no {what} for these forecasts; require another metric."
 
 
 def _verdict(each: Requirement, assessment: Assessment) -> Outcome:

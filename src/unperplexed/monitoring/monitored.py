@@ -63,7 +63,7 @@ class Alarm(Began):
     since: ControlPoint
     """The periods before ``began``, and from it to ``until``, together."""
     trend: str
-    """What differs most between both halves of the periods from the alarm to ``until``: "bias" or "calibration_slope".
+    """What differs most between both halves of the periods from the alarm to ``until``: "bias" or "slope".
     "" if they do not differ beyond chance."""
     halves: tuple[ControlPoint, ControlPoint] | None
     """Both halves, if they differ: the error grows or falls."""
@@ -82,7 +82,7 @@ class Alarm(Began):
         return d.in_brief if d is not None and d.findings else ""
 
 
-_COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "calibration_slope", "log_loss", "skill", "by")
+_COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "log_loss", "skill", "by")
 
 
 @dataclass(frozen=True)

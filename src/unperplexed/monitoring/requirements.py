@@ -20,9 +20,6 @@ _HOW = (
     " 'verdict not in (overconfident, biased)'"
 )
 
-_ALIASES = {"ece": "calibration_error"}
-"""Names that other results have for a figure."""
-
 
 @dataclass(frozen=True)
 class Requirement:
@@ -36,9 +33,9 @@ class Requirement:
 
     text: str
     name: str
-    """The figure, as `Assessment.to_flat` calls it, or "verdict"."""
+    """The metric, as `Assessment.to_flat` calls it, or "verdict"."""
     end: str
-    """"lower" or "upper" for an end of the figure's confidence interval; "" for the figure itself."""
+    """"lower" or "upper" for an end of the metric's confidence interval; "" for the metric itself."""
     operator: str
     """"<", "<=", ">" or ">="; "in" or "not in" for the verdict."""
     limit: float
@@ -65,7 +62,7 @@ class Requirement:
                 f"require (--require): {text!r}: a verdict has no interval, so no .lower or .upper; {_HOW}."
             )
         if verdict != operator.endswith("in"):
-            raise InputError(f"require (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}.")
+            raise InputError(f"require (--require): {text!r}: words are for the verdict, numbers for metrics; {_HOW}.")
         if verdict:
             return cls(text.strip(), name, "", operator, math.nan, _words(text, value))
         name, dot, end = name.rpartition(".") if name.endswith(tuple(f".{each}" for each in _ENDS)) else (name, "", "")
@@ -75,11 +72,11 @@ class Requirement:
             limit = math.nan
         if not math.isfinite(limit):
             raise InputError(f"require (--require): {text!r}: {value!r} is not a number; {_HOW}.")
-        return cls(text.strip(), _ALIASES.get(name, name), end if dot else "", operator, limit)
+        return cls(text.strip(), name, end if dot else "", operator, limit)
 
     @property
     def upward(self) -> bool:
-        """Whether larger figures meet it."""
+        """Whether larger metrics meet it."""
         return self.operator.startswith(">")
 
     def met_by(self, value: float) -> bool:

@@ -192,7 +192,7 @@ def _alike(groups: Sequence[Series], alarm: Alarm, names: tuple[str, ...]) -> bo
     during = slice(names.index(alarm.began), names.index(alarm.until) + 1)
     counts = [[events[0] for events in each.events[during] if events is not None] for each in groups]
     points = [point_of([], each, limits=True) for each in counts if each]
-    for value, interval in (("bias", "bias_interval"), ("calibration_slope", "slope_interval")):
+    for value, interval in (("bias", "bias_interval"), ("slope", "slope_interval")):
         x, ends = (np.array([getattr(each, name) for each in points]) for name in (value, interval))
         own = (2 * NORMAL / (ends[:, 1] - ends[:, 0])) ** 2
         x, own = x[np.isfinite(own)], own[np.isfinite(own)]

@@ -1,1 +1,1 @@
-"""Rows of forecasters that belong together, row by row, and their skill against a baseline."""
+"""Rows of forecasters that belong together, row by row, and their skill against a reference."""

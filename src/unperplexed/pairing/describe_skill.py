@@ -33,7 +33,7 @@ MOST_DRAWN = 30
 
 
 def verdict(s: Skill) -> str:
-    """Say of each forecaster whether it beats the baseline by log loss, and in how many groups."""
+    """Say of each forecaster whether it beats the reference by log loss, and in how many groups."""
     found = [_of_forecaster(s, name) for name in s.whole.scores]
     return "; ".join(
         conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
@@ -46,15 +46,15 @@ def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
     each = s.whole.scores[name][LOG_LOSS]
     called = repr(short_name(name))  # names keep their case
     if not math.isfinite(each.skill):
-        return f"the skill score of {called} against {s.baseline} is undefined by log loss", "", ""
+        return f"the skill score of {called} against {s.reference} is undefined by log loss", "", ""
     limits = between(*each.interval)
     size = f"log loss skill score {number(each.skill)}"
     size += f", {_level(s)} {limits}" if limits else ", without an interval"
     size += f", {p_value_text(each.adjusted_p_value)}" if math.isfinite(each.adjusted_p_value) else ""
     if not s.significant(each):
-        conclusion = f"no evidence that {called} differs from {s.baseline}"
+        conclusion = f"no evidence that {called} differs from {s.reference}"
     else:
-        conclusion = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.baseline}"
+        conclusion = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.reference}"
     if not s.groups:
         return conclusion, size, ""
     some = [group.scores[name][LOG_LOSS] for group in s.groups]
@@ -83,8 +83,8 @@ def _lead(s: Skill) -> str:
         if text:
             parts.append(f"{short_name(name)}: {text}." if several else f"{capital(text)}.")
     parts.append(
-        "A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
-        " baseline. p-values and intervals are adjusted for the number of groups and forecasters."
+        "A skill score is 1 minus the mean score divided by that of the reference: 1 is perfect, 0 as good as the"
+        " reference. p-values and intervals are adjusted for the number of groups and forecasters."
     )
     return " ".join(parts)
 
@@ -103,7 +103,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
 def _settings(s: Skill) -> str:
     rows = dependent_text(s.n_clusters, s.n_crossed_clusters, s.lag, s.n_series)
     floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
-    return f"compared with {s.baseline}, paired by row, {rows}{floor}"
+    return f"compared with {s.reference}, paired by row, {rows}{floor}"
 
 
 def _notes(s: Skill) -> list[str]:
@@ -115,7 +115,7 @@ def skill_document(s: Skill, naming: Naming) -> Document:
     """Describe skill scores."""
     rules = [*next(iter(s.whole.scores.values()))]
     name, command = short_name(naming.name, 200), naming.command
-    title = f"{name}: skill against {s.baseline}" if name else f"Skill against {s.baseline}"
+    title = f"{name}: skill against {s.reference}" if name else f"Skill against {s.reference}"
     tables: list[Block] = [skill_table(s, rule) for rule in rules]
     notes: list[Block] = [Prose(f"Settings: {_settings(s)}.", quiet=True)]
     notes += [Notes("Warnings", s.warnings)] if s.warnings else []
@@ -148,7 +148,7 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
     found = [(name, rule, s.whole.scores[name][rule]) for name in s.whole.scores for rule in rules]
     several = len(s.whole.scores) > 1
     return Table(
-        f"Skill against {s.baseline}: 1 is perfect, 0 as good as the baseline.",
+        f"Skill against {s.reference}: 1 is perfect, 0 as good as the reference.",
         [
             *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
             Column("score", [rule_text(rule) for _, rule, _ in found]),
@@ -168,7 +168,7 @@ def _estimates(found: list[SkillScore], p_value: str) -> list[Column]:
         ),
         Column(p_value, [p_value_cell(each.adjusted_p_value) for each in found]),
         Column("mean score", [number(each.score) for each in found], detail=True),
-        Column("baseline's score", [number(each.baseline_score) for each in found], detail=True),
+        Column("reference's score", [number(each.reference_score) for each in found], detail=True),
     ]
 
 
@@ -177,7 +177,7 @@ def skill_table(s: Skill, rule: str) -> Table:
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
     p_value = p_values(len(s.whole.scores)) + ", of groups adjusted" * _groups_alone(s)
     return Table(
-        f"Skill against {s.baseline} by {rule_text(rule)}.",
+        f"Skill against {s.reference} by {rule_text(rule)}.",
         [
             Column("group", [text for text, _, _ in lines]),
             Column("rows", [count(group.n_rows) for _, group, _ in lines]),
@@ -216,7 +216,7 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
     grey = "; grey: not significant, p-values adjusted" if "other" in roles else ""
     return Chart(
         title=_title(s, rule),
-        subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.baseline}{grey}",
+        subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.reference}{grey}",
         label=f"Skill score by group. {'; '.join(texts)}",
         x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
         y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), short_names(names, 28), strict=True))),
@@ -245,15 +245,15 @@ def _line_name(s: Skill, group: GroupSkill, text: str) -> str:
 
 
 def _title(s: Skill, rule: str) -> str:
-    """State in how many groups the forecaster, if there is one alone, differs from the baseline."""
+    """State in how many groups the forecaster, if there is one alone, differs from the reference."""
     if not s.groups or len(s.whole.scores) > 1:
-        return f"Skill score by {rule_text(rule)} against {s.baseline}"
+        return f"Skill score by {rule_text(rule)} against {s.reference}"
     [name] = s.whole.scores
     found = [group.scores[name][rule] for group in s.groups]
     better, worse = (sum(s.significant(each) and sign * each.skill > 0 for each in found) for sign in (1, -1))
     who = "Better" if name in _UNNAMED else f"{short_name(name)} is better"
     where = f"all {len(found):,}" if better == len(found) > 1 else f"{better:,} of {len(found):,}"
-    return f"{who} than {s.baseline} in {where} groups by {', '.join(s.by)}" + (
+    return f"{who} than {s.reference} in {where} groups by {', '.join(s.by)}" + (
         f", worse in {worse:,}" if worse else ""
     )
 

@@ -1,4 +1,4 @@
-"""skill(): forecasters against a baseline on the same rows, for all rows and by group."""
+"""skill(): forecasters against a reference on the same rows, for all rows and by group."""
 
 from __future__ import annotations
 
@@ -220,11 +220,11 @@ class SkillSettings:
 
 @dataclass(frozen=True)
 class _SkillRows:
-    """Scores of paired rows of positive weight, the baseline's among them."""
+    """Scores of paired rows of positive weight, the reference's among them."""
 
     weights: Floats
     scores: Mapping[str, Mapping[str, Floats]]
-    baseline: Mapping[str, Floats]
+    reference: Mapping[str, Floats]
     dependence: Dependence
     settings: SkillSettings
 
@@ -243,7 +243,7 @@ class _SkillRows:
                     p_value=ratio.p_value,
                     adjusted_p_value=adjusted,
                     score=ratio.top.mean,
-                    baseline_score=ratio.bottom.mean,
+                    reference_score=ratio.bottom.mean,
                     share=self._share(self.scores[name][rule], groups[at][1]),
                 )
         return tuple(
@@ -252,7 +252,7 @@ class _SkillRows:
         )
 
     def _ratio(self, name: str, rule: str, rows: Ints) -> UncertainRatio:
-        x, b = self.scores[name][rule][rows], self.baseline[rule][rows]
+        x, b = self.scores[name][rule][rows], self.reference[rule][rows]
         return uncertain_ratio(x, b, self.weights[rows], self.dependence.at(rows))
 
     def _share(self, x: Floats, rows: Ints) -> float:
@@ -261,12 +261,12 @@ class _SkillRows:
 
 
 def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
-    """Read the forecasters' rows once, pair them and score them against the baseline."""
+    """Read the forecasters' rows once, pair them and score them against the reference."""
     return skill_of(read_paired(parts, pair, settings.rules, settings.floor, least=1), settings)
 
 
 def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
-    """Score forecasters' paired rows against the baseline; their scores have the settings' rules among them."""
+    """Score forecasters' paired rows against the reference; their scores have the settings' rules among them."""
     rows, at, pairing, notes = paired
     settings.check_names([*rows])
     first = next(iter(rows.values()))
@@ -292,7 +292,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     [whole] = scored.together([((), np.arange(at.size))])
     groups = scored.together([*rows_by_group(pairing.by, at)])
     return Skill(
-        baseline=_baseline_text(settings, pairing),
+        reference=_reference_text(settings, pairing),
         whole=whole,
         by=() if pairing.by is None else pairing.by.names,
         groups=groups,
@@ -334,22 +334,22 @@ def rows_by_group(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
         yield key, found[key]
 
 
-def _baseline_text(settings: SkillSettings, pairing: Pairing) -> str:
+def _reference_text(settings: SkillSettings, pairing: Pairing) -> str:
     if pairing.climatology is not None:
         return f"the climatology by {', '.join(pairing.climatology.names)}"
     return "the base rate" if settings.reference == BASE_RATE else settings.reference
 
 
 def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
-    """Say where the baseline is perfect, so that no skill is possible."""
+    """Say where the reference is perfect, so that no skill is possible."""
     name = next(iter(groups[0].scores))
     for rule in groups[0].scores[name]:
-        some = [group for group in groups if group.scores[name][rule].baseline_score == 0]
+        some = [group for group in groups if group.scores[name][rule].reference_score == 0]
         if some:
             where = "all rows" if not some[0].key else number_of(sum(1 for group in some if group.key), "group")
             yield (
-                f"the baseline's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the skill"
-                " score is undefined there"
+                f"the reference's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the"
+                " skill score is undefined there"
             )
 
 

@@ -1,4 +1,4 @@
-"""Skill scores of forecasters against a baseline, for all rows and for groups: a frozen Skill. `skill` makes it."""
+"""Skill scores of forecasters against a reference, for all rows and for groups: a frozen Skill. `skill` makes it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SkillScore(ByValue):
-    """Skill score of one forecaster by one scoring rule: 1 is perfect, 0 as good as the baseline. Larger is better."""
+    """Skill score of one forecaster by one scoring rule: 1 is perfect, 0 as good as the reference. Larger is better."""
 
     skill: float
-    """1 minus the ratio of ``score`` to ``baseline_score``; NaN where the baseline's mean score is 0."""
+    """1 minus the ratio of ``score`` to ``reference_score``; NaN where the reference's mean score is 0."""
     interval: Interval
     """Fieller's, of paired rows, and simultaneous for all groups and forecasters that are tested by this rule: it
     excludes 0 just where ``adjusted_p_value`` is below 1 minus the confidence level."""
     p_value: float
-    """Probability of a difference from the baseline at least as large if the expected difference is 0 (two-sided)."""
+    """Probability of a difference from the reference at least as large if the expected difference is 0 (two-sided)."""
     adjusted_p_value: float
     """The same, adjusted for all groups and forecasters that are tested by this rule (Bonferroni)."""
     score: float
     """Mean score of the forecaster. Smaller is better."""
-    baseline_score: float
-    """Mean score of the baseline on the same rows."""
+    reference_score: float
+    """Mean score of the reference on the same rows."""
     share: float
     """Share of these rows in the forecaster's total score over all rows: which groups the cost comes from."""
 
@@ -59,12 +59,12 @@ class GroupSkill(ByValue):
 
 @dataclass(frozen=True)
 class Skill(JsonResult):
-    """Skill scores against a baseline with paired confidence intervals. Made by `skill`; all fields are final.
+    """Skill scores against a reference with paired confidence intervals. Made by `skill`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
     """
 
-    baseline: str
+    reference: str
     """What forecasts are compared with, in words."""
     whole: GroupSkill
     """All rows."""
@@ -90,14 +90,14 @@ class Skill(JsonResult):
     confidence: float
     """Confidence level of all intervals."""
     notes: dict[str, Notes]
-    """What was left out or changed of each forecaster's rows, the baseline's too, by name."""
+    """What was left out or changed of each forecaster's rows, the reference's too, by name."""
     warnings: tuple[str, ...]
     """Reasons why skill scores are undefined, optimistic or without an interval."""
     version: str = __version__
 
     @property
     def verdict(self) -> str:
-        """Which forecasters beat the baseline, by how much, and in how many of the groups."""
+        """Which forecasters beat the reference, by how much, and in how many of the groups."""
         from .describe_skill import verdict
 
         return verdict(self)
@@ -130,7 +130,7 @@ class Skill(JsonResult):
                 "p_value": each.p_value,
                 "adjusted_p_value": each.adjusted_p_value,
                 "score": each.score,
-                "baseline_score": each.baseline_score,
+                "reference_score": each.reference_score,
                 "share": each.share,
             }
             for group in (self.whole, *self.groups)
@@ -179,4 +179,4 @@ class Skill(JsonResult):
 
     def __repr__(self) -> str:
         """Name it in one line."""
-        return f"<Skill against {self.baseline} in {number_of(self.n_rows, 'row')}>"
+        return f"<Skill against {self.reference} in {number_of(self.n_rows, 'row')}>"

@@ -34,7 +34,7 @@ def _lead(saved: Saved) -> str:
     low, high = (f"{x:.2g}".replace("-", MINUS) for x in gain.interval)
     before, after = gain.losses
     figures = f"cross-fitted on {gain.n_rows:,} rows: {before} with one map, {after} with maps of groups"
-    interval = f"gain {gain.gain:.2g}, 95% CI {low} to {high}".replace("-", MINUS)
+    interval = f"gain {gain.value:.2g}, 95% CI {low} to {high}".replace("-", MINUS)
     if saved.maps.own:
         return f"Log loss, {figures} ({interval})"
     return (

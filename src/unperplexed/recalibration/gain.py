@@ -26,7 +26,7 @@ excess in 97 to 98%, and without it in 74 to 86%: then it misses mostly gains th
 class Gain(ByValue):
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
-    The interval goes from ``gain - z SE`` to ``gain + 3/4 d + z SE``, with the standard error SE of the mean
+    The interval goes from ``value - z SE`` to ``value + 3/4 d + z SE``, with the standard error SE of the mean
     difference between rows (or clusters), and d, by how much the gain in-sample is larger: without d the interval is
     too short, and misses mostly larger gains. z is the 0.975 quantile of the normal distribution for rows, and for
     k clusters that of Student's t distribution with k - 1 degrees of freedom.
@@ -38,11 +38,11 @@ class Gain(ByValue):
     Log loss 0.610 to 0.580 (gain 0.03, 95% CI 0.01 to 0.05, cross-fitted on 400 rows)
     """
 
-    log_loss: float
+    before: float
     """Mean log loss of the forecasts before recalibration, in nats. Smaller is better."""
-    recalibrated: float
+    after: float
     """Mean log loss after recalibration, on held-out rows."""
-    gain: float
+    value: float
     """Difference of the two, in nats a row."""
     interval: tuple[float, float]
     """95% confidence interval of the gain."""
@@ -56,16 +56,16 @@ class Gain(ByValue):
         """Two-sided p-value of the gain, by the standard errors in which the interval ends below it."""
         from scipy.special import ndtr, stdtr
 
-        error = (self.gain - self.interval[0]) / errors_to_limit(self.n_clusters)
+        error = (self.value - self.interval[0]) / errors_to_limit(self.n_clusters)
         if error <= 0:
             return 1.0
-        away = -abs(self.gain) / error
+        away = -abs(self.value) / error
         return 2 * float(ndtr(away) if self.n_clusters is None else stdtr(self.n_clusters - 1, away))
 
     def interval_at(self, confidence: float) -> tuple[float, float]:
         """Return the interval at another confidence level."""
         low, high = self.interval
-        half = self.gain - low
+        half = self.value - low
         more = half * (errors_to_limit(self.n_clusters, confidence) / errors_to_limit(self.n_clusters) - 1)
         return low - more, high + more
 
@@ -77,8 +77,8 @@ class Gain(ByValue):
     @property
     def losses(self) -> tuple[str, str]:
         """Log loss before and after, with as many decimals as show the difference: at least three, at most seven."""
-        decimals = min(max(3, -math.floor(math.log10(abs(self.gain) or 1))), 7)
-        return f"{self.log_loss:.{decimals}f}", f"{self.recalibrated:.{decimals}f}"
+        decimals = min(max(3, -math.floor(math.log10(abs(self.value) or 1))), 7)
+        return f"{self.before:.{decimals}f}", f"{self.after:.{decimals}f}"
 
     def __str__(self) -> str:
         """Give log loss before and after, and the gain with its interval."""
@@ -86,7 +86,7 @@ class Gain(ByValue):
         before, after = self.losses
         among = "" if self.n_clusters is None else f" in {number_of(self.n_clusters, 'cluster')}"
         return (
-            f"Log loss {before} to {after} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
+            f"Log loss {before} to {after} (gain {self.value:.2g}, 95% CI {low:.2g} to"
             f" {high:.2g}, cross-fitted on {number_of(self.n_rows, 'row')}{among})"
         ).replace("-0", f"{MINUS}0")
 

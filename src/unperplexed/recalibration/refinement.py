@@ -58,7 +58,7 @@ def refinement_loss(
         What a probability of exactly 0 counts as, so that logarithms stay finite; "auto" is 0.01 / (C n), or the
         smallest other probability if that is smaller.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``scale`` ..., and ``groups``, the
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``scale`` ..., and ``clusters``, the
         clusters that share a fold.
 
     Returns

@@ -48,9 +48,9 @@ def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
     if gain is None:
         return None
     return {
-        "log_loss": gain.log_loss,
-        "recalibrated": gain.recalibrated,
-        "gain": gain.gain,
+        "log_loss": gain.before,
+        "recalibrated": gain.after,
+        "gain": gain.value,
         "interval": list(gain.interval),
         "rows": gain.n_rows,
         "clusters": gain.n_clusters,

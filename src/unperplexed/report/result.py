@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from .._lib.by_value import ByValue
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import write_whole
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values, result_json
 from .document import Document
 
 
@@ -115,5 +115,8 @@ class JsonResult(ByValue, Result):
         return plain
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
+        """Give `to_dict` as JSON, with the ``schema`` of its names.
+
+        Numbers that are not finite are the strings "NaN", "Infinity" and "-Infinity".
+        """
+        return result_json(self.to_dict(), indent)

@@ -15,7 +15,7 @@ from ..assessment.decision_result import Costs as Costs
 from ..assessment.decision_result import Decision as Decision
 from ..assessment.decision_result import MeanCost as MeanCost
 from ..assessment.decision_result import Share as Share
-from ..assessment.flat import Figure as Figure
+from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_remedies import GroupRemedy as GroupRemedy
 from ..assessment.measured_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.net_benefit import NetBenefit as NetBenefit

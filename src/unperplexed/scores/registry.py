@@ -62,6 +62,19 @@ _PARAMETRIC: Mapping[str, Callable[[float, str], Score]] = {
 }
 
 
+_PRINTED = {
+    "accuracy": "accuracy > 0.8",
+    "auc": "auc > 0.8",
+    "averages_slope": "averages_slope > 0.5",
+    "bias": "bias < 0.01",
+    "cost": "cost < 0.01",
+    "ece": "ece < 0.02",
+    "intercept": "intercept < 0.1",
+    "slope": "slope > 0.8",
+}
+"""Metrics that are no means of scores over rows, each with a requirement."""
+
+
 def score_named(name: str) -> Score:
     """Find a scoring rule by its name, with an order in brackets if it has one. `Score` states the better direction.
 
@@ -96,6 +109,11 @@ def score_named(name: str) -> Score:
     if parts and parts[1] in _PARAMETRIC:
         r = checked_order(parts[2])
         return _PARAMETRIC[parts[1]](r, f"{parts[1]}({repr(r).removesuffix('.0')})")
+    if name in _PRINTED:
+        raise InputError(
+            f"metrics (--metric): {name!r} is no scoring rule: every assessment prints it, and a gate takes it, such as"
+            f" check --require '{_PRINTED[name]}'."
+        )
     known = [*plain, *(f"{rule}(r)" for rule in _PARAMETRIC)]
     near = get_close_matches(str(name), known, n=1)
     raise InputError(

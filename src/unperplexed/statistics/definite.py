@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +14,7 @@ _LEAST = 1e-9
 """The smallest eigenvalue, as a part of the largest."""
 
 _SMALL = 3e-8
-"""A pivot that is smaller beside the largest one has lost its digits."""
+"""A pivot whose root is smaller beside that of the largest entry has lost its digits."""
 
 _BLOCK = 96
 """Triangular matrices of no more rows are inverted like any other."""
@@ -43,7 +44,7 @@ def definite(matrix: Floats) -> Floats:
     """Return a symmetric matrix as it is if it is positive definite, else with its small eigenvalues raised."""
     try:
         root = np.diag(np.linalg.cholesky(matrix))
-        sound = bool(root.min(initial=1.0) > _SMALL * root.max(initial=1e-6))
+        sound = bool(root.min(initial=1.0) > _SMALL * max(1e-6, math.sqrt(np.diag(matrix).max(initial=0.0))))
     except np.linalg.LinAlgError:
         sound = False
     if not sound:

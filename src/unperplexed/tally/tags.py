@@ -95,8 +95,8 @@ def different(a: Tags, b: Tags) -> tuple[str, str, str] | None:
     return None
 
 
-def refuse_as_baseline(now: Tags, before: Tags) -> None:
-    """Refuse a baseline of other data, and one of the same period and model: its rows would be in both."""
+def refuse_as_earlier(now: Tags, before: Tags) -> None:
+    """Refuse earlier forecasts of other data, and ones of the same period and model: their rows would be in both."""
     found = different(replace(now, models=UNKNOWN), before)
     if found:
         raise InputError(

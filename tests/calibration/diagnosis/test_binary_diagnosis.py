@@ -50,8 +50,8 @@ def test_two_errors_at_once_are_both_named_and_their_gains_add_up(rng):
     y, p = planted(rng, 20_000, bias=0.5, confidence=0.5)
     found = diagnose(y, p)
     assert set(found.errors) == {"bias", "confidence"}
-    assert sum(finding.gain for finding in found.findings) == pytest.approx(found.gain, abs=1e-12)
-    assert found.findings[0].gain >= found.findings[1].gain > 0
+    assert sum(finding.cost for finding in found.findings) == pytest.approx(found.cost, abs=1e-12)
+    assert found.findings[0].cost >= found.findings[1].cost > 0
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_a_gain_is_what_the_remedy_brings_on_other_rows(rng):
         }[name](found.parameter)
         gained = np.where(fresh_y, np.log(mended / fresh_p), np.log((1 - mended) / (1 - fresh_p)))
         assert gained.mean() > 5 * gained.std() / math.sqrt(gained.size)
-        assert found.gain == pytest.approx(gained.mean(), rel=0.25)
+        assert found.cost == pytest.approx(gained.mean(), rel=0.25)
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_neither_verdict_nor_slope_is_random(rng):
     y, p = (draw.random(n) < expit(1.09 * s)).astype(int), expit(s).round(4)
     found = [assess(y, p, seed=seed, resamples=40) for seed in range(6)]
     assert {a.verdict for a in found} == {"Underconfident (calibration slope 1.05, 95% CI 1.00 to 1.11)."}
-    assert len({a.slope for a in found}) == 1
+    assert len({a.averages_slope for a in found}) == 1
 
 
 @pytest.mark.slow
@@ -299,7 +299,7 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
     y, p = (level < expit(s)).astype(int), expit(s)
     plain, clustered = (diagnose(y, p, clusters=groups, labels=(0, 1)).detectable for groups in (None, cluster))
     assert clustered.bias > 2 * plain.bias
-    assert clustered.calibration_slope < 1.8 * plain.calibration_slope
+    assert clustered.slope < 1.8 * plain.slope
 
 
 def test_small_errors_of_many_rows_are_not_rounded_away():
@@ -320,7 +320,7 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
 @pytest.mark.slow
 def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):
     seen = diagnose(*planted(rng, 1000)).detectable
-    for error in ({"bias": seen.bias}, {"confidence": -seen.calibration_slope}):
+    for error in ({"bias": seen.bias}, {"confidence": -seen.slope}):
         found = [diagnose(*planted(rng, 1000, **error)).miscalibrated for _ in range(60)]
         assert 0.55 < np.mean(found) < 0.95
 

@@ -105,7 +105,7 @@ def test_one_row_a_cluster_is_about_none(rng):
     alone, alike = diagnose(y, p), diagnose(y, p, clusters=np.arange(s.size))
     assert alike.errors == alone.errors
     assert alike.detectable.bias == pytest.approx(alone.detectable.bias, rel=0.03)
-    assert alike.detectable.calibration_slope == pytest.approx(alone.detectable.calibration_slope, rel=0.03)
+    assert alike.detectable.slope == pytest.approx(alone.detectable.slope, rel=0.03)
     for mine, its in zip(alone.findings, alike.findings, strict=True):
         assert its.parameter == pytest.approx(mine.parameter, rel=1e-9)
         assert its.interval == pytest.approx(mine.interval, abs=0.03 * (mine.interval[1] - mine.interval[0]))

@@ -117,7 +117,7 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     s = rng.normal(0, 2, 3000)
     y, p = rng.random(3000) < 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(-1.5 * s))
     finding = finding_of_two("wave", of_two(wave, 0.8), 0.001, 0.02, None)
-    about = Diagnosis((), p_value=1e-9, gain=0.02, alternatives=(("wave", "bias"),), n_rows=3000, n_classes=2)
+    about = Diagnosis((), p_value=1e-9, cost=0.02, alternatives=(("wave", "bias"),), n_rows=3000, n_classes=2)
     d = in_words(about, [finding])
     assert d.verdict == "Predictions swing about the frequencies (+0.80, 95% CI +0.70 to +0.90)."
     assert (d.headline, short_verdict(d), verdict_words(d)) == ("Wavy", "wavy", {"miscalibrated", "wavy"})
@@ -133,7 +133,7 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     assert ">wave<" in found.to_html()
     assert not check(found.whole, require="verdict not in (biased, miscalibrated)")
     assert check(found.whole, require="verdict not in (biased)")
-    assert math.isfinite(assess(y, p, resamples=0).diagnosis.gain)
+    assert math.isfinite(assess(y, p, resamples=0).diagnosis.cost)
 
 
 def test_a_further_kind_is_looked_for_and_found_among_several_classes(monkeypatch):

@@ -143,15 +143,15 @@ def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, caps
     for groups in (None, cluster):
         found = assess(y, p, clusters=groups, resamples=0)
         finding = next(each for each in found.diagnosis.findings if each.error == "confidence")
-        slope = found.metrics.calibration_slope
-        assert found.diagnosis.calibration_slope == slope
-        assert found.diagnosis.calibration_intercept == found.metrics.calibration_intercept
+        slope = found.slope
+        assert found.diagnosis.slope == slope
+        assert found.diagnosis.intercept == found.intercept
         assert (1 + finding.parameter, *(1 + end for end in finding.interval)) == (slope.value, *slope.interval)
         low, high = slope.interval
         said = f"(calibration slope {slope.value:.2f}, 95% CI {low:.2f} to {high:.2f})"
         assert said in found.verdict
         plain = json.loads(found.to_json())
-        assert plain["diagnosis"]["calibration_slope"] == plain["metrics"]["calibration_slope"]
+        assert plain["diagnosis"]["slope"] == plain["slope"]
         assert compare(y, {"a": p, "b": p}, clusters=groups).forecasters["a"].assessment.verdict == found.verdict
         file = tmp_path / "rows.csv"
         pl.DataFrame({"y": y, "p": p, "g": cluster}).write_csv(file)
@@ -165,11 +165,11 @@ def test_rows_that_share_a_prediction_make_one_line_of_rows_and_of_a_tally(rng):
     p = p.round(2).clip(0.01, 0.99)
     groups = np.arange(900) // 3
     of_rows, of_tally = diagnose(y, p), diagnose(Tally.of(y, p))
-    assert of_tally.calibration_slope[:2] == pytest.approx(of_rows.calibration_slope[:2], rel=1e-9)
+    assert of_tally.slope[:2] == pytest.approx(of_rows.slope[:2], rel=1e-9)
     # A tally of clusters keeps shards, in cells of probability: values are the same, errors nearly so.
     of_rows, of_tally = diagnose(y, p, clusters=groups), diagnose(Tally.of(y, p, clusters=groups, parts=["shards"]))
-    assert of_tally.calibration_slope.value == pytest.approx(of_rows.calibration_slope.value, rel=1e-9)
-    assert of_tally.calibration_slope.standard_error == pytest.approx(of_rows.calibration_slope.standard_error, rel=0.1)
+    assert of_tally.slope.value == pytest.approx(of_rows.slope.value, rel=1e-9)
+    assert of_tally.slope.standard_error == pytest.approx(of_rows.slope.standard_error, rel=0.1)
 
 
 def test_rows_of_clusters_tell_the_line_of_the_top_class_and_their_tally_its_values_alone(rng):
@@ -177,10 +177,10 @@ def test_rows_of_clusters_tell_the_line_of_the_top_class_and_their_tally_its_val
     p, q = (np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in (z, z / 1.5))
     y = (q.cumsum(axis=1) < rng.random((900, 1))).sum(axis=1)
     groups = np.arange(900) % 45
-    rows = assess(y, p, clusters=groups, resamples=0).metrics.calibration_slope
-    tally = assess(Tally.of(y, p, clusters=groups, parts=["shards"]), resamples=0).metrics.calibration_slope
+    rows = assess(y, p, clusters=groups, resamples=0).slope
+    tally = assess(Tally.of(y, p, clusters=groups, parts=["shards"]), resamples=0).slope
     hit = (p.argmax(axis=1) == y).astype(int)
-    event = diagnose(hit, p.max(axis=1), clusters=groups).calibration_slope
+    event = diagnose(hit, p.max(axis=1), clusters=groups).slope
     assert rows[:2] == pytest.approx(event[:2], rel=1e-6)
     assert rows.interval == pytest.approx(event.interval, rel=1e-6)
     assert tally.value == pytest.approx(rows.value, rel=1e-6)
@@ -205,7 +205,7 @@ def test_a_slope_that_rows_predicted_as_certain_turn_round_is_not_printed():
     y, p = (rng.random(2000) < expit(1.5 * s)).astype(int), expit(s)
     y, p = np.append(y, np.ones(30, int)), np.append(p, np.full(30, 1e-9))
     found = diagnose(y, p)
-    assert found.calibration_slope.interval.high < 1
+    assert found.slope.interval.high < 1
     assert "underconfident (but for rows predicted as certain)" in found.verdict
 
 
@@ -220,5 +220,5 @@ def test_only_plain_errors_have_the_size_of_the_line():
 def test_where_neither_rows_nor_clusters_are_independent_the_line_has_no_interval(rng):
     y, p = sample(rng, 300)
     found = compare(y, {"a": p, "b": np.clip(p + 0.01, 0, 1)}, lag=2).forecasters["a"].assessment
-    assert math.isnan(found.metrics.calibration_slope.standard_error)
-    assert found.metrics.calibration_slope.value == pytest.approx(diagnose(y, p).calibration_slope.value, rel=1e-9)
+    assert math.isnan(found.slope.standard_error)
+    assert found.slope.value == pytest.approx(diagnose(y, p).slope.value, rel=1e-9)

@@ -30,10 +30,10 @@ def same(a, b, rel=1e-9):
     """Same findings and the same numbers."""
     assert a.errors == b.errors
     assert a.p_value == pytest.approx(b.p_value, rel=1e-6)
-    assert a.gain == pytest.approx(b.gain, rel=rel, abs=1e-9)
+    assert a.cost == pytest.approx(b.cost, rel=rel, abs=1e-9)
     for one, other in zip(a.findings, b.findings, strict=True):
         assert one.parameter == pytest.approx(other.parameter, rel=rel, nan_ok=True)
-        assert one.gain == pytest.approx(other.gain, rel=rel, abs=1e-9, nan_ok=True)
+        assert one.cost == pytest.approx(other.cost, rel=rel, abs=1e-9, nan_ok=True)
 
 
 # ---- statistics
@@ -270,8 +270,8 @@ def test_single_precision(biased):
 def test_gains_add_up(biased):
     found = diagnose(*biased)
     assert found.errors == ("confidence", "bias")
-    assert found.gain == pytest.approx(sum(f.gain for f in found.findings))
-    assert found.findings[0].gain >= found.findings[1].gain > 0
+    assert found.cost == pytest.approx(sum(f.cost for f in found.findings))
+    assert found.findings[0].cost >= found.findings[1].cost > 0
     low, high = found.findings[0].interval
     assert low < -0.25 < high
 
@@ -315,7 +315,7 @@ def test_no_evidence(rng):
     found = diagnose(*simulate(rng, 1000, 5))
     assert not found.miscalibrated
     assert found.verdict.startswith("No evidence of miscalibration (n = 1,000, p = 0.")
-    assert 0 < found.detectable.calibration_slope < found.detectable.bias < 1
+    assert 0 < found.detectable.slope < found.detectable.bias < 1
 
 
 @pytest.mark.slow
@@ -367,7 +367,7 @@ def test_zeros_of_other_classes_are_harmless(rng):
     y[y == 4] = p[y == 4].argmax(axis=1)
     found = diagnose(p, y)
     assert "certainty" not in found.errors
-    assert 0 < found.gain < 1
+    assert 0 < found.cost < 1
 
 
 def test_a_surprising_row_carries_the_evidence(rng):
@@ -505,8 +505,8 @@ def odd_forecasts(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_odd_forecasts(seed):
     found = diagnose(*odd_forecasts(seed))
-    assert np.isfinite(found.gain)
-    assert found.gain >= 0
+    assert np.isfinite(found.cost)
+    assert found.cost >= 0
     assert np.isnan(found.p_value) or 0 <= found.p_value <= 1
     assert "nan" not in found.verdict
 
@@ -565,6 +565,6 @@ def test_errors_too_large_for_sums_have_no_price(calibrated):
     found = of_sums(sharp, y[:800])
     assert "the errors are too large to be told apart or priced from counts" in found.verdict
     assert found.findings[-1].remedy == "Diagnose the rows, or the files that hold them."
-    assert found.gain == 0
+    assert found.cost == 0
     few = np.tile([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], (150, 1))
     assert of_sums(few, np.arange(300) // 7 % 3).errors == ("shape",)

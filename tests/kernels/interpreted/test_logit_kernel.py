@@ -138,8 +138,8 @@ def test_a_tally(monkeypatch, exact_limit):
     table = whole.pairs_table
     assert (table.total >= table.happened).all()
     assert table.total.sum() == 300 * 30
-    host = assess(Tally.of(y, x, **settings), resamples=0).figures()
-    found = assess(whole, resamples=0).figures()
+    host = assess(Tally.of(y, x, **settings), resamples=0).metrics()
+    found = assess(whole, resamples=0).metrics()
     for name in ("reported_geometric_accuracy", "prediction_accuracy", "brier_score", "log_loss"):
         assert found[name] == pytest.approx(host[name], rel=1e-6), name
 

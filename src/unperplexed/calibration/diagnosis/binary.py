@@ -118,7 +118,7 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
     named = _findings(data, line, power, search, best, _uncertain(rows, clusters, tested, whole))
     about = replace(
         about,
-        gain=sum(each.gain for each in named),
+        cost=sum(each.cost for each in named),
         alternatives=as_good(search.found, best),
         mended=() if sizes_tell(best) or whole.fit.separated else _mended(whole.mapping),
     )

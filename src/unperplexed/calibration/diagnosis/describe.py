@@ -27,14 +27,14 @@ def unnamed_error(d: Diagnosis) -> str:
 
 def _cost(d: Diagnosis, log_loss: float) -> str:
     """Say what the findings cost, as a share of the log loss of the forecasts where that is known."""
-    if not d.gain > 0:
+    if not d.cost > 0:
         return ""
-    cost = number(d.gain)
-    parts = [f"{x.clause.short} {number(x.gain)}" for x in d.findings if x.gain > 0]
+    cost = number(d.cost)
+    parts = [f"{x.clause.short} {number(x.cost)}" for x in d.findings if x.cost > 0]
     each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     of, all_rows = (_UNCERTAIN, " of all rows") if "certainty" in d.errors else ("Miscalibration", "")
     if 0 < log_loss < math.inf:
-        share = _percent(d.gain / log_loss)
+        share = _percent(d.cost / log_loss)
         return f"{of} causes {share} of the log loss{all_rows}: {cost} of {number(log_loss)} nats{each}."
     return f"{of} costs about {cost} nats a row of the log loss{all_rows}{each}."
 
@@ -82,7 +82,7 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
 
 def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     """Say which errors so many rows would have shown; ``points`` is the bias as a change of the mean prediction."""
-    bias, slope = d.detectable.bias, d.detectable.calibration_slope
+    bias, slope = d.detectable.bias, d.detectable.slope
     if not math.isfinite(bias):
         return
     slope = slope if math.isfinite(slope) else math.inf

@@ -140,10 +140,10 @@ def _diagnosed(
     beside = tuple(finding.error for finding in findings)
     more, best, power = named(search, _means(read), about.n_rows, prepared, beside)
     if best:
-        gain = sum(finding.gain for finding in more)
+        gain = sum(finding.cost for finding in more)
         if observed is not None and _beyond_counts(more, gain, observed):
             return in_words(about, (*findings, _far_off(read, opened)))
-        about = replace(about, alternatives=as_good(search.found, best), gain=gain)
+        about = replace(about, alternatives=as_good(search.found, best), cost=gain)
     if best and prepared is not None:
         left, p_value = rest(prepared, statistics, search.found[best], opened.effect)
         about, mostly_rest = replace(about, rest_p_value=p_value), left > search.found[best].ratio

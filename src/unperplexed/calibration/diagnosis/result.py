@@ -100,7 +100,7 @@ class Finding(ByValue):
     p_value: float = math.nan
     """p-value of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"; the
     gate's for "rows" and "shape"."""
-    gain: float = math.nan
+    cost: float = math.nan
     """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
     label: Label | None = None
     """The class that the finding is about, where it is about one."""
@@ -140,7 +140,7 @@ class Detectable(ByValue):
 
     bias: float = math.nan
     """Log-odds."""
-    calibration_slope: float = math.nan
+    slope: float = math.nan
     """Distance of the calibration slope from 1."""
     clusters: float = math.nan
     """Number of clusters like these that would show a bias of 0.5 even if all rows of a cluster had the same outcome;
@@ -166,7 +166,7 @@ class Diagnosis(JsonResult):
     where nothing could be tested. `overall_p_value` has those too."""
     statistic: float = math.nan
     """W itself."""
-    gain: float = 0.0
+    cost: float = 0.0
     """Reduction of the log loss in nats a row by mending all findings: the sum of theirs."""
     rest_p_value: float = math.nan
     """p-value of the test whether the findings leave a further error; NaN where none was made."""
@@ -185,7 +185,7 @@ class Diagnosis(JsonResult):
     """Why none could be made; "" where one was."""
     line: CalibrationLine | None = field(default=None, repr=False)
     """Calibration slope and intercept of the rows that were read: of two classes, and of the most probable class where
-    rows of more classes are in clusters. `calibration_slope` and `calibration_intercept` are of them."""
+    rows of more classes are in clusters. `slope` and `intercept` are of them."""
 
     power: Coefficient | None = field(default=None, repr=False)
     """Slope of all log-odds or log-probabilities, certain ones too: 1 / `temperature`."""
@@ -217,12 +217,12 @@ class Diagnosis(JsonResult):
         return "" if self.power is None else "with a lapse" if self.lapse else "alone"
 
     @property
-    def calibration_slope(self) -> Metric | None:
+    def slope(self) -> Metric | None:
         """Slope of the logistic regression of the outcome on the predicted log-odds, with an intercept. 1 is best."""
         return None if self.line is None else self.line.slope.metric()
 
     @property
-    def calibration_intercept(self) -> Metric | None:
+    def intercept(self) -> Metric | None:
         """Intercept of that regression at slope 1 (calibration in the large). 0 is best."""
         return None if self.line is None else self.line.intercept.metric()
 
@@ -250,7 +250,7 @@ class Diagnosis(JsonResult):
         """Give everything as plain Python values, under the attributes' names."""
         plain = super().to_dict()
         del plain["line"], plain["power"]
-        names = ("calibration_slope", "calibration_intercept", "temperature", "temperature_label")
+        names = ("slope", "intercept", "temperature", "temperature_label")
         return plain | {name: plain_values(getattr(self, name)) for name in names}
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:

@@ -47,7 +47,7 @@ def _costliest_first(findings: Sequence[Finding], n: int) -> list[Finding]:
     found = [finding for finding in findings if finding.error != "certainty"]
     for certain in (finding for finding in findings if finding.error == "certainty"):
         least = certain.parameter * math.log(100 * n) / n
-        found.insert(next((at for at, other in enumerate(found) if not other.gain >= least), len(found)), certain)
+        found.insert(next((at for at, other in enumerate(found) if not other.cost >= least), len(found)), certain)
     return found
 
 
@@ -83,21 +83,21 @@ def terms(d: Diagnosis) -> list[str]:
     return found + ["uninformative"] * any(1 + low <= 0 <= 1 + high for low, high in slopes)
 
 
-def finding_of_two(error: str, e: OfTwo, p_value: float, gain: float, label: Label | None) -> Finding:
+def finding_of_two(error: str, e: OfTwo, p_value: float, cost: float, label: Label | None) -> Finding:
     """Return a finding of two classes with what it says and what mends it."""
     two = KINDS[error].two
     assert two is not None
     clause, advice = two(e)
     about = label if error == "bias" else None
-    return Finding(error, clause, advice if e.sizes_tell else _together(e), e.value, e.interval, p_value, gain, about)
+    return Finding(error, clause, advice if e.sizes_tell else _together(e), e.value, e.interval, p_value, cost, about)
 
 
-def finding_of_classes(error: str, e: OfClasses, p_value: float, gain: float) -> Finding:
+def finding_of_classes(error: str, e: OfClasses, p_value: float, cost: float) -> Finding:
     """Return a finding of more than two classes with what it says and what mends it."""
     classes = KINDS[error].classes
     assert classes is not None
     about = e.means.labels[e.biased[0]] if len(e.biased) == 1 else None
-    return Finding(error, *classes(e), e.value, e.interval, p_value, gain, about)
+    return Finding(error, *classes(e), e.value, e.interval, p_value, cost, about)
 
 
 def _together(e: OfTwo) -> Advice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import json
 import os
 import select
 import sys
@@ -19,6 +20,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from ..._lib.errors import InputError
+from ..._lib.json_files import LARGEST_FILE, refuse_result
 from ..._lib.output_files import PREFIX, clear, hold
 from ..._lib.signals import end_waiting
 from . import Batch, Batches, Format, Options, Source, Wanted
@@ -225,6 +227,16 @@ def _format_by_content(path: Path) -> str:
     return "csv"
 
 
+def _refuse_result(path: Path) -> None:
+    """Say so where a file holds a result."""
+    try:
+        with path.open("rb") as stream:
+            found = json.loads(stream.read(LARGEST_FILE))
+    except (OSError, ValueError, RecursionError):
+        return
+    refuse_result(found)
+
+
 def _format_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     packed = [each.suffix for each in COMPRESSIONS]
@@ -235,6 +247,8 @@ def _format_of(path: Path) -> str:
     ranked = sorted((each.rank, suffix) for each in formats().values() for suffix in each.suffixes)
     known = ", ".join(suffix for _, suffix in ranked)
     what = repr(path.suffix.lower() or "a name without suffix")
+    if path.suffix.lower() == ".json":
+        _refuse_result(path)
     raise InputError(
         f"cannot tell the format from {what}; known: {known}, and {', '.join(packed)} after those of text. Name it,"
         " such as --format csv."
