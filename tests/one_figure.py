@@ -227,7 +227,10 @@ def hold_pool(figures, run):
 
 
 OF_NODES = 1e-4
-"""Relative error of intervals and sizes that `monitor` computes from nodes: other digits than those that are shown."""
+"""Relative error of intervals that `monitor` computes from nodes: in other digits than those that are shown."""
+
+OF_CELLS = 1e-3
+"""That of costs and sizes of errors, which `assess` computes from narrow cells where log-odds are many."""
 
 
 def hold_monitor(figures, run):
@@ -272,10 +275,11 @@ def hold_alarm(figures, alarm, by_rows):
     since, d = alarm["since"], alarm["diagnosis"]
     figures.add("monitor", **{"log loss": number(since["log_loss"]), "slope": since["calibration_slope"]})
     if by_rows:
-        figures.add("monitor", OF_NODES, **{"slope interval": since["slope_interval"], "cost": d["gain"]})
-        figures.add("monitor", OF_NODES, **{"costs of errors": [number(each["gain"]) for each in d["findings"]]})
+        figures.add("monitor", OF_NODES, **{"slope interval": since["slope_interval"]})
+        costs = {"cost": d["gain"], "costs of errors": [number(each["gain"]) for each in d["findings"]]}
+        figures.add("monitor", OF_CELLS, **costs)
         errors = [[number(f["parameter"]), *map(number, f["interval"])] for f in d["findings"]]
-        figures.add("monitor", OF_NODES, errors=errors)
+        figures.add("monitor", OF_CELLS, errors=errors)
 
 
 COSTS = {"cost": "predicted probabilities", "recalibrated": "recalibrated probabilities"}

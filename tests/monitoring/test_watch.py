@@ -468,3 +468,15 @@ def test_periods_and_rows_are_not_mixed():
         monitor(tallies, invalid="drop")
     with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
         monitor([1, 0], [0.8, 0.3], time=[1, 2], sampel_weight=None)
+
+
+def test_what_is_dependent_is_said_by_clusters():
+    rng = np.random.default_rng(50)
+    history = History.of({f"d{at}": day(rng, 60) for at in range(3)})
+    assert [monitor(history, clusters=each).units for each in (None, "none", "period")] == ["rows", "rows", "periods"]
+    with pytest.raises(InputError, match="clusters: expected 'none', 'period', or the cluster of each row, got 'day'"):
+        monitor(history, clusters="day")
+    with pytest.raises(InputError, match="clusters: it is for rows"):
+        monitor(history, clusters=np.arange(180))
+    with pytest.raises(TypeError, match='\'units\'; did you mean clusters="none" or "period"'):
+        monitor(history, units="rows")

@@ -83,8 +83,8 @@ MOST_PERIODS = 100_000
 class History(ByValue):
     """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
 
-    A period takes some kilobytes, however many rows it had. Histories are kept in a file from one day to the next, so
-    that no tally is read twice.
+    A period takes some kilobytes, and with more classes as much for each, however many rows it had. Histories are kept
+    in a file from one day to the next, so that no tally is read twice.
 
     Examples
     --------
@@ -414,6 +414,8 @@ def _history_of(data: Any) -> History:
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
+    scored = [event.scores for each in read for events in each.groups.values() for event in events]
+    _need(all(each is None or len(each.classes) in (0, len(labels)) for each in scored), "scores")
     return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})), outcomes)
 
 
@@ -474,7 +476,8 @@ def _nodes_of(data: Any, rows: float) -> Nodes:
     _need(isinstance(data, Mapping) and set(data) == {*Nodes._fields}, "nodes")
     nodes = Nodes(*(_column(data[name], signed=True, infinite=name == "s") for name in Nodes._fields))
     _need(nodes.s.shape == nodes.total.shape == nodes.positive.shape, "nodes")
-    _need(bool((nodes.total > 0).all()) and math.isclose(nodes.rows, rows, rel_tol=1e-6), "nodes")
+    _need(bool((nodes.total > 0).all()) and not np.isnan(nodes.s).any(), "nodes")
+    _need(math.isclose(nodes.rows, rows, rel_tol=1e-6), "nodes")
     return nodes
 
 

@@ -20,7 +20,8 @@ _NODES = 4
 _FEW = 100
 """Up to so many distinct log-odds are kept as they are."""
 
-_DECIMALS = 12
+_DECIMALS = 9
+"""So many are kept, which is less than figures show by far, as files are to be small."""
 
 
 class Nodes(NamedTuple):
