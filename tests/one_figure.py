@@ -241,8 +241,8 @@ def hold_monitor(figures, run):
     for point in found["control"]:
         of, end = f" in half {point['first']}", rf" {point['first']} [\d,]+ \S+% \S+%"
         alone = run.json("assess", "--where", f"half = {point['first']}", "--reference", "base-rate")
-        intercept = alone["metrics"]["calibration_intercept"]
-        for label, key in {"log loss": "log_loss", "slope": "calibration_slope", "intercept": "bias"}.items():
+        intercept = alone["intercept"]
+        for label, key in {"log loss": "log_loss", "slope": "slope", "intercept": "bias"}.items():
             figures.add("monitor", **{f"{label}{of}": number(point[key])})
         figures.printed(
             "monitor", text, rf"{end} {N} ", re.search(r"frequency (slope|intercept) evidence", text)[1] + of
@@ -273,10 +273,10 @@ ENDS = {"slope": "slope_interval", "intercept": "bias_interval"}
 def hold_alarm(figures, alarm, by_rows):
     """An error from the first period to the last has the figures of all rows."""
     since, d = alarm["since"], alarm["diagnosis"]
-    figures.add("monitor", **{"log loss": number(since["log_loss"]), "slope": since["calibration_slope"]})
+    figures.add("monitor", **{"log loss": number(since["log_loss"]), "slope": since["slope"]})
     if by_rows:
         figures.add("monitor", OF_NODES, **{"slope interval": since["slope_interval"]})
-        costs = {"cost": d["gain"], "costs of errors": [number(each["gain"]) for each in d["findings"]]}
+        costs = {"cost": d["cost"], "costs of errors": [number(each["cost"]) for each in d["findings"]]}
         figures.add("monitor", OF_CELLS, **costs)
         errors = [[number(f["parameter"]), *map(number, f["interval"])] for f in d["findings"]]
         figures.add("monitor", OF_CELLS, errors=errors)

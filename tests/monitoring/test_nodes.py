@@ -72,10 +72,10 @@ def test_an_alarm_has_the_figures_that_assess_gives_of_the_rows_since(n):
     [skill] = whole.skill.whole.scores.values()
     assert since.log_loss == pytest.approx(whole.scores["log_loss"], rel=1e-7)
     assert since.skill == pytest.approx(skill["log_loss"].skill, rel=1e-7)
-    assert since.calibration_slope == pytest.approx(d.calibration_slope.value, rel=1e-6)
-    assert since.bias == pytest.approx(d.calibration_intercept.value, abs=1e-6)
-    assert since.slope_interval == pytest.approx(d.calibration_slope.interval, abs=1e-4)
-    assert alarm.diagnosis.gain == pytest.approx(d.gain, rel=1e-3)
+    assert since.slope == pytest.approx(d.slope.value, rel=1e-6)
+    assert since.bias == pytest.approx(d.intercept.value, abs=1e-6)
+    assert since.slope_interval == pytest.approx(d.slope.interval, abs=1e-4)
+    assert alarm.diagnosis.cost == pytest.approx(d.cost, rel=1e-3)
     assert [each.error for each in alarm.diagnosis.findings] == [each.error for each in d.findings]
 
 
@@ -107,7 +107,7 @@ def test_an_old_history_is_read_and_its_figures_are_called_approximate(tmp_path,
     assert found.control[3:] == exact.control[3:]
     np.testing.assert_array_equal(found.log_evidence, exact.log_evidence)
     for one, other in zip(found.control, exact.control, strict=True):
-        assert one.calibration_slope == pytest.approx(other.calibration_slope, abs=0.05)
+        assert one.slope == pytest.approx(other.slope, abs=0.05)
     assert "figures are approximate" in " ".join(str(found).split())
     assert "approximate" not in str(exact)
 
