@@ -63,7 +63,7 @@ def held(classes: int, n: int, runs: int, by_month: bool, clusters: int) -> dict
             p[rows][cluster],
             labels=range(classes),
             metrics=RULES,
-            reference={"climatology": month[rows][cluster] if by_month else None},
+            reference={"climatology": month[rows][cluster]} if by_month else "base-rate",
             clusters=cluster if clusters > 1 else None,
         )
         for name in RULES:

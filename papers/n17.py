@@ -348,7 +348,7 @@ def equations(_: Report) -> Made:
     mean = generalized_mean(p, 0)
     model = believed()
     y, _x, said = model.sample(SAMPLE, random_state=SEED)
-    settings: dict[str, Any] = {"view": "all-classes", "floor": 0.01, "limit": "both", "resamples": 0}
+    settings: dict[str, Any] = {"view": "all-classes", "floor": (0.01, 0.99), "resamples": 0}
     lines = [
         Line(
             "theorem 1: N-th root of the total probability",

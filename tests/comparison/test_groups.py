@@ -78,7 +78,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
         some = data.filter("wet")
         by = {"lead": some["lead"]}
         own = compare(some["y"], {name: some[name] for name in "pq"}, by=by, reference={"climatology": by},
-                      clusters=some.select("id", "day")).to_dict()  # fmt: skip
+                      clusters=[some["id"], some["day"]]).to_dict()  # fmt: skip
         assert found["groups"] == json.loads(json.dumps(own["groups"], default=list))
         assert found["skill"]["whole"] == json.loads(json.dumps(own["skill"]["whole"], default=list))
         assert (found["n_clusters"], found["n_crossed_clusters"]) == (some["id"].n_unique(), some["day"].n_unique())
