@@ -447,7 +447,7 @@ def test_rows_that_share_either_of_two_columns_are_for_other_functions():
         with pytest.raises(InputError, match=told):
             function(y, p, clusters=[match, day])
     together = assess(y, p, clusters={"match": match, "day": day}, resamples=0)
-    assert together.figures() == assess(y, p, clusters=list(zip(match, day, strict=True)), resamples=0).figures()
+    assert together.metrics() == assess(y, p, clusters=list(zip(match, day, strict=True)), resamples=0).metrics()
     assert "4 clusters" in " ".join(str(together).split())
 
 

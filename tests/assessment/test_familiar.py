@@ -91,7 +91,7 @@ def test_whole_weights_are_repeated_rows_but_for_how_sure_they_are():
         a, b = getattr(weighted, name), getattr(repeated, name)
         assert a.value == pytest.approx(b.value, abs=1e-6)
         assert a.standard_error > b.standard_error
-    assert weighted.ece == pytest.approx(repeated.ece, rel=1e-9)
+    assert weighted.ece.value == pytest.approx(repeated.ece.value, rel=1e-9)
 
 
 def test_clusters_of_equal_rows_are_as_good_as_one_row_each():
@@ -151,7 +151,7 @@ def test_the_top_class_of_several_is_an_event():
     found, as_event = (familiar_metrics(Tally.of(*rows, labels=labels)) for rows, labels in
                        (((y, p), range(4)), ((hit, top), (0, 1))))  # fmt: skip
     assert found.slope[:2] == pytest.approx(as_event.slope[:2], rel=1e-6)
-    assert found.ece.value == pytest.approx(as_event.ece, rel=1e-9)
+    assert found.ece.value == pytest.approx(as_event.ece.value, rel=1e-9)
     low, high = found.slope.interval
     assert low < 1 < high  # drawn from the forecasts themselves
 
@@ -196,7 +196,7 @@ def test_the_interval_of_the_calibration_error_covers_the_true_one(slope, shift)
 def test_the_interval_of_the_calibration_error_narrows_with_rows_and_level():
     y, p = binary(500, digits=2)
     few, many = (familiar_metrics(Tally.of(np.tile(y, n), np.tile(p, n))) for n in (1, 9))
-    assert many.ece == pytest.approx(few.ece, rel=1e-9)
+    assert many.ece.value == pytest.approx(few.ece.value, rel=1e-9)
     width, narrow = (found.ece.interval.high - found.ece.interval.low for found in (few, many))
     assert narrow == pytest.approx(width / 3, rel=0.25)
     assert few.ece.interval.low <= few.ece.value <= few.ece.interval.high

@@ -267,6 +267,7 @@ def test_what_is_read_is_what_assess_reads(data, files, capsys):
             run("assess", path, *COLUMNS, "--weight", "heft", "--floor", "0.01", "--resamples", 0, "--json", "-") == 0
         )
         alone = json.loads(capsys.readouterr().out)
+        assert alone.pop("schema") == comparison["schema"] == 2
         for sampled in ("uncertainty", "measured_profile", "divergence_profile"):
             del alone[sampled]  # which takes more than is counted here where rows have weights
         assessment = comparison["forecasters"][path.stem]["assessment"]

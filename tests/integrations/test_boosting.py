@@ -181,7 +181,7 @@ def test_unknown_figure(make):
 )
 def test_they_can_be_sent(make):
     metric = pickle.loads(pickle.dumps(make("power_score", r=0.5)))
-    assert (metric.figure, metric.settings) == ("power_score", {"r": 0.5})
+    assert (metric.metric, metric.settings) == ("power_score", {"r": 0.5})
 
 
 def test_a_classifier_can_be_kept_with_its_metric(tmp_path):

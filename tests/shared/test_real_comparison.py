@@ -62,6 +62,7 @@ def test_two_networks_differ_as_the_paired_t_test_says(capsys):
     for path in NETWORKS:  # and each is assessed as if alone
         assert run("assess", path, "--json", "-") == 0
         alone = json.loads(capsys.readouterr().out)
+        assert alone.pop("schema") == result["schema"] == 2
         assert result["forecasters"][path.stem]["assessment"] == alone
 
 

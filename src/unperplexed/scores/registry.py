@@ -109,7 +109,7 @@ def score_named(name: str) -> Score:
     if parts and parts[1] in _PARAMETRIC:
         r = checked_order(parts[2])
         return _PARAMETRIC[parts[1]](r, f"{parts[1]}({repr(r).removesuffix('.0')})")
-    if name in _PRINTED:
+    if isinstance(name, str) and name in _PRINTED:
         raise InputError(
             f"metrics (--metric): {name!r} is no scoring rule: every assessment prints it, and a gate takes it, such as"
             f" check --require '{_PRINTED[name]}'."
@@ -117,7 +117,7 @@ def score_named(name: str) -> Score:
     known = [*plain, *(f"{rule}(r)" for rule in _PARAMETRIC)]
     near = get_close_matches(str(name), known, n=1)
     raise InputError(
-        f"score: no scoring rule {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} Known: {', '.join(known)}."
+        f"metrics: no scoring rule {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} Known: {', '.join(known)}."
     )
 
 
