@@ -69,7 +69,9 @@ def near(found, other):
 
 def assert_same(found, other):
     """Everything is the same; in the diagnoses, whose sums go by batches, but for last digits."""
-    one, two = ([each["assessment"].pop("diagnosis") for each in c["forecasters"].values()] for c in (found, other))
+    assessments = [[each["assessment"] for each in c["forecasters"].values()] for c in (found, other)]
+    one, two = ([each.pop("diagnosis") for each in of] for of in assessments)
+    assert near(*([each.pop("cost") for each in of] for of in assessments))  # that of the diagnosis
     assert found == other
     assert all(each["made"] for each in one) == (not other["lag"])
     assert [each["verdict"] for each in one] == [each["verdict"] for each in two]
@@ -247,9 +249,11 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
         alone = json.loads(alone.to_json())
         for dependent in ("uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis", "remedy"):
             del alone[dependent]  # rows of a place may depend on one another
+        assert alone.pop("schema") == long["schema"]
         assessment = long["forecasters"][name]["assessment"]
         assert near(assessment.pop("remedy"), reference["forecasters"][name]["assessment"]["remedy"])
         verdict, diagnosis = assessment.pop("verdict"), assessment.pop("diagnosis")
+        assert near(assessment.pop("cost"), alone.pop("cost"))
         assert assessment == alone
         assert verdict == diagnosis["verdict"] == reference["forecasters"][name]["assessment"]["verdict"]
         assert near(diagnosis, reference["forecasters"][name]["assessment"]["diagnosis"])
