@@ -417,7 +417,7 @@ def test_invalid_rows_are_refused_when_asked_for_figures(p, y):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ForecastMetric("accuracy"), "metrics: no metric 'accuracy'. Known: auc, averages_slope, brier_score, "),
+        (lambda: ForecastMetric("accuracy"), "metrics: no metric 'accuracy'. Known: auc, averages_slope, brier_score"),
         (lambda: ForecastMetric(view="each"), "view"),
         (lambda: ForecastMetric(floor=2), "floor"),
         (lambda: ForecastMetric(measured="magic"), "magic"),
