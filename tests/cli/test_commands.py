@@ -243,8 +243,12 @@ def test_bad_arguments_leave_with_2(arguments, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("assess f.csv --pro p", "--pro: assess has no such option; did you mean --prob."),
-        ("assess f.csv --trut=y", "--trut: assess has no such option; did you mean --truth."),
+        ("assess f.csv --pro p", "--pro: assess has no such option; did you mean --prob?"),
+        ("lm f.jsonl --capacity 3", "--capacity: lm has no such option; see unperplexed lm --help."),
+        ("lm f.jsonl --separator ;", "--separator: lm has no such option; see unperplexed lm --help."),
+        ("tally f.csv --rebuild", "--rebuild: tally has no such option; see unperplexed tally --help."),
+        ("assess f.csv --turth y", "--turth: assess has no such option; did you mean --truth?"),
+        ("assess f.csv --trut=y", "--trut: assess has no such option; did you mean --truth?"),
         ("compare f.csv --qqqqqqq", "--qqqqqqq: compare has no such option; see unperplexed compare --help."),
         ("explain --truth y", "--truth: explain has no such option"),
         ("lm log.json --groups g", "--groups: lm has no such option"),
@@ -1023,3 +1027,17 @@ def test_the_programs_help_has_every_command_once(capsys):
     assert {each for of in HEADINGS.values() for each in of} == {*COMMANDS} == {*USAGE}
     assert max(map(len, shown.splitlines())) <= 80
     assert len(shown.splitlines()) <= 45
+
+
+def test_a_condition_among_the_files_is_told_its_option(capsys):
+    assert main(["assess", "age > 30", "--truth", "y", "--prob", "p"]) == 2
+    assert "no such file. A condition on rows is --where 'age > 30'." in capsys.readouterr().err
+
+
+def test_a_map_that_cannot_be_read_has_not_recalibrated(tmp_path, capsys):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p\n1,0.75\n0,0.25\n")
+    assert main(["assess", str(path), "--truth", "y", "--prob", "p", "--apply", str(tmp_path / "none.json")]) == 2
+    err = capsys.readouterr().err
+    assert "cannot be read" in err
+    assert "recalibrated by" not in err

@@ -111,7 +111,7 @@ class TestMargins:
             train,
             4,
             valid_sets=[train],
-            feval=lightgbm_metric("log_loss", from_logits=True),
+            feval=lightgbm_metric("log_loss", scale="logits"),
             callbacks=[lightgbm.record_evaluation(found)],
         )
         told = unperplexed.scores.log_loss(y, expit(model.predict(x)))
@@ -131,7 +131,7 @@ class TestMargins:
             4,
             obj=objective,
             evals=[(train, "train")],
-            custom_metric=xgboost_metric("log_loss", from_logits=True),
+            custom_metric=xgboost_metric("log_loss", scale="logits"),
             evals_result=found,
             verbose_eval=False,
         )
@@ -140,9 +140,9 @@ class TestMargins:
 
     def test_of_many_classes_and_far_out(self, rng):
         z, y = 5 * rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
-        _, found, _ = lightgbm_classifier_metric("log_loss", from_logits=True)(y, z, None)
+        _, found, _ = lightgbm_classifier_metric("log_loss", scale="logits")(y, z, None)
         assert found == pytest.approx(unperplexed.scores.log_loss(y, softmax(z, axis=1), labels=range(4)), rel=1e-12)
-        _, far, _ = lightgbm_classifier_metric("log_loss", from_logits=True)([0, 1], [700.0, -700.0], None)
+        _, far, _ = lightgbm_classifier_metric("log_loss", scale="logits")([0, 1], [700.0, -700.0], None)
         assert far == pytest.approx(700)
 
     def test_without_the_word_they_are_refused(self):
@@ -210,3 +210,9 @@ def test_settings_are_checked_when_it_is_made():
     for make in (lambda: lightgbm_metric("log_loss", flor=1), lambda: xgboost_metric("power_score")):
         with pytest.raises(TypeError):
             make()
+
+
+@pytest.mark.parametrize("made", [lightgbm_metric, lightgbm_classifier_metric, xgboost_metric])
+def test_former_names_are_refused_with_those_of_today(made):
+    with pytest.raises(TypeError, match='from_logits.*did you mean scale="logits"'):
+        made("log_loss", from_logits=True)

@@ -1,8 +1,9 @@
-"""Keras losses and the callback, on the backend that KERAS_BACKEND names; the last test runs the others on JAX."""
+"""Keras losses and the callback, on the backend that KERAS_BACKEND names; one test runs the others on JAX."""
 
 import os
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 
 import keras
@@ -129,7 +130,7 @@ def test_weights_of_rows_may_be_a_column(rows):
     z, y = rows
     w = np.arange(60, dtype=np.float32)
     for given in (w, w[:, None]):
-        metric = ForecastMetric("log_loss", from_logits=True)
+        metric = ForecastMetric("log_loss", scale="logits")
         metric.update_state(y, z, sample_weight=given)
         assert float(metric.result()) == pytest.approx(log_loss(y, softmax(z), sample_weight=w), rel=1e-5)
 
@@ -167,11 +168,11 @@ FIGURES = {
 
 class TestMetric:
     @pytest.mark.parametrize("name", FIGURES)
-    @pytest.mark.parametrize("from_logits", [False, True])
-    def test_those_of_the_functions(self, rows, rng, name, from_logits):
+    @pytest.mark.parametrize("scale", ["probability", "logits"])
+    def test_those_of_the_functions(self, rows, rng, name, scale):
         z, y = rows
-        given, w = z if from_logits else softmax(z).astype(np.float32), rng.integers(0, 3, 60).astype(np.float32)
-        metric = ForecastMetric(name, from_logits=from_logits)
+        given, w = z if scale == "logits" else softmax(z).astype(np.float32), rng.integers(0, 3, 60).astype(np.float32)
+        metric = ForecastMetric(name, scale=scale)
         for weights in (None, w):
             metric.reset_state()
             for at in range(0, 60, 25):
@@ -182,12 +183,12 @@ class TestMetric:
         again = ForecastMetric.from_config(metric.get_config())
         assert again.get_config() == metric.get_config()
 
-    @pytest.mark.parametrize("from_logits", [False, True])
+    @pytest.mark.parametrize("scale", ["probability", "logits"])
     @pytest.mark.parametrize("rule", [penalized_brier_score, penalized_log_loss])
-    def test_penalized_scores_of_old_histories(self, rows, rule, from_logits):
+    def test_penalized_scores_of_old_histories(self, rows, rule, scale):
         z, y = rows
-        metric = ForecastMetric(rule.__name__, variant="published-code", from_logits=from_logits)
-        metric.update_state(y, z if from_logits else softmax(z).astype(np.float32))
+        metric = ForecastMetric(rule.__name__, variant="published-code", scale=scale)
+        metric.update_state(y, z if scale == "logits" else softmax(z).astype(np.float32))
         expected = rule(y, softmax(z.astype(float)), labels=range(4), variant="published-code")
         assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
         assert ForecastMetric.from_config(metric.get_config()).variant == "published-code"
@@ -217,7 +218,7 @@ class TestMetric:
         each = row_scores(y.ravel(), softmax(z.reshape(-1, 4)), "log_loss", labels=range(4)).reshape(3, 3)
         expected = (w[:, None] * each).sum() / (3 * w.sum())
         for given in (w, w[:, None], np.tile(w[:, None], 3)):
-            metric = ForecastMetric("log_loss", from_logits=True)
+            metric = ForecastMetric("log_loss", scale="logits")
             metric.update_state(y, z, given)
             assert float(metric.result()) == pytest.approx(expected, rel=1e-6)
 
@@ -226,7 +227,7 @@ class TestMetric:
         x[:, 3:] = 0
         layers = [keras.Input((6, 3)), keras.layers.Masking(), keras.layers.TimeDistributed(keras.layers.Dense(4))]
         model = keras.Sequential(layers)
-        model.compile("adam", PowerLoss(0, from_logits=True), metrics=[ForecastMetric("log_loss", from_logits=True)])
+        model.compile("adam", PowerLoss(0, from_logits=True), metrics=[ForecastMetric("log_loss", scale="logits")])
         found = model.evaluate(x, y, verbose=0, return_dict=True)
         kept = softmax(model.predict(x, verbose=0)[:, :3].reshape(-1, 4))
         expected = row_scores(y[:, :3].ravel(), kept, "log_loss", labels=range(4)).mean()
@@ -252,7 +253,7 @@ class TestMetric:
     def test_in_training(self, rows, tmp_path):
         z, y = rows
         model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])
-        metrics = [ForecastMetric(name, from_logits=True) for name in ("robustness", "penalized_brier_score")]
+        metrics = [ForecastMetric(name, scale="logits") for name in ("robustness", "penalized_brier_score")]
         model.compile("adam", BrierLoss(from_logits=True), metrics=metrics)
         history = model.fit(z, y, validation_data=(z, y), verbose=0, epochs=2).history
         p = softmax(model.predict(z, verbose=0))
@@ -464,3 +465,10 @@ if keras.backend.backend() != "jax" and find_spec("jax"):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", others]
         run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert run.returncode == 0, run.stdout[-3000:]
+
+
+@pytest.mark.parametrize(("former", "now"), [("from_logits", 'scale="logits"'), ("figures", "metrics=")])
+@pytest.mark.parametrize("made", [ForecastMetric, partial(AssessmentCallback, [])])
+def test_former_names_are_refused_with_those_of_today(made, former, now):
+    with pytest.raises(TypeError, match=f"{former}.*did you mean {now}"):
+        made(**{former: True})

@@ -61,7 +61,7 @@ def fitted(data, callbacks, tmp_path, model=None, logger=False, epochs=2):
 
 
 def test_it_logs_the_assessment(data, tmp_path):
-    callback = AssessmentCallback("logits", from_logits=True)
+    callback = AssessmentCallback("logits", scale="logits")
     trainer, model = fitted(data, [callback], tmp_path)
     x, y = data[1].tensors
     p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
@@ -76,14 +76,14 @@ def test_checkpoints_and_early_stopping_go_by_it(data, tmp_path):
     checkpoint = ModelCheckpoint(tmp_path, monitor="val_reported_geometric_accuracy", mode="max")
     stopping = EarlyStopping("val_penalized_brier_score", mode="min", patience=3)
     figures = ("reported_geometric_accuracy", "penalized_brier_score")
-    callback = AssessmentCallback("logits", from_logits=True, metrics=figures)
+    callback = AssessmentCallback("logits", scale="logits", metrics=figures)
     trainer, _ = fitted(data, [callback, checkpoint, stopping], tmp_path, epochs=40)
     assert checkpoint.best_model_score.item() >= trainer.callback_metrics["val_reported_geometric_accuracy"].item()
     assert stopping.best_score.item() <= trainer.callback_metrics["val_penalized_brier_score"].item()
 
 
 def test_early_stopping_goes_by_the_loss_after_the_best_temperature(data, tmp_path):
-    callback = AssessmentCallback("logits", from_logits=True, metrics=["refinement_loss"], picture=False)
+    callback = AssessmentCallback("logits", scale="logits", metrics=["refinement_loss"], picture=False)
     stopping = EarlyStopping("val_refinement_loss", mode="min", patience=3)
     trainer, model = fitted(data, [callback, stopping], tmp_path, epochs=3)
     x, y = data[1].tensors
@@ -108,7 +108,7 @@ def test_each_loader_is_assessed_by_itself(data, tmp_path):
             return super().validation_step(batch, batch_idx)
 
     logger = CSVLogger(tmp_path)
-    callback = AssessmentCallback("logits", from_logits=True, metrics="log_loss", prefix="val/")
+    callback = AssessmentCallback("logits", scale="logits", metrics="log_loss", prefix="val/")
     trainer = pl.Trainer(
         max_epochs=1, accelerator="cpu", callbacks=[callback], logger=logger, enable_progress_bar=False
     )
@@ -131,7 +131,7 @@ def test_each_loader_is_assessed_by_itself(data, tmp_path):
 def test_a_model_that_has_diverged_does_not_end_the_run(data, tmp_path):
     model = Linear()
     torch.nn.init.constant_(model.layer.weight, np.nan)
-    callback = AssessmentCallback("logits", from_logits=True, metrics=["averages_slope", "log_loss"])
+    callback = AssessmentCallback("logits", scale="logits", metrics=["averages_slope", "log_loss"])
     with pytest.warns(UserWarning, match="200 rows of predictions are NaN"):
         trainer, _ = fitted(data, [callback], tmp_path, model, logger=CSVLogger(tmp_path))
     assert trainer.callback_metrics["val_log_loss"].isnan()
@@ -170,7 +170,7 @@ class Taking(Logger):
 @pytest.mark.parametrize("way", ["image", "figure"])
 def test_loggers_take_the_picture(data, tmp_path, way):
     logger = Taking(way)
-    fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger)
+    fitted(data, [AssessmentCallback("logits", scale="logits")], tmp_path, logger=logger)
     assert [(name, step) for name, step, _ in logger.taken] == [("val_assessment", 4), ("val_assessment", 8)]
     assert all(figure.axes for *_, figure in logger.taken)
 
@@ -178,24 +178,24 @@ def test_loggers_take_the_picture(data, tmp_path, way):
 def test_a_logger_without_pictures_or_a_folder_has_none(data, tmp_path):
     logger = Taking("figure")
     logger.board = None
-    trainer, _ = fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger, epochs=1)
+    trainer, _ = fitted(data, [AssessmentCallback("logits", scale="logits")], tmp_path, logger=logger, epochs=1)
     assert "val_reported_geometric_accuracy" in trainer.callback_metrics
     assert not list(tmp_path.rglob("*.png"))
 
 
 def test_else_it_lies_in_the_folder(data, tmp_path):
     logger = CSVLogger(tmp_path)
-    fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger)
+    fitted(data, [AssessmentCallback("logits", scale="logits")], tmp_path, logger=logger)
     pictures = sorted(path.name for path in (tmp_path / "lightning_logs").rglob("*.png"))
     assert pictures == ["val_assessment-epoch=0.png", "val_assessment-epoch=1.png"]
-    fitted(data, [AssessmentCallback("logits", from_logits=True, picture=False)], tmp_path / "none", logger=logger)
+    fitted(data, [AssessmentCallback("logits", scale="logits", picture=False)], tmp_path / "none", logger=logger)
     assert not list((tmp_path / "none").rglob("*.png"))
 
 
 def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
     """Under DistributedDataParallel, on two processes."""
     logger = CSVLogger(tmp_path)
-    callback = AssessmentCallback("logits", from_logits=True)
+    callback = AssessmentCallback("logits", scale="logits")
     trainer = pl.Trainer(
         max_epochs=2,
         accelerator="cpu",
@@ -216,3 +216,9 @@ def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
         assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
     pictures = sorted(path.name for path in (tmp_path / "lightning_logs").rglob("*.png"))
     assert pictures == ["val_assessment-epoch=0.png", "val_assessment-epoch=1.png"]
+
+
+@pytest.mark.parametrize(("former", "now"), [("from_logits", 'scale="logits"'), ("figures", "metrics=")])
+def test_former_names_are_refused_with_those_of_today(former, now):
+    with pytest.raises(TypeError, match=f"AssessmentCallback.*{former}.*did you mean {now}"):
+        AssessmentCallback(**{former: True})

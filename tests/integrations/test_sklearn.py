@@ -206,7 +206,7 @@ class TestScorers:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda: scorer("brier_score"), "scorer: no scorer 'brier_score'. Known: geometric_accuracy, "),
+            (lambda: scorer("brier_score"), r"did you mean 'neg_brier_score'\? Known: geometric_accuracy, "),
             (lambda: scorers("nonsense"), "no scorer 'nonsense'"),
             (lambda: scorers(r=1), r"scorers: r are not for all; make such a one with scorer\(\)"),
         ],
@@ -446,3 +446,21 @@ class TestDisplays:
         model = LogisticRegression()
         with pytest.raises(TypeError):
             display.from_predictions([0, 1], [0.2, 0.7], nonsense=model)
+
+
+@pytest.mark.parametrize(
+    ("printed", "today"),
+    [
+        ("log_loss", "did you mean 'neg_log_loss'"),
+        ("brier_score", "did you mean 'neg_brier_score'"),
+        ("reported_geometric_accuracy", "did you mean 'geometric_accuracy'"),
+        ("ece", "it is 'neg_expected_calibration_error'"),
+        ("neg_ece", "it is 'neg_expected_calibration_error'"),
+        ("auc", "scikit-learn has it as 'roc_auc'"),
+        ("slope", "neither larger nor smaller is better"),
+        ("robustnes", "did you mean 'robustness'"),
+    ],
+)
+def test_names_that_assessments_print_lead_to_scorers(printed, today):
+    with pytest.raises(InputError, match=f"scorer: no scorer '{printed}'.*{today}"):
+        scorers(printed)

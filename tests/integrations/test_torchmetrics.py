@@ -69,7 +69,7 @@ class TestFigures:
     def test_those_of_the_rows(self, classes, view):
         """Reported figures and scores to 1e-6; measured ones as closely as cells tell."""
         z, y = forecasts(2000, classes, dtype=torch.float32)
-        metric = in_batches(ForecastMetric(view=view, from_logits=True), z, y)
+        metric = in_batches(ForecastMetric(view=view, scale="logits"), z, y)
         exact = assess(y.numpy(), z.double().softmax(dim=1).numpy(), labels=range(classes), view=view, resamples=0)
         found = metric.assessment(resamples=0).metrics()
         for name, value in exact.metrics().items():
@@ -81,27 +81,27 @@ class TestShapes:
     def test_one_column_is_the_second_class(self):
         z, y = forecasts(500, 2)
         difference = z[:, 1] - z[:, 0]
-        both = in_batches(ForecastMetric(from_logits=True), z, y)
+        both = in_batches(ForecastMetric(scale="logits"), z, y)
         for one in (difference, difference.unsqueeze(1)):
-            assert_same(in_batches(ForecastMetric(from_logits=True), one, y), both.assessment(resamples=0), rel=1e-6)
+            assert_same(in_batches(ForecastMetric(scale="logits"), one, y), both.assessment(resamples=0), rel=1e-6)
             assert_same(in_batches(ForecastMetric(), torch.sigmoid(one), y), both.assessment(resamples=0), rel=1e-6)
 
     def test_classes_in_the_second_place(self):
         z, y = forecasts(600, 5)
         images = z.reshape(10, 6, 10, 5).movedim(-1, 1)
-        metric = ForecastMetric(from_logits=True)
+        metric = ForecastMetric(scale="logits")
         metric.update(images, y.reshape(10, 6, 10))
-        assert_same(metric, in_batches(ForecastMetric(from_logits=True), z, y).assessment(resamples=0))
+        assert_same(metric, in_batches(ForecastMetric(scale="logits"), z, y).assessment(resamples=0))
 
     def test_one_column_of_an_image(self):
         z, y = forecasts(600, 2)
-        metric = ForecastMetric(from_logits=True)
+        metric = ForecastMetric(scale="logits")
         metric.update((z[:, 1] - z[:, 0]).reshape(10, 1, 6, 10), y.reshape(10, 6, 10))
-        both = in_batches(ForecastMetric(from_logits=True), z, y)
+        both = in_batches(ForecastMetric(scale="logits"), z, y)
         assert_same(metric, both.assessment(resamples=0), rel=1e-6)
 
     def test_infinite_logits_of_one_column_are_certain(self):
-        metric = ForecastMetric("prediction_accuracy", from_logits=True)
+        metric = ForecastMetric("prediction_accuracy", scale="logits")
         metric.update(torch.tensor([np.inf, -np.inf, 0.0]), torch.tensor([1, 1, 0]))
         assert metric.compute().item() == 0.5
         assert metric.tally().score("brier_score") == pytest.approx((0 + 2 + 0.5) / 3)
@@ -130,7 +130,7 @@ class TestCounts:
         y[::7] = -1
         w = torch.rand(900, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
         w[::5] = 0
-        metric = in_batches(ForecastMetric(from_logits=True, ignore_index=-1), z, y, w)
+        metric = in_batches(ForecastMetric(scale="logits", ignore_index=-1), z, y, w)
         kept = (y >= 0).numpy()
         p = torch.softmax(z, dim=1).numpy()[kept]
         tally = Tally.of(y.numpy()[kept], p, sample_weight=w.numpy()[kept], labels=range(4), exact_limit=0)
@@ -149,9 +149,9 @@ class TestCounts:
     @pytest.mark.parametrize("at_once", [1, 7, 64])
     def test_large_batches_are_counted_piece_by_piece(self, monkeypatch, at_once):
         z, y = forecasts(100, 3)
-        whole = in_batches(ForecastMetric(from_logits=True), z, y)
+        whole = in_batches(ForecastMetric(scale="logits"), z, y)
         monkeypatch.setattr("unperplexed.integrations.torchmetrics._AT_ONCE", at_once)
-        assert_same(in_batches(ForecastMetric(from_logits=True), z, y), whole.assessment(resamples=0))
+        assert_same(in_batches(ForecastMetric(scale="logits"), z, y), whole.assessment(resamples=0))
 
     def test_cells_at_the_edges(self):
         """Of 0, 1, 1/2, subnormal numbers and what is next to them."""
@@ -220,17 +220,15 @@ class TestTwoClasses:
 
     def test_the_verdict_is_that_of_the_rows(self):
         z, y = forecasts(4000, 2)
-        found = in_batches(ForecastMetric(from_logits=True), z, y).assessment(resamples=0)
+        found = in_batches(ForecastMetric(scale="logits"), z, y).assessment(resamples=0)
         rows = diagnose(y.numpy(), z.softmax(dim=1).numpy())
         assert found.diagnosis.errors == rows.errors == ("confidence",)
         assert found.diagnosis.findings[0].parameter == pytest.approx(rows.findings[0].parameter, rel=0.01)
 
     def test_merged_saved_and_loaded(self):
         z, y = forecasts(1000, 2)
-        whole = in_batches(ForecastMetric(from_logits=True), z, y)
-        first, second = (
-            in_batches(ForecastMetric(from_logits=True), z[s], y[s]) for s in (slice(700), slice(700, None))
-        )
+        whole = in_batches(ForecastMetric(scale="logits"), z, y)
+        first, second = (in_batches(ForecastMetric(scale="logits"), z[s], y[s]) for s in (slice(700), slice(700, None)))
         first.merge_state(second)
         assert_tables(first.tally(), whole.tally())
         assert first.assessment(resamples=0).verdict == whole.assessment(resamples=0).verdict
@@ -243,12 +241,12 @@ class TestTwoClasses:
         names = ("measured_geometric_accuracy", "averages_slope")
         found = {}
         for view in ("auto", "each-class", "all-classes"):
-            metric = in_batches(ForecastMetric(names, from_logits=True, view=view), z, y)
+            metric = in_batches(ForecastMetric(names, scale="logits", view=view), z, y)
             found[view] = {name: value.item() for name, value in metric.compute().items()}
         assert found["auto"] == found["each-class"] != found["all-classes"]
 
     def test_of_more_classes_the_rows_are_needed(self):
-        metric = in_batches(ForecastMetric(from_logits=True), *forecasts(300, 3))
+        metric = in_batches(ForecastMetric(scale="logits"), *forecasts(300, 3))
         assert metric.tally().binary is None
         assert not metric.counts[2:].any()
         found = metric.assessment(resamples=0)
@@ -293,16 +291,14 @@ class TestTwoClasses:
 class TestContract:
     def test_merged_states_are_the_whole(self):
         z, y = forecasts(1000, 4)
-        whole = in_batches(ForecastMetric(from_logits=True), z, y)
-        first, second = (
-            in_batches(ForecastMetric(from_logits=True), z[s], y[s]) for s in (slice(600), slice(600, None))
-        )
+        whole = in_batches(ForecastMetric(scale="logits"), z, y)
+        first, second = (in_batches(ForecastMetric(scale="logits"), z[s], y[s]) for s in (slice(600), slice(600, None)))
         first.merge_state(second)
         assert torch.equal(first.counts[:, :2], whole.counts[:, :2])
         assert_same(first, whole.assessment(resamples=0))
 
     def test_of_other_classes_or_cells_none_is_merged(self):
-        first, second = (in_batches(ForecastMetric(from_logits=True), *forecasts(20, c)) for c in (3, 4))
+        first, second = (in_batches(ForecastMetric(scale="logits"), *forecasts(20, c)) for c in (3, 4))
         first.merge_state(second)
         with pytest.raises(InputError, match="preds: of 4 classes and of 3; they do not add up"):
             first.compute()
@@ -311,7 +307,7 @@ class TestContract:
 
     def test_forward_gives_the_batch_and_keeps_the_whole(self):
         z, y = forecasts(400, 3)
-        metric = ForecastMetric("log_loss", from_logits=True)
+        metric = ForecastMetric("log_loss", scale="logits")
         parts = [metric(z[s], y[s]).item() for s in (slice(100), slice(100, 400))]
         assert parts[0] == pytest.approx(torch.nn.functional.cross_entropy(z[:100], y[:100]).item(), rel=1e-12)
         assert metric.compute().item() == pytest.approx((parts[0] + 3 * parts[1]) / 4, rel=1e-12)
@@ -328,14 +324,14 @@ class TestContract:
         assert all(found[name].dtype == torch.float64 for name in HEADLINE)
 
     def test_states_keep_their_precision(self):
-        metric = in_batches(ForecastMetric(from_logits=True), *forecasts(100, 3)).half().bfloat16().float()
+        metric = in_batches(ForecastMetric(scale="logits"), *forecasts(100, 3)).half().bfloat16().float()
         torch.nn.ModuleList([metric]).to(torch.bfloat16)
         metric.set_dtype(torch.float32)
         assert {state.dtype for state in metric.metric_state.values()} == {torch.float64, torch.int64}
         copy = pickle.loads(pickle.dumps(metric))
         assert_same(copy, metric.assessment(resamples=0))
         metric.persistent(mode=True)
-        other = ForecastMetric(from_logits=True)
+        other = ForecastMetric(scale="logits")
         other.load_state_dict(metric.state_dict())
         assert_same(other, metric.assessment(resamples=0))
 
@@ -343,7 +339,7 @@ class TestContract:
         better = {"log_loss": False, "measured_robustness": True, "prediction_accuracy": True, "averages_slope": None}
         assert {name: ForecastMetric(name).higher_is_better for name in better} == better
         assert ForecastMetric(["log_loss"]).higher_is_better is None
-        tracker = MetricTracker(ForecastMetric("log_loss", from_logits=True))
+        tracker = MetricTracker(ForecastMetric("log_loss", scale="logits"))
         for n in (50, 100, 150):
             tracker.increment()
             tracker.update(*forecasts(n, 3))
@@ -351,7 +347,7 @@ class TestContract:
 
     def test_the_assessment_is_that_of_the_latest_computation(self):
         z, y = forecasts(300, 3)
-        metric = in_batches(ForecastMetric(from_logits=True), z[:200], y[:200])
+        metric = in_batches(ForecastMetric(scale="logits"), z[:200], y[:200])
         metric.compute()
         metric.whole += Tally.of(y[200:].numpy(), z[200:].softmax(dim=1).numpy(), labels=range(3), exact_limit=0)
         assert metric.assessment().n_rows == 300  # what other processes counted as well
@@ -359,13 +355,13 @@ class TestContract:
         assert metric.assessment().n_rows == 250
 
     def test_picture(self):
-        figure, ax = in_batches(ForecastMetric(from_logits=True), *forecasts(200, 3)).plot()
+        figure, ax = in_batches(ForecastMetric(scale="logits"), *forecasts(200, 3)).plot()
         assert ax.figure is figure
 
 
 def diagnosed(classes):
     """A metric that diagnoses so many classes."""
-    return ForecastMetric(from_logits=True, classes=classes if classes > 2 else None)
+    return ForecastMetric(scale="logits", classes=classes if classes > 2 else None)
 
 
 def of_a_process(rank, folder):
@@ -441,7 +437,7 @@ def test_bad_input(make, message):
 
 
 def test_of_a_model_that_has_diverged_figures_are_nan():
-    metric = ForecastMetric("log_loss", from_logits=True)
+    metric = ForecastMetric("log_loss", scale="logits")
     metric.update(torch.tensor([[0.5, 0.5], [np.nan, 0.5]]), torch.tensor([0, 1]))
     with pytest.warns(UserWarning, match="1 rows of predictions are NaN"):
         assert metric.compute().isnan()
@@ -452,13 +448,13 @@ def test_of_a_model_that_has_diverged_figures_are_nan():
 
 
 def test_of_batches_without_rows_figures_are_nan():
-    metric = ForecastMetric("log_loss", from_logits=True, ignore_index=-1)
+    metric = ForecastMetric("log_loss", scale="logits", ignore_index=-1)
     assert metric(torch.zeros(2, 3), torch.tensor([-1, -1])).isnan()
     assert metric(torch.zeros(2, 3), torch.tensor([-1, 1])).item() == pytest.approx(np.log(3))
 
 
 def test_other_numbers_of_classes_are_refused_until_reset():
-    metric = ForecastMetric(from_logits=True)
+    metric = ForecastMetric(scale="logits")
     metric.update(*forecasts(10, 3))
     metric.update(*forecasts(10, 4))
     with pytest.raises(InputError, match="preds: of 4 classes and of 3; they do not add up"):
@@ -477,8 +473,8 @@ def test_nothing_counted():
 def test_refinement_is_the_loss_after_the_best_temperature(classes):
     z, y = forecasts(1000, classes)
     w = torch.rand(1000, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    for given, from_logits in ((z, True), (torch.softmax(z, dim=1), False)):
-        metric = in_batches(ForecastMetric("refinement_loss", from_logits=from_logits), given, y, w)
+    for given, scale in ((z, "logits"), (torch.softmax(z, dim=1), "probability")):
+        metric = in_batches(ForecastMetric("refinement_loss", scale=scale), given, y, w)
         expected = refinement_loss(y.numpy(), torch.softmax(z, dim=1).numpy(), sample_weight=w.numpy())
         assert metric.compute().item() == pytest.approx(expected, abs=1e-5)
     assert metric.higher_is_better is False
@@ -488,7 +484,7 @@ def test_refinement_is_the_loss_after_the_best_temperature(classes):
 
 def test_refinement_of_one_column_zeros_and_invalid_rows():
     z, y = forecasts(400, 2)
-    one = ForecastMetric(["refinement_loss", "log_loss"], from_logits=True)
+    one = ForecastMetric(["refinement_loss", "log_loss"], scale="logits")
     one.update(z[:, 1] - z[:, 0], y)
     expected = refinement_loss(y.numpy(), torch.softmax(z, dim=1).numpy())
     assert one.compute()["refinement_loss"].item() == pytest.approx(expected, abs=1e-5)
@@ -539,3 +535,14 @@ def test_metrics_of_calibration_are_those_of_the_assessment():
     found, expected = metric.compute(), assess(y.astype(int), p, resamples=0)
     for name in ("slope", "intercept", "ece", "auc"):
         assert found[name].item() == pytest.approx(getattr(expected, name).value, rel=1e-3)
+
+
+@pytest.mark.parametrize(("former", "now"), [("from_logits", 'scale="logits"'), ("figures", "metrics=")])
+def test_former_names_are_refused_with_those_of_today(former, now):
+    with pytest.raises(TypeError, match=f"{former}.*did you mean {now}"):
+        ForecastMetric(**{former: True})
+
+
+def test_other_scales_are_refused():
+    with pytest.raises(InputError, match="scale: expected one of 'probability', 'logits', got 'percent'"):
+        ForecastMetric(scale="percent")

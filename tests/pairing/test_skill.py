@@ -8,7 +8,18 @@ import polars as pl
 import pytest
 
 from helpers import softmax_forecasts
-from unperplexed import InputError, Tally, assess, compare, compare_sequentially, decompose, diagnose, pool, skill
+from unperplexed import (
+    InputError,
+    Recalibrator,
+    Tally,
+    assess,
+    compare,
+    compare_sequentially,
+    decompose,
+    diagnose,
+    pool,
+    skill,
+)
 from unperplexed.cli.parser import main
 from unperplexed.pairing.describe_skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
@@ -313,8 +324,21 @@ def test_outcomes_come_first():
         with pytest.raises(InputError, match="Outcomes come first, then forecasts"):
             function(forecasts, y)
     for function in (assess, skill, diagnose):
-        with pytest.raises(InputError, match=r"0\.2, 0\.7, 0\.9 are probabilities, not classes\. Outcomes come first"):
+        with pytest.raises(InputError, match=r"0\.2, 0\.7, \.\.\. are probabilities or logits, not classes\. Outcome"):
             function([0.9, 0.2, 0.7], y)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_outcomes_come_first_where_forecasts_have_columns(rng, columns):
+    logits, y = rng.normal(size=(10, columns)), np.arange(10) % 2
+    for function in (assess, Recalibrator("temperature").fit):
+        with pytest.raises(InputError, match="are probabilities or logits, not classes. Outcomes come first"):
+            function(logits, y, scale="logits")
+
+
+def test_one_row_that_is_not_one_hot_is_named_by_its_row():
+    with pytest.raises(InputError, match="a one-hot row has exactly one 1"):
+        assess([[0.0, 1.0], [0.5, 0.5]], [0.3, 0.4])
 
 
 @pytest.mark.parametrize(

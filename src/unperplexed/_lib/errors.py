@@ -81,8 +81,15 @@ def check_whole(name: str, value: Any) -> int:
     return int(value)
 
 
+def nearest(name: str, known: Collection[str], most: int = 1) -> list[str]:
+    """Find names that are spelled nearly the same, at most so many."""
+    return get_close_matches(name, known, most, 0.75)
+
+
 _FORMER = {
     "from_logits": 'scale="logits"',
+    "AssessmentCallback figures": "metrics=",
+    "ForecastMetric figures": "metrics=",
     "from_log_probs": 'scale="log-probs"',
     "percent": 'scale="percent"',
     "renormalize": 'invalid="rescale"',
@@ -112,10 +119,11 @@ def refuse_unknown(function: str, given: Collection[str], known: Collection[str]
     """Refuse keyword arguments that a function does not have, as Python does, with the nearest that it has."""
     for name in given:
         if name not in known:
-            near = (
-                _FORMER.get(f"{function} {name}")
-                or _FORMER.get(name)
-                or next(map(repr, get_close_matches(name, known, 1)), "")
-            )
+            near = _FORMER.get(f"{function} {name}") or _FORMER.get(name) or next(map(repr, nearest(name, known)), "")
             also = f"; did you mean {near}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{also}")
+
+
+def refuse_former(function: str, given: Collection[str]) -> None:
+    """Refuse keyword arguments that have another name now; the rest is for what they are passed on to."""
+    refuse_unknown(function, [name for name in given if {name, f"{function} {name}"} & {*_FORMER}], ())

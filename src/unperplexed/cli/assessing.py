@@ -191,8 +191,9 @@ def recalibration_of(arguments: argparse.Namespace, names: Sequence[str]) -> Cal
         raise InputError(f"--engine {arguments.engine}: --apply is by the engine local; leave one of them out.")
     from .recalibrate import recalibrated_by
 
+    recalibrated = recalibrated_by(arguments.apply)
     sayer(arguments)(
         f"recalibrated by {printable(str(arguments.apply))}; if the map was fitted to these rows, they"
         " look better calibrated than new rows will"
     )
-    return recalibrated_by(arguments.apply)
+    return recalibrated

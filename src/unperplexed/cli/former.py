@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence, Set
-from difflib import get_close_matches
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, nearest
 
 COMMANDS = {
     "profile": "assess FILE --show profile",
@@ -134,6 +133,6 @@ def refuse_unknown(words: Sequence[str], known: Set[str]) -> None:
         if today and (first is None or first[0] in known):
             raise InputError(f"{flag}: {today}" if first is None else f"{flag}: {command} takes {today}.")
         begun = sorted(each for each in known if each.startswith(flag))
-        near = begun or get_close_matches(flag, sorted(known), 1)
-        also = f"; did you mean {' or '.join(near[:3])}" if near else f"; see unperplexed {command} --help"
-        raise InputError(f"{flag}: {command} has no such option{also}.")
+        near = begun or nearest(flag, sorted(known))
+        also = f"; did you mean {' or '.join(near[:3])}?" if near else f"; see unperplexed {command} --help."
+        raise InputError(f"{flag}: {command} has no such option{also}")

@@ -7,11 +7,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, nearest
 from .._lib.json_files import READING, made_of_file
 
 KEYS = (
@@ -99,8 +98,9 @@ def _of_file(name: str) -> dict[str, Any]:
 
 def _check_key(key: str, where: str) -> None:
     if key not in KEYS:
-        near = get_close_matches(key, KEYS, 1)
-        raise InputError(f"{where}: no key {key!r}; {f'did you mean {near[0]!r}' if near else ', '.join(KEYS)}.")
+        near = nearest(key, KEYS)
+        also = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KEYS)}."
+        raise InputError(f"{where}: no key {key!r}; {also}")
 
 
 def _typed(key: str, action: argparse.Action, value: Any) -> Iterator[str]:

@@ -217,6 +217,8 @@ def _one_hot(
     names: tuple[Any, ...] | None,
     settings: LabelSettings,
 ) -> Outcomes:
+    if _all_fractional(array[:_LOOKED_AT]):
+        raise _swapped(array[0].tolist(), settings)
     if settings.labels is not None:
         _check_given_labels(settings, n_classes, names)
     if array.shape[1] != n_classes:
@@ -243,6 +245,17 @@ def _one_hot(
         part = slice(start, start + max(1, ROWS_AT_ONCE // n_classes))
         codes[part] = _one_hot_codes(array[part][:, order], settings.first_row + start, settings.name)
     return Outcomes(codes, labels)
+
+
+_LOOKED_AT = 100
+"""Rows that tell forecasts from one-hot rows: in all of them there is a fraction."""
+
+
+def _all_fractional(rows: NDArray[Any]) -> bool:
+    if rows.dtype.kind != "f" or not rows.size:
+        return False
+    fractional = np.isfinite(rows) & (rows != np.floor(rows))
+    return bool(fractional.any(axis=1).all())
 
 
 def _common_names(
@@ -299,6 +312,14 @@ def _binary_labels(present: list[Label], names: tuple[Any, ...] | None, settings
     return ClassSet(_told_apart(present, settings))
 
 
+def _swapped(values: Sequence[float], settings: LabelSettings) -> InputError:
+    """Say that what came as outcomes are forecasts, by two of the values."""
+    shown = ", ".join(f"{value:.4g}" for value in values[:2])
+    return InputError(
+        f"{settings.name}: {shown}, ... are probabilities or logits, not classes. Outcomes come first, then forecasts."
+    )
+
+
 _TEXT_PAIRS = [("0", "1"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE")]
 
 
@@ -320,10 +341,8 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
     numbers = [v for v in present if isinstance(v, bool | int | float)]
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
         return 0, 1  # so the others are no class, which is said with their rows
-    if len(numbers) == len(present) > 2 and all(0 < v < 1 for v in numbers):
-        raise InputError(
-            f"{settings.name}: {listed(present)} are probabilities, not classes. Outcomes come first, then forecasts."
-        )
+    if len(numbers) == len(present) > 2 and all(v % 1 for v in numbers):
+        raise _swapped(numbers, settings)
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
         f"Name it with pos_label, such as {present[-1]!r} (--prob {quote(str(present[-1]))}=COLUMN), or both with"

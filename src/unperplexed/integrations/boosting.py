@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import softmax
 
 from .._lib.errors import InputError
-from .metrics import LARGER, METRICS, check_settings
+from .metrics import LARGER, METRICS, Scale, check_scale, check_settings
 
 _Triple = tuple[str, float, bool]
 
 
-def lightgbm_metric(metric: str, *, from_logits: bool = False, **settings: Any) -> Callable[[Any, Any], _Triple]:
+def lightgbm_metric(metric: str, *, scale: Scale = "probability", **settings: Any) -> Callable[[Any, Any], _Triple]:
     """Make an evaluation function for ``lightgbm.train(feval=...)`` and ``lightgbm.cv``.
 
     Parameters
@@ -28,8 +28,8 @@ def lightgbm_metric(metric: str, *, from_logits: bool = False, **settings: Any) 
         ``ranked_probability_score``, ``power_score``, ``generalized_surprisal``, ``expected_calibration_error``,
         ``smooth_calibration_error``, ``refinement_loss`` (smaller is better); or ``neg_`` and one of the first four, of
         which smaller is better again.
-    from_logits : bool, default False
-        Whether LightGBM hands over margins, as it does with an objective of one's own, instead of probabilities.
+    scale : {"probability", "logits"}, default "probability"
+        What LightGBM hands over: with an objective of one's own margins, which are logits.
     **settings
         Those of the function of that name: ``floor``, ``r``, ``bins`` ...
 
@@ -49,7 +49,7 @@ def lightgbm_metric(metric: str, *, from_logits: bool = False, **settings: Any) 
 
     Notes
     -----
-    Margins of two classes that all lie between 0 and 1 look like probabilities: say ``from_logits``.
+    Margins of two classes that all lie between 0 and 1 look like probabilities: say ``scale="logits"``.
 
     Examples
     --------
@@ -60,17 +60,17 @@ def lightgbm_metric(metric: str, *, from_logits: bool = False, **settings: Any) 
     >>> lightgbm_metric("geometric_accuracy")([0.8, 0.5], Data)
     ('geometric_accuracy', 0.6324555320336759, True)
     """
-    return _OfDataset(metric, from_logits, settings)
+    return _OfDataset(metric, scale, settings)
 
 
 def lightgbm_classifier_metric(
-    metric: str, *, from_logits: bool = False, **settings: Any
+    metric: str, *, scale: Scale = "probability", **settings: Any
 ) -> Callable[[Any, Any, Any], _Triple]:
     """Make an evaluation function for ``LGBMClassifier.fit(eval_metric=...)``.
 
     Parameters
     ----------
-    metric, from_logits, **settings
+    metric, scale, **settings
         As in `lightgbm_metric`.
 
     Returns
@@ -89,11 +89,11 @@ def lightgbm_classifier_metric(
     >>> lightgbm_classifier_metric("brier_score")([1, 0], [0.8, 0.5], None)
     ('brier_score', 0.29000000000000004, False)
     """
-    return _OfArrays(metric, from_logits, settings)
+    return _OfArrays(metric, scale, settings)
 
 
 def xgboost_metric(
-    metric: str, *, from_logits: bool = False, **settings: Any
+    metric: str, *, scale: Scale = "probability", **settings: Any
 ) -> Callable[[Any, Any], tuple[str, float]]:
     """Make an evaluation function for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
@@ -103,7 +103,7 @@ def xgboost_metric(
 
     Parameters
     ----------
-    metric, from_logits, **settings
+    metric, scale, **settings
         As in `lightgbm_metric`. XGBoost hands over margins with an objective of one's own.
 
     Returns
@@ -125,15 +125,15 @@ def xgboost_metric(
     >>> xgboost_metric("brier_score")([0.8, 0.5], Data)
     ('brier_score', 0.29000000000000004)
     """
-    return _OfMatrix(metric, from_logits, settings)
+    return _OfMatrix(metric, scale, settings)
 
 
-def xgboost_classifier_metric(metric: str, *, from_logits: bool = False, **settings: Any) -> Callable[..., float]:
+def xgboost_classifier_metric(metric: str, *, scale: Scale = "probability", **settings: Any) -> Callable[..., float]:
     """Make an evaluation function for ``XGBClassifier(eval_metric=...)``.
 
     Parameters
     ----------
-    metric, from_logits, **settings
+    metric, scale, **settings
         As in `xgboost_metric`.
 
     Returns
@@ -154,17 +154,17 @@ def xgboost_classifier_metric(metric: str, *, from_logits: bool = False, **setti
     >>> metric.__name__, metric([1, 0], [0.8, 0.5])
     ('brier_score', 0.29000000000000004)
     """
-    return _Alone(metric, from_logits, settings)
+    return _Alone(metric, scale, settings)
 
 
 class _Metric:
     """A metric of outcomes, of predictions as the libraries hand them over, and of weights, if any."""
 
-    def __init__(self, metric: str, from_logits: bool, settings: dict[str, Any]) -> None:
+    def __init__(self, metric: str, scale: Scale, settings: dict[str, Any]) -> None:
         names = (*METRICS, *(f"neg_{name}" for name in LARGER))
         if metric not in names:
             raise InputError(f"metric: no metric {metric!r}. Known: {', '.join(names)}.")
-        self.metric, self.from_logits, self.settings = metric, from_logits, settings
+        self.metric, self.scale, self.settings = metric, check_scale(scale), settings
         self._sign, self._name = (-1, metric.removeprefix("neg_")) if metric not in METRICS else (1, metric)
         self.larger_is_better = metric in LARGER
         check_settings(self._name, **settings)
@@ -174,7 +174,7 @@ class _Metric:
         y = np.nan_to_num(given, nan=-1, posinf=-1, neginf=-1).astype(np.int64)
         if (y != given).any():
             raise InputError(f"labels: expected numbers of classes, got {given[y != given][0]:g}.")
-        if self.from_logits:  # of one column with 0 for the other class, so that neither side loses what is small
+        if self.scale == "logits":  # of one column with 0 for the other class, so that neither side loses what is small
             p = softmax(np.stack([np.zeros_like(p), p], axis=1) if p.ndim == 1 else p, axis=1)
         w = None if weights is None or len(weights) == 0 else np.asarray(weights, dtype=np.float64)
         labels = range(2 if p.ndim == 1 else p.shape[1])
@@ -183,7 +183,7 @@ class _Metric:
         except InputError as error:
             raise InputError(
                 f"{self.metric}: predictions or labels are not what it takes; margins, as of an objective of one's own,"
-                f" take from_logits=True, and an objective that gives classes or rows that do not sum to 1 is none for"
+                f' take scale="logits", and an objective that gives classes or rows that do not sum to 1 is none for'
                 f" it. {error}"
             ) from None
 
@@ -206,8 +206,8 @@ class _OfMatrix(_Metric):
 
 
 class _Alone(_Metric):
-    def __init__(self, metric: str, from_logits: bool, settings: dict[str, Any]) -> None:
-        super().__init__(metric, from_logits, settings)
+    def __init__(self, metric: str, scale: Scale, settings: dict[str, Any]) -> None:
+        super().__init__(metric, scale, settings)
         self.__name__ = metric  # by which XGBoost calls it
 
     def __call__(self, y_true: Any, y_score: Any, sample_weight: Any = None) -> float:

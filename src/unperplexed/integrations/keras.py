@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, refuse_unknown
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Array, Rule
 from ..scores.functions import Variant
@@ -34,6 +34,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     ) from error
 
 from .keras_callback import AssessmentCallback  # noqa: F401  (a name of this module too)
+from .metrics import Scale, check_scale
 
 try:  # JAX's arrays take no attributes: Keras keeps their masks elsewhere, where nothing public reads them
     from keras.src.backend import get_keras_mask as _mask_of
@@ -344,7 +345,9 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         ``log_loss``, ``brier_score``, ``penalized_brier_score`` or ``penalized_log_loss``, of which smaller is.
     floor : float or "auto", default "auto"
         Probabilities below it are raised to it in the first three; "auto" as in `assess`.
-    from_logits, axis
+    scale : {"probability", "logits"}, default "probability"
+        What predictions are.
+    axis
         As in `BrierLoss`.
     variant : {"proper", "published-code"}, default "proper"
         "published-code" computes the penalized scores as the package superior-scoring-rules does (``pbs``, ``pll``),
@@ -377,12 +380,14 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         metric: str = "geometric_accuracy",
         *,
         floor: Floor = DEFAULT_FLOOR,
-        from_logits: bool = False,
+        scale: Scale = "probability",
         axis: int = -1,
         variant: Variant = "proper",
         name: str | None = None,
         dtype: Any = None,
+        **former: Any,
     ) -> None:
+        refuse_unknown("ForecastMetric", former, ())
         super().__init__(name=name or metric, dtype=dtype)
         known = (*_REPORTED, "prediction_accuracy", *_SCORES)
         if metric not in known:
@@ -391,7 +396,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         check_choice("variant", variant, get_args(Variant))
         if variant != "proper" and metric not in _PUBLISHED:
             raise InputError(f"variant: {metric!r} has one variant; {' and '.join(_PUBLISHED)} have others.")
-        self.metric, self.floor, self.from_logits, self.axis = metric, floor, from_logits, axis
+        self.metric, self.floor, self.scale, self.axis = metric, floor, check_scale(scale), axis
         self.variant = variant
         self._direction = "down" if metric in _SCORES else "up"  # which callbacks that stop or save read
         # Sum and weight, each as what is kept and what that has rounded off.
@@ -400,7 +405,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
     def update_state(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> None:
         """Count a batch."""
         mask = _mask_of(y_pred)
-        rows = _Predictions.of(y_true, y_pred, self.from_logits, self.axis)
+        rows = _Predictions.of(y_true, y_pred, self.scale == "logits", self.axis)
         x = ops.cast(rows.expected(self._each(rows), rows.shares), "float32")
         w = ops.ones_like(x)
         for given in (sample_weight, mask):
@@ -430,7 +435,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     def get_config(self) -> dict[str, Any]:
         """Give the settings, by which a saved model makes the metric again."""
-        names = ("metric", "floor", "from_logits", "axis", "variant")
+        names = ("metric", "floor", "scale", "axis", "variant")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 

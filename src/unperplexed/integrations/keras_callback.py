@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, refuse_former
 from ..assessment.assess import assess
 from ..forecasts.reading import RowReading
 from ..recalibration.refinement import refinement_loss
@@ -38,7 +38,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     batch_size : int, optional
         Rows in a batch of predictions.
     **settings
-        Options of `unperplexed.assess`: ``from_logits``, ``floor``, ``measured``, ``view``, ``sample_weight`` ...
+        Options of `unperplexed.assess`: ``scale``, ``floor``, ``measured``, ``view``, ``sample_weight`` ...
 
     Attributes
     ----------
@@ -81,6 +81,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         **settings: Any,
     ) -> None:
         super().__init__()
+        refuse_former("AssessmentCallback", settings)
         self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         check_metrics(self.metrics, **{name: value for name, value in settings.items() if name not in _OF_ROWS})
         if y is None and (callable(x) or isinstance(x, tuple) or iter(x) is x):

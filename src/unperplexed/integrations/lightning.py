@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, refuse_former
 from .._lib.output_files import write_whole
 from ..report.axes import SIZES
 from .metrics import HEADLINE
@@ -44,7 +44,7 @@ class AssessmentCallback(Callback):
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
         ``log_image`` of Weights & Biases), else into a file in the logger's folder.
     **settings
-        Options of the metric of torchmetrics: ``from_logits``, ``ignore_index``, ``floor``, ``measured``, ``view``.
+        Options of the metric of torchmetrics: ``scale``, ``ignore_index``, ``floor``, ``measured``, ``view``.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class AssessmentCallback(Callback):
     Examples
     --------
     >>> from unperplexed.integrations.lightning import AssessmentCallback
-    >>> callback = AssessmentCallback("logits", from_logits=True, metrics=["slope"])
+    >>> callback = AssessmentCallback("logits", scale="logits", metrics=["slope"])
     >>> callback.metric.metrics
     ('slope',)
     """
@@ -80,6 +80,7 @@ class AssessmentCallback(Callback):
         **settings: Any,
     ) -> None:
         super().__init__()
+        refuse_former("AssessmentCallback", settings)
         self.preds, self.target, self.prefix, self.picture = preds, target, prefix, picture
         names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         self._make = partial(ForecastMetric, names, **settings)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice
 from ..assessment import risk_profile as profile
 from ..assessment.assess import assess
 from ..assessment.result import Assessment
@@ -17,6 +17,9 @@ from ..scores import functions as scores
 from ..scores.registry import SCORES
 
 Function = Callable[..., float]
+
+Scale = Literal["probability", "logits"]
+"""What a model's predictions are."""
 
 _MEANS: dict[str, Function] = {
     "geometric_accuracy": profile.geometric_accuracy,
@@ -86,6 +89,12 @@ def larger_is_better(metric: str) -> bool | None:
     means = ("decisiveness", "geometric_accuracy", "robustness")
     of_means = [f"{kind}_{mean}" for kind in ("reported", "measured") for mean in means]
     return True if metric in (*of_means, "prediction_accuracy", "divergence_probability", "auc") else None
+
+
+def check_scale(scale: Scale) -> Scale:
+    """Refuse a scale that predictions in a training loop do not have."""
+    check_choice("scale", scale, get_args(Scale))
+    return scale
 
 
 def check_settings(metric: str, **settings: Any) -> None:

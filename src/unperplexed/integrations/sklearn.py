@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, nearest
 from ..forecasts.labels import Label
 from .metrics import (
     LARGER,
@@ -141,7 +141,7 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
     array([0.86, 0.9 , 0.83, 0.86, 0.9 ])
     """
     if name not in SCORERS:
-        raise InputError(f"scorer: no scorer {name!r}. Known: {', '.join(SCORERS)}.")
+        raise InputError(f"scorer: no scorer {name!r}{_today(str(name))} Known: {', '.join(SCORERS)}.")
     larger = name in LARGER
     metric = _Metric(name if larger else name.removeprefix("neg_"))
     check_settings(metric.__name__, **{key: value for key, value in settings.items() if key not in _OF_DATA})
@@ -150,6 +150,20 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
 
 
 _OF_DATA = ("labels", "pos_label", "sample_weight")
+
+_PRINTED = {
+    "ece": "; it is 'neg_expected_calibration_error'.",
+    "auc": "; scikit-learn has it as 'roc_auc'.",
+    **dict.fromkeys(("slope", "intercept"), ", of which neither larger nor smaller is better; read it from assess()."),
+}
+"""What to take for metrics that assessments name otherwise, or that are no scorers here."""
+
+
+def _today(name: str) -> str:
+    """Say what to take instead of a name that is no scorer: the negative of a loss, or one spelled nearly so."""
+    bare = name.removeprefix("neg_").removeprefix("reported_")
+    meant = [each for each in (f"neg_{bare}", bare) if each in SCORERS] or nearest(name, SCORERS)
+    return _PRINTED.get(bare) or (f"; did you mean {meant[0]!r}?" if meant else ".")
 
 
 def scorers(*names: str, **settings: Any) -> dict[str, Callable[..., float]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from .._lib.array_libraries import Torch
-from .._lib.errors import InputError
+from .._lib.errors import InputError, refuse_former
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
@@ -33,7 +33,7 @@ from ..tally.counter import ScoreSums
 from ..tally.row_sample import ROOM, RowSample
 from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
-from .metrics import HEADLINE, REFINEMENT, check_metrics, larger_is_better, named
+from .metrics import HEADLINE, REFINEMENT, Scale, check_metrics, check_scale, larger_is_better, named
 
 try:
     import torch
@@ -74,8 +74,8 @@ class ForecastMetric(Metric):
     metrics : str or sequence of str, default the headline metrics
         Names in ``Assessment.metrics()``; also ``slope``, ``intercept``, ``ece``, ``auc`` and ``refinement_loss``. A
         sequence makes `compute` give a dictionary, a name its one value.
-    from_logits : bool, default False
-        Whether predictions are logits instead of probabilities.
+    scale : {"probability", "logits"}, default "probability"
+        What predictions are.
     ignore_index : int, optional
         Targets of this number are left out.
     floor, measured, view
@@ -145,7 +145,7 @@ class ForecastMetric(Metric):
         self,
         metrics: str | Sequence[str] = HEADLINE,
         *,
-        from_logits: bool = False,
+        scale: Scale = "probability",
         ignore_index: int | None = None,
         floor: Floor = DEFAULT_FLOOR,
         measured: str | Estimator = "shrunk-isotonic",
@@ -154,6 +154,7 @@ class ForecastMetric(Metric):
         fraction_bits: int = FRACTION_BITS,
         **settings: Any,
     ) -> None:
+        refuse_former("ForecastMetric", settings)
         super().__init__(**settings)
         if classes is not None and not 2 < classes <= MOST_CLASSES:
             raise InputError(
@@ -162,7 +163,7 @@ class ForecastMetric(Metric):
             )
         self.classes = classes
         self.metrics = metrics if isinstance(metrics, str) else tuple(metrics)
-        self.from_logits, self.ignore_index = from_logits, ignore_index
+        self.scale, self.ignore_index = check_scale(scale), ignore_index
         self._how: dict[str, Any] = {"floor": floor, "measured": measured, "view": view}
         self._bits = fraction_bits
         check_metrics(self._names, **self._how)
@@ -267,7 +268,7 @@ class ForecastMetric(Metric):
     def _count(self, p: Tensor, y: Tensor, given: Tensor | None) -> None:
         """Count some rows; those that are left out have weight 0."""
         numbers, given_p = ~p.isnan().any(dim=1), p
-        p = _probabilities(p, self.from_logits)
+        p = _probabilities(p, self.scale)
         kept = torch.ones_like(y, dtype=torch.bool) if self.ignore_index is None else y != self.ignore_index
         n_classes = p.shape[1]
         inside = (y >= 0) & (y < n_classes)
@@ -300,7 +301,7 @@ class ForecastMetric(Metric):
         if self.classes is not None:
             self._count_on_the_host(p[w > 0], truth[w > 0], None if given is None else w[w > 0])
         if REFINEMENT in self._names:
-            self._count_refinement(_log_probabilities(given_p, self.from_logits), truth, w)
+            self._count_refinement(_log_probabilities(given_p, self.scale), truth, w)
         primitives = PrimitiveArrays(correct, squares, hit, n_classes)
         for at, rule in enumerate(SCORES.values()):
             assert rule.formula is not None
@@ -362,9 +363,9 @@ class ForecastMetric(Metric):
         if invalid := rows["invalid"] + rows["nan"]:
             what = (
                 "have a NaN or infinite logit, or a target or weight out of range."
-                if self.from_logits
+                if self.scale == "logits"
                 else "hold what is no probability, do not sum to 1 within 0.001 (half precision is too coarse for many"
-                " classes), or have a target or weight out of range. Logits take from_logits=True."
+                ' classes), or have a target or weight out of range. Logits take scale="logits".'
             )
             raise InputError(f"preds, target: {invalid:,} of {rows['counted'] + invalid:,} rows {what}")
         n_classes = int(self.most_classes)
@@ -454,22 +455,22 @@ class ForecastMetric(Metric):
         return ax.figure, ax  # type: ignore[return-value]
 
 
-def _probabilities(p: Tensor, from_logits: bool) -> Tensor:
+def _probabilities(p: Tensor, scale: Scale) -> Tensor:
     """Probabilities of all classes, of one column of both."""
     if p.shape[1] > 1:
-        return torch.softmax(p.double(), dim=1) if from_logits else p
-    if from_logits:  # each side by itself, so that neither loses what is small
+        return torch.softmax(p.double(), dim=1) if scale == "logits" else p
+    if scale == "logits":  # each side by itself, so that neither loses what is small
         return torch.cat([torch.sigmoid(-p.double()), torch.sigmoid(p.double())], dim=1)
     return torch.cat([1 - p, p], dim=1)
 
 
-def _log_probabilities(p: Tensor, from_logits: bool) -> Tensor:
+def _log_probabilities(p: Tensor, scale: Scale) -> Tensor:
     """Logarithms of the probabilities of all classes, of one column of both; finite where these are 0."""
-    if from_logits:
+    if scale == "logits":
         x = torch.cat([torch.zeros_like(p), p], dim=1) if p.shape[1] == 1 else p
         log_p = torch.log_softmax(x.double(), dim=1)
     else:
-        log_p = _probabilities(p, False).double().log()
+        log_p = _probabilities(p, "probability").double().log()
     return torch.where(log_p == -math.inf, math.log(GRID_FLOOR / log_p.shape[1]), log_p)
 
 

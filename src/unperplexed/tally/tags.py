@@ -122,7 +122,7 @@ def _refuse(a: Tags, b: Tags) -> None:
         )
 
 
-_REMEDY = "To add them up anyway, use Tally.merged(..., mixed=True) (unperplexed tally --mixed)."
+_REMEDY = "To add them up anyway: unperplexed tally --mixed, or Tally.merged(..., mixed=True) in Python."
 
 
 def _known(texts: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ import difflib
 import glob
 import json
 import os
+import re
 import select
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from shlex import quote
 from typing import Any
 
 from ..._lib.errors import InputError
@@ -29,6 +31,7 @@ from .text_streams import COMPRESSIONS
 
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
+_OPERATOR = re.compile(r"[<>]|\s(=|!=|in|is|like|between)\s", re.IGNORECASE)
 
 
 @cache
@@ -149,7 +152,9 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
         source = chosen.open(path, _checked(options, chosen))
     except (FileNotFoundError, NotADirectoryError):
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 3)
-        raise InputError("no such file." + (f" Near it: {', '.join(near)}." if near else "")) from None
+        also = f" Near it: {', '.join(near)}." if near else ""
+        also += f" A condition on rows is --where {quote(str(file.name))}." if _OPERATOR.search(str(file.name)) else ""
+        raise InputError(f"no such file.{also}") from None
     except PermissionError:
         raise InputError("no permission to read it.") from None
     except OSError as error:
