@@ -241,8 +241,8 @@ def hold_monitor(figures, run):
     for point in found["control"]:
         of, end = f" in half {point['first']}", rf" {point['first']} [\d,]+ \S+% \S+%"
         alone = run.json("assess", "--where", f"half = {point['first']}", "--reference", "base-rate")
-        intercept = alone["metrics"]["calibration_intercept"]
-        for label, key in {"log loss": "log_loss", "slope": "calibration_slope", "intercept": "bias"}.items():
+        intercept = alone["intercept"]
+        for label, key in {"log loss": "log_loss", "slope": "slope", "intercept": "bias"}.items():
             figures.add("monitor", **{f"{label}{of}": number(point[key])})
         figures.printed(
             "monitor", text, rf"{end} {N} ", re.search(r"frequency (slope|intercept) evidence", text)[1] + of
@@ -250,7 +250,7 @@ def hold_monitor(figures, run):
         known = f"intercept{of}", f"intercept interval{of}"
         figures.add("assess --where", **dict(zip(known, (intercept[0], list(map(number, intercept[2]))), strict=True)))
         shown = ["intercept", "intercept interval", "slope", "slope interval", "log loss", "skill"]
-        if found["units"] == "rows":
+        if found["clusters"] == "none":
             ends = {f"{name} interval{of}": list(map(number, point[key])) for name, key in ENDS.items()}
             figures.add("monitor", OF_NODES, **ends)
         else:
@@ -263,7 +263,7 @@ def hold_monitor(figures, run):
             figures.printed("monitor --report", page, " ".join([end, *columns]), *(each + of for each in shown))
     alarm = found["alarm"]
     if alarm is not None and (alarm["began"], alarm["until"]) == ("0", "1") and not alarm["event"]:
-        hold_alarm(figures, alarm, found["units"] == "rows")
+        hold_alarm(figures, alarm, found["clusters"] == "none")
 
 
 ENDS = {"slope": "slope_interval", "intercept": "bias_interval"}
@@ -273,10 +273,10 @@ ENDS = {"slope": "slope_interval", "intercept": "bias_interval"}
 def hold_alarm(figures, alarm, by_rows):
     """An error from the first period to the last has the figures of all rows."""
     since, d = alarm["since"], alarm["diagnosis"]
-    figures.add("monitor", **{"log loss": number(since["log_loss"]), "slope": since["calibration_slope"]})
+    figures.add("monitor", **{"log loss": number(since["log_loss"]), "slope": since["slope"]})
     if by_rows:
         figures.add("monitor", OF_NODES, **{"slope interval": since["slope_interval"]})
-        costs = {"cost": d["gain"], "costs of errors": [number(each["gain"]) for each in d["findings"]]}
+        costs = {"cost": d["cost"], "costs of errors": [number(each["cost"]) for each in d["findings"]]}
         figures.add("monitor", OF_CELLS, **costs)
         errors = [[number(f["parameter"]), *map(number, f["interval"])] for f in d["findings"]]
         figures.add("monitor", OF_CELLS, errors=errors)
