@@ -11,6 +11,7 @@ import pytest
 
 from unperplexed import Recalibrator
 from unperplexed.cli.parser import main
+from unperplexed.report.numbers import number as in_text
 
 N = r"([−\d][\d.,e−]*)"
 """A number as it is printed."""
@@ -38,13 +39,13 @@ class Figures:
     def __init__(self):
         self.known = {}
 
-    def add(self, command, rtol=1e-6, /, **figures):
+    def add(self, command, /, **figures):
         """Take a command's numbers; the same label has the same number in all commands."""
         for label, value in figures.items():
             values = np.array(value, dtype=float)
             first, known = self.known.setdefault(label, (command, values))
             np.testing.assert_allclose(
-                values, known, rtol=rtol, atol=1e-12, err_msg=f"{label}: {command} against {first}"
+                values, known, rtol=1e-6, atol=1e-12, err_msg=f"{label}: {command} against {first}"
             )
 
     def printed(self, command, text, pattern, *labels):
@@ -52,6 +53,13 @@ class Figures:
         found = re.search(pattern, text)
         assert found, f"{command}: no {pattern!r} in\n{text}"
         self.shown(command, found, *labels)
+
+    def as_printed(self, command, decimals=None, /, **figures):
+        """Compare a command's numbers with those that are known, to the digits in which figures are printed."""
+        for label, value in figures.items():
+            values, known = (np.ravel(x).tolist() for x in (value, self.known[label][1]))
+            printed = [[in_text(each, *([decimals] if decimals else [])) for each in x] for x in (values, known)]
+            assert printed[0] == printed[1], f"{label}: {command} gives {values} for {known}"
 
     def shown(self, command, found, *labels):
         """Compare the numbers of a sentence with those of the labels, to the printed digit."""
@@ -226,13 +234,6 @@ def hold_pool(figures, run):
         figures.printed(command, shown, rf" p \d\.\d+ {N} {N} q \d", *losses)
 
 
-OF_NODES = 1e-4
-"""Relative error of intervals that `monitor` computes from nodes: in other digits than those that are shown."""
-
-OF_CELLS = 1e-3
-"""That of costs and sizes of errors, which `assess` computes from narrow cells where log-odds are many."""
-
-
 def hold_monitor(figures, run):
     """Each half as a period, and the rows since an alarm: in JSON, text and page, with the figures of `assess`."""
     options = "--time", "half", "--report", run.folder / "page.html"
@@ -250,20 +251,25 @@ def hold_monitor(figures, run):
         known = f"intercept{of}", f"intercept interval{of}"
         figures.add("assess --where", **dict(zip(known, (intercept[0], list(map(number, intercept[2]))), strict=True)))
         shown = ["intercept", "intercept interval", "slope", "slope interval", "log loss", "skill"]
-        if found["units"] == "rows":
+        if found["clusters"] == "none":
             ends = {f"{name} interval{of}": list(map(number, point[key])) for name, key in ENDS.items()}
-            figures.add("monitor", OF_NODES, **ends)
+            figures.as_printed("monitor", 2, **ends)
         else:
             shown = [each for each in shown if "interval" not in each]
-        if math.isfinite(number(point["log_loss"])):
+        finite = math.isfinite(number(point["log_loss"]))
+        if finite:
             [skills] = alone["skill"]["whole"]["scores"].values()
             figures.add("assess --where", **{f"skill{of}": skills["log_loss"]["skill"]})
             figures.add("monitor", **{f"skill{of}": point["skill"]})
-            columns = (f"{N} to {N}" if "interval" in each else N for each in shown)
-            figures.printed("monitor --report", page, " ".join([end, *columns]), *(each + of for each in shown))
+        else:
+            shown = [each for each in shown if each not in ("log loss", "skill")]
+        columns = (f"{N} to {N}" if "interval" in each else N for each in shown)
+        row = " ".join([end, *columns, *([] if finite else ["∞ –"])])
+        figures.printed("monitor --report", page, row, *(each + of for each in shown))
     alarm = found["alarm"]
     if alarm is not None and (alarm["began"], alarm["until"]) == ("0", "1") and not alarm["event"]:
-        hold_alarm(figures, alarm, found["units"] == "rows")
+        hold_alarm(figures, alarm, found["clusters"] == "none")
+        hold_change(figures, alarm, text, page)
 
 
 ENDS = {"slope": "slope_interval", "intercept": "bias_interval"}
@@ -275,11 +281,25 @@ def hold_alarm(figures, alarm, by_rows):
     since, d = alarm["since"], alarm["diagnosis"]
     figures.add("monitor", **{"log loss": number(since["log_loss"]), "slope": since["slope"]})
     if by_rows:
-        figures.add("monitor", OF_NODES, **{"slope interval": since["slope_interval"]})
+        figures.as_printed("monitor", 2, **{"slope interval": since["slope_interval"]})
         costs = {"cost": d["cost"], "costs of errors": [number(each["cost"]) for each in d["findings"]]}
-        figures.add("monitor", OF_CELLS, **costs)
+        figures.as_printed("monitor", **costs)
         errors = [[number(f["parameter"]), *map(number, f["interval"])] for f in d["findings"]]
-        figures.add("monitor", OF_CELLS, errors=errors)
+        figures.as_printed("monitor", 2, errors=errors)
+
+
+def hold_change(figures, alarm, text, page):
+    """The sentence of what changed has the slope, or the log loss, of all rows."""
+    since = alarm["since"]
+    for command, shown in (("monitor", text), ("monitor --report", page)):
+        during = rf"from {since['first']} to {since['last']}, {N} \("
+        if "alibration slope: " in shown:
+            interval = math.isfinite(number(since["slope_interval"][0]))
+            more = rf"95% CI {N} to {N};" if interval else ""
+            labels = "slope", *(["slope interval"] if interval else [])
+            figures.printed(command, shown, f"alibration slope: {during}{more}", *labels)
+        if "og loss: " in shown and math.isfinite(number(since["log_loss"])):
+            figures.printed(command, shown, f"og loss: {during}", "log loss")
 
 
 COSTS = {"cost": "predicted probabilities", "recalibrated": "recalibrated probabilities"}

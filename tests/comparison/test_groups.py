@@ -55,6 +55,16 @@ def test_a_group_is_its_rows_alone_and_p_values_are_adjusted_for_all(data):
     assert "Differences by lead" in found.to_html()
 
 
+def test_a_column_of_time_in_the_place_of_the_series_is_asked_about(data):
+    named, y, n = {name: data[name] for name in "pq"}, data["y"], data.height
+    for found in (compare, skill):
+        said = found(y, named, lag=7, within=np.arange(n) // 5).warnings[0]
+        assert f"none of the {-(-n // 5)} series has more rows than the lag of 7: the longest has 5" in said
+        assert "not the time" in said
+        assert "series" not in " ".join(found(y, named, lag=7, within=np.arange(n) // 8).warnings)
+        assert "series" not in " ".join(found(y, named, lag=7).warnings)
+
+
 def test_a_reference_is_that_of_skill(data):
     named, y, by = {name: data[name] for name in "pq"}, data["y"], {"lead": data["lead"]}
     for reference in ("base-rate", "q", {"climatology": by}):

@@ -1,10 +1,11 @@
 """Rows at a few log-odds: sums over them are those over the rows, and figures are those of `assess`."""
 
 import json
+import re
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from unperplexed import InputError, Tally, assess, monitor
 from unperplexed.monitoring.nodes import Nodes
@@ -17,6 +18,12 @@ def rows(seed, n, slope=1.5, centre=0.0):
     return (rng.random(n) < expit(s)).astype(int), expit(slope * s + 0.3)
 
 
+def log_loss_of(nodes):
+    with np.errstate(invalid="ignore"):
+        against = (nodes.positive, nodes.s), (nodes.total - nodes.positive, -nodes.s)
+        return -sum(np.nansum(x * log_expit(s)) for x, s in against) / nodes.rows
+
+
 def nodes_of(y, p):
     return Nodes.of(np.log(p) - np.log1p(-p), np.ones(y.size), y.astype(float))
 
@@ -26,7 +33,7 @@ def test_few_rows_are_kept_as_they_are_with_those_of_exactly_0_and_1():
     np.testing.assert_array_equal(found.s, [-np.inf, 0.3, np.inf])
     np.testing.assert_array_equal(found.total, [1, 2, 1])
     np.testing.assert_array_equal(found.positive, [0, 1, 1])
-    assert found.log_loss == pytest.approx((np.log1p(np.exp(-0.3)) + np.log1p(np.exp(0.3))) / 4)
+    assert log_loss_of(found) == pytest.approx((np.log1p(np.exp(-0.3)) + np.log1p(np.exp(0.3))) / 4)
     assert found.frequency == 0.5
 
 
@@ -39,7 +46,7 @@ def test_sums_of_polynomials_and_smooth_functions_are_those_of_the_rows(centre):
         assert found.total @ found.s**degree == pytest.approx(np.sum(s**degree), rel=1e-7)
     for degree in range(4):
         assert found.positive @ found.s**degree == pytest.approx(y @ s**degree, rel=1e-7)
-    assert found.log_loss == pytest.approx(assess(y, p).scores["log_loss"], rel=1e-7)
+    assert log_loss_of(found) == pytest.approx(assess(y, p).scores["log_loss"], rel=1e-7)
     assert found.mean == pytest.approx(p.mean(), rel=1e-7)
 
 
@@ -108,8 +115,31 @@ def test_an_old_history_is_read_and_its_figures_are_called_approximate(tmp_path,
     np.testing.assert_array_equal(found.log_evidence, exact.log_evidence)
     for one, other in zip(found.control, exact.control, strict=True):
         assert one.slope == pytest.approx(other.slope, abs=0.05)
-    assert "figures are approximate" in " ".join(str(found).split())
+    assert [np.isnan([each.log_loss, each.skill]).all() for each in found.control] == [True] * 3 + [False] * 3
+    [warning] = found.to_dict()["warnings"]
+    assert "figures are from cells, approximate" in warning
+    assert "log loss and skill are not known" in warning
+    for shown in (str(found), re.sub("<[^>]+>", "", found.to_html())):
+        assert warning[1:] in " ".join(shown.split())
+    assert exact.to_dict()["warnings"] == []
     assert "approximate" not in str(exact)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_no_figure_of_an_old_history_differs_from_that_of_the_rows_under_the_same_name(tmp_path, classes):
+    rng, tallies = np.random.default_rng(7), {}
+    for at in range(8):
+        p = rng.dirichlet(np.ones(classes), 300)
+        y = np.where(rng.random(300) < 0.6 * (at > 3), 0, (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1))
+        tallies[f"d{at}"] = Tally.of(y, p, parts=["classes"])
+    (tmp_path / "old.json").write_text(json.dumps(as_of_version_1(History.of(tallies), 8)))
+    found = monitor(History.load(tmp_path / "old.json"), require="accuracy > 0.1")
+    points = [*found.control, found.alarm.before, found.alarm.since]
+    assert np.isnan([[each.log_loss, each.skill] for each in points]).all()
+    assert np.isnan(found.kept[0].value)
+    assert "log loss" not in found.to_text().split("Over time")[0].lower()
+    assert np.isnan(found.frame()["log_loss"].to_numpy()).all()
+    assert "Skill" in found.to_html()
 
 
 @pytest.mark.parametrize(

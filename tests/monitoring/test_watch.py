@@ -150,8 +150,8 @@ def test_periods_that_share_a_shock_raise_false_alarms_only_if_rows_are_the_unit
 
 def test_the_units_of_tallies_with_clusters_are_periods():
     tally = Tally.of([1, 0, 1, 0] * 5, [0.7, 0.4, 0.6, 0.2] * 5, clusters=list("aabb") * 5, parts=["shards"])
-    assert monitor({"d": tally}).units == "periods"
-    assert monitor({"d": tally}, clusters="none").units == "rows"
+    assert monitor({"d": tally}).clusters == "period"
+    assert monitor({"d": tally}, clusters="none").clusters == "none"
 
 
 def test_wrong_predictions_of_exactly_0_or_1_refute_calibration_and_stay_out_of_the_evidence():
@@ -371,8 +371,24 @@ def test_an_alarm_is_not_dated_later_than_it_came():
 
 
 def test_the_numbers_shown_are_those_in_which_the_error_shows():
-    assert "Calibration slope up to" in text(monitor(days(3, slope=0.5)))
-    assert "Mean prediction and observed frequency up to" in text(monitor(days(1, bias=0.7)))
+    assert "Calibration slope: before, from d0 to" in text(monitor(days(3, slope=0.5)))
+    found = monitor(days(1, bias=0.7))
+    before, since = found.alarm.before, found.alarm.since
+    clauses = "; ".join(
+        f"{when}, from {each.first} to {each.last}, {each.predicted:.1%} and {each.observed:.1%}"
+        f" ({each.rows:,} forecasts)"
+        for when, each in (("before", before), ("since", since))
+    )
+    assert f"Mean prediction and observed frequency: {clauses}." in text(found)
+    assert found.periods.index(before.last) + 1 == found.periods.index(since.first)
+
+
+def test_settings_are_named_as_they_are_given_in_text_page_and_json():
+    for clusters in ("none", "period"):
+        found = monitor(days(1), clusters=clusters, confidence=0.9)
+        for shown in (text(found), found.to_html()):
+            assert f"clusters: {clusters}; confidence: 90%" in shown
+        assert {"clusters": clusters, "confidence": 0.9}.items() <= found.to_dict().items()
 
 
 def test_periods_that_become_small_are_asked_about():
@@ -453,7 +469,7 @@ def test_rows_with_their_periods_are_the_tallies_of_these(rng):
     assert of_rows.alarm is not None
     assert of_rows.to_json() == monitor(tallies).to_json()
     match = np.repeat(np.arange(n // 5), 5)
-    assert monitor(y, p, time=day, clusters=match).units == "periods"
+    assert monitor(y, p, time=day, clusters=match).clusters == "period"
     dates = np.datetime64("2026-03-01") + day
     assert monitor(y, p, time=dates).periods[0] == "2026-03-02"
 
@@ -473,7 +489,7 @@ def test_periods_and_rows_are_not_mixed():
 def test_what_is_dependent_is_said_by_clusters():
     rng = np.random.default_rng(50)
     history = History.of({f"d{at}": day(rng, 60) for at in range(3)})
-    assert [monitor(history, clusters=each).units for each in (None, "none", "period")] == ["rows", "rows", "periods"]
+    assert [monitor(history, clusters=each).clusters for each in (None, "none", "period")] == ["none", "none", "period"]
     with pytest.raises(InputError, match="clusters: expected 'none', 'period', or the cluster of each row, got 'day'"):
         monitor(history, clusters="day")
     with pytest.raises(InputError, match="clusters: it is for rows"):

@@ -211,6 +211,13 @@ def test_a_change_is_not_dated_later_than_its_alarm():
     assert "further change, most probably in 45" in " ".join(str(found).split())
 
 
+def test_settings_are_named_as_in_monitor_in_text_page_and_json(rng):
+    found = drift({f"d{at}": Predictions.of(rng.random(50)) for at in range(9)}, confidence=0.9)
+    for shown in (str(found), found.to_html()):
+        assert "clusters: period; confidence: 90%" in shown
+    assert found.to_dict()["confidence"] == 0.9
+
+
 def test_predictions_of_exactly_0_or_1_have_no_mean_to_compare():
     periods = {f"d{at}": Predictions.of([0.0] * (50 if at >= 40 else 5 + at % 7)) for at in range(60)}
     assert MISSING not in str(drift(periods)).partition("Over time")[0]

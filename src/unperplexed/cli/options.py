@@ -158,7 +158,7 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
         )
     add_where(command, "compare only rows for which this SQL expression is true")
     if compares:
-        text = "rows up to L places apart may depend on one another; L:COLUMN: within the rows of each of its values"
+        text = "rows up to L places apart may depend on one another; COLUMN: the series, such as a station"
         about("question", command)("--lag", metavar="L[:COLUMN]", help=text)
     add_clusters(command, "; 'A B': either" if compares else "")
 

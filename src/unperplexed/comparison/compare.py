@@ -26,7 +26,7 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import RowReading, reads
-from ..pairing.dependence import check_lag, dependent_rows
+from ..pairing.dependence import check_lag, dependent_rows, short_series
 from ..pairing.rows import (
     Chosen,
     Chunk,
@@ -318,7 +318,7 @@ def _comparison(
         floor=floor,
         scored_floor=scored_floor,
         confidence=settings.confidence,
-        warnings=(*_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
+        warnings=(*short_series(dependence), *_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
         groups=by_group,
         _paired=again,

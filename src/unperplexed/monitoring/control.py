@@ -52,8 +52,8 @@ class ControlPoint(ByValue):
     by: str = "rows"
     """What figures are computed from: "rows", or "cells" for periods of a history of version 1, which knows no more.
 
-    From cells they are approximate, leave out rows with a prediction of exactly 0 or 1, and with more than two classes
-    log loss and skill are those of the event alone."""
+    From cells they are approximate, leave out rows with a prediction of exactly 0 or 1, and log loss and skill are NaN.
+    """
 
 
 def control_points(names: Sequence[str], series: Sequence[EventCounts], *, limits: bool) -> tuple[ControlPoint, ...]:

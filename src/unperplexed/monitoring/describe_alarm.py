@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.formatting import capital, number_of, percent, short_name
 from ..calibration.diagnosis.kinds import KINDS
 from ..report.numbers import between, evidence_text, number, share, signed
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Interval, alpha_of
 from .control import ControlPoint
 from .describe_over_time import at, began_text, groups_text, limit_text, names_text, range_text, when_text
 from .monitored import Alarm, Monitored, Over
@@ -35,7 +35,7 @@ def dispersed(m: Monitored) -> bool:
     """Whether periods vary more than independent rows let them, which were taken as the units."""
     ratio, p = m.dispersion
     least, level = _DISPERSED
-    return m.units == "rows" and ratio > least and p < level
+    return m.clusters == "none" and ratio > least and p < level
 
 
 def usual_rows(m: Monitored) -> float:
@@ -134,11 +134,11 @@ def first_text(a: Alarm) -> str:
 
 def span(a: Alarm) -> str:
     """Say during which periods an error lasted."""
-    return f"most probably {_during(a)}{' only' if a.began == a.until else ''}"
+    return f"most probably {_from_to(a.began, a.until)}{' only' if a.began == a.until else ''}"
 
 
-def _during(a: Alarm) -> str:
-    return at(a.began) if a.began == a.until else f"from {a.began} to {a.until}"
+def _from_to(first: str, last: str) -> str:
+    return at(first) if first == last else f"from {first} to {last}"
 
 
 def after_text(a: Alarm, over: Over) -> str:
@@ -195,10 +195,10 @@ def _errors(a: Alarm) -> tuple[str, ...]:
 
 
 def shown_in(a: Alarm) -> list[str]:
-    """Name the numbers in which the error shows: "slope" for confidence, "bias", else "loss"."""
+    """Name the numbers in which the error shows: "slope" for confidence, "bias", else "loss" where it is known."""
     shown = {KINDS[error].shown_in for error in _errors(a)}
     numbers = ["slope"] * ("slope" in shown) + ["bias"] * ("bias" in shown)
-    return numbers or ["loss" if "loss" in shown else "bias"]
+    return numbers or ["loss" if "loss" in shown and not math.isnan(a.since.log_loss) else "bias"]
 
 
 def _bias(value: float) -> str:
@@ -228,31 +228,31 @@ def ended_text(m: Monitored, ended: Sequence[Alarm]) -> str:
 
 def change_text(a: Alarm, whose: str) -> str:
     """Give the numbers in which the error shows: means for a bias, the slope for confidence, else the log loss."""
-    parts = [(a.before, "before"), (a.since, "since" if a.over is None else _during(a))]
+    parts = [(a.before, "before, "), (a.since, "since, " if a.over is None else "")]
     if a.over is not None:
-        parts.append((a.over.after, "after"))
+        parts.append((a.over.after, "after, "))
     parts = [(point, when) for point, when in parts if point.rows]
     numbers = {
         "slope": ("calibration slope", _slope),
         "bias": ("mean prediction and observed frequency", _frequencies),
-        "loss": ("log loss", _loss),
+        "loss": (f"log loss{' of all classes' if a.event else ''}", _loss),
     }
     shown = [numbers[each] for each in shown_in(a)]
     event = f"for {_event(a)}, " if a.event and shown_in(a) != ["loss"] else ""
-    end = f" up to {a.until}" if a.over is None else ""
-    first, *more = (f"{name}{end}: {_numbers(parts, value)}." for name, value in shown)
+    first, *more = (f"{name}: {_numbers(parts, value)}." for name, value in shown)
     where = f"{whose}{event}{first}"
     return " ".join(map(capital, (where, *more))) + _trend(a)
 
 
 def _numbers(parts: Sequence[tuple[ControlPoint, str]], value: Callable[[ControlPoint], tuple[str, str]]) -> str:
-    """Give a number of some periods and what stands behind it, with their rows."""
+    """Give a number of some periods and what stands behind it, with their rows, in a clause each."""
     told = []
     for point, when in parts:
         shown, behind = value(point)
         more = f"{behind}; " if behind else ""
-        told.append(f"{shown} ({more}{number_of(point.rows, 'forecast')}){'' if len(parts) == 1 else f' {when}'}")
-    return ", ".join(told)
+        during = f"{when if len(parts) > 1 else ''}{_from_to(point.first, point.last)}"
+        told.append(f"{during}, {shown} ({more}{number_of(point.rows, 'forecast')})")
+    return "; ".join(told)
 
 
 def _frequencies(point: ControlPoint) -> tuple[str, str]:
@@ -290,14 +290,14 @@ def rule_text(m: Monitored, a: Alarm) -> str:
             f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {limit_text(m)} to 1. This"
             " holds for independent rows, but periods vary more than such rows do, and the alarm may be false."
         )
-    exact = "" if m.units == "rows" else " Periods are the independent units, which makes this approximate."
+    exact = "" if m.clusters == "none" else " Periods are the independent units, which makes this approximate."
     anew = "" if a.number == 1 else " in each watch, and a new one begins when an error is over"
     stands = ", and an alarm stands if the evidence falls later" if a.number == 1 else ""
     if any(each.over is not None for each in m.alarms):
         exact += " Table and chart show the evidence since the first period, errors that are over included."
     return (
         f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {limit_text(m)} to 1. The"
-        f" probability of ever a false alarm is at most {percent(m.level)}{anew}, however often you"
+        f" probability of ever a false alarm is at most {percent(alpha_of(m.confidence))}{anew}, however often you"
         f" look{stands}.{exact}"
     )
 

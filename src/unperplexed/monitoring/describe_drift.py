@@ -12,11 +12,13 @@ from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import MINUS, between, count, evidence_text, number, share
 from ..report.result import Naming
+from ..statistics.intervals import alpha_of
 from .describe_over_time import (
     LAST,
     at,
     began_text,
     chart_over_time,
+    details,
     evidence_chart,
     groups_tables,
     groups_text,
@@ -41,11 +43,12 @@ def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
     ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
     tables = [_table(m, brief), *groups_tables(m, dict.fromkeys(m.alarm.groups if m.alarm else (), "changed"))]
     charts = [] if brief else drift_charts(m)
+    about = f"; mean and spread: of the {TOP}" if len(m.labels) > 2 else ""
+    settings, warnings = f"clusters: period; confidence: {percent(m.confidence)}{about}", list(_warnings(m))
     sections = [
         *([Section("control", "Mean and spread over time", charts[1:], "Over time", 6)] if charts[1:] else []),
-        *([] if brief else [Section("periods", "Periods", tables, "Periods")]),
+        *([] if brief else [Section("periods", "Periods", tables, "Periods"), details(settings, warnings)]),
     ]
-    about = f"; mean and spread: of the {TOP}" if len(m.labels) > 2 else ""
     return Document(
         title="Drift of the predictions",
         facts=f"{named}{number_of(m.n_rows, 'prediction')} in {number_of(len(m.periods), 'period')}, {ends}",
@@ -56,9 +59,9 @@ def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
         figure=charts[0] if charts else None,
         sections=sections,
         summary=tables,
-        settings=f"independent: periods; level: {percent(m.level)}{about}",
+        settings=settings,
         more="--report PAGE.html, or to_html() in Python: mean and spread over time; --plot: the same" if brief else "",
-        warnings=list(_warnings(m)),
+        warnings=warnings,
     )
 
 
@@ -109,8 +112,8 @@ def _actions(m: Drift) -> Iterator[Action]:
     yield Action(
         "Evidence",
         f"{evidence_text(a.log_evidence)} to 1 against an unchanged distribution; the alarm is at {limit_text(m)} to 1."
-        f" If periods are exchangeable, the probability of ever a false alarm is at most {percent(m.level)}, however"
-        " often you look.",
+        f" If periods are exchangeable, the probability of ever a false alarm is at most"
+        f" {percent(alpha_of(m.confidence))}, however often you look.",
         "Rule",
     )
     yield Action(

@@ -46,6 +46,7 @@ from .describe_over_time import (
     MOST_GROUPS,
     at,
     chart_over_time,
+    details,
     evidence_chart,
     groups_tables,
     groups_text,
@@ -72,6 +73,8 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         *groups_tables(m, {name: result_text(m, name) for name in m.named} | dict.fromkeys(alike(m), "as all rows")),
     ]
     chart = None if brief else _evidence_chart(m)
+    settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{_top_class(m)}"
+    warnings = list(monitored_warnings(m))
     sections = []
     if not brief:
         charts = [_panels(m, each) for each in shown]
@@ -80,6 +83,7 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
             *([Section("control", "Bias and slope over time", control, "Control chart", 6)] if control else []),
             *([Section("scores", "Log loss and skill over time", scores, "", 6)] if scores else []),
             Section("periods", "Periods", tables, "Periods"),
+            details(settings, warnings),
         ]
     return Document(
         title="Monitoring",
@@ -92,9 +96,9 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         figure=chart,
         sections=sections,
         summary=tables,
-        settings=f"independent: {m.units}; level: {percent(m.level)}{_top_class(m)}",
+        settings=settings,
         more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
-        warnings=list(_warnings(m)),
+        warnings=warnings,
     )
 
 
@@ -196,7 +200,8 @@ def _to_look_up(m: Monitored) -> Action | None:
     return lookup([*broke, *KINDS["certainty"].terms[: m.impossible is not None]])
 
 
-def _warnings(m: Monitored) -> Iterator[str]:
+def monitored_warnings(m: Monitored) -> Iterator[str]:
+    """Say what makes an alarm or figures doubtful."""
     ratio, p = m.dispersion
     if dispersed(m):
         alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
@@ -206,11 +211,10 @@ def _warnings(m: Monitored) -> Iterator[str]:
             " weather of a day, take periods as the units: --clusters period."
         )
     if any(each.by == "cells" for each in m.control):
-        of_top = f", and log loss and skill are those of the {TOP}" if len(m.labels) > 2 else ""
         yield (
             "the history has periods of an earlier version of unperplexed, which kept cells alone: their figures are"
-            f" approximate, without predictions of exactly 0 or 1{of_top}. For those of the rows, count these periods"
-            " into a new history."
+            " from cells, approximate and without predictions of exactly 0 or 1, and their log loss and skill are not"
+            " known. For those of the rows, count these periods into a new history."
         )
     usual = usual_rows(m)
     if usual:

@@ -12,8 +12,9 @@ from .._lib.errors import InputError
 from .._lib.formatting import capital, number_of, short_name, short_names
 from .._lib.typing import Floats
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
-from ..report.document import Column, Table
+from ..report.document import Column, Notes, Prose, Section, Table
 from ..report.numbers import MOST_EVIDENCE, evidence_text, number
+from ..statistics.intervals import alpha_of
 from ..tally.periods import span_of
 from .alarms import Began
 from .drifted import Drift
@@ -40,7 +41,7 @@ Watched = Monitored | Drift
 
 def limit_text(m: Watched) -> str:
     """Give the evidence of the alarm."""
-    limit = 1 / m.level
+    limit = 1 / alpha_of(m.confidence)
     return f"{round(limit):,}" if limit >= 100 else f"{limit:.3g}"
 
 
@@ -111,6 +112,12 @@ def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
             ],
         )
     ]
+
+
+def details(settings: str, warnings: Sequence[str]) -> Section:
+    """Give settings and warnings as the last part of a page."""
+    notes = [Notes("Warnings", warnings)] if warnings else []
+    return Section("details", "Details", [Prose(f"Settings: {settings}.", quiet=True), *notes], "Details")
 
 
 def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Chart:

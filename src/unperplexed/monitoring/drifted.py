@@ -11,6 +11,7 @@ from .._version import __version__
 from ..forecasts.labels import Label
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
+from ..statistics.intervals import alpha_of
 from .alarms import Began
 from .measures import BinShare, PredictionSummary
 
@@ -56,8 +57,8 @@ class Drift(ReadOnlyArrays, JsonResult):
     log_evidence: Floats
     """Natural logarithm of the evidence that the predictions changed, after each period. Larger is stronger."""
     alarm: Shift | None
-    level: float
-    """Largest probability of ever a false alarm; the limit of the evidence is 1/level."""
+    confidence: float
+    """1 minus the largest probability of ever a false alarm; the limit of the evidence is 1 / (1 - confidence)."""
     points: tuple[DriftPoint, ...]
     """Mean and spread of each period."""
     groups: dict[str, float]
@@ -80,7 +81,7 @@ class Drift(ReadOnlyArrays, JsonResult):
     @property
     def log_limit(self) -> float:
         """Natural logarithm of the evidence at which there is an alarm."""
-        return -math.log(self.level)
+        return -math.log(alpha_of(self.confidence))
 
     def frame(self) -> pl.DataFrame:
         """Give one row a period, as a polars DataFrame."""

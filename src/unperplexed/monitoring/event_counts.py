@@ -140,15 +140,12 @@ class EventCounts(NamedTuple):
 
     @property
     def log_loss(self) -> float:
-        """Mean log loss in nats."""
-        return self.at.log_loss if self.scores is None else self.scores.log_loss / self.rows
+        """Mean log loss in nats; NaN where it is not known."""
+        return math.nan if self.scores is None else self.scores.log_loss / self.rows
 
     @property
     def skill(self) -> float:
-        """1 minus the log loss over that of the frequencies of the classes in these rows."""
-        at = self.at
-        observed = np.array([at.total.sum() - at.positive.sum(), at.positive.sum()])
-        if self.scores is not None:
-            observed = np.array(self.scores.classes)
-        reference = float(entr(observed / observed.sum()).sum())
+        """1 minus the log loss over that of the frequencies of the classes in these rows; NaN where not known."""
+        observed = np.array(() if self.scores is None else self.scores.classes)
+        reference = float(entr(observed / observed.sum()).sum()) if observed.size else 0.0
         return 1 - self.log_loss / reference if reference > 0 and math.isfinite(self.log_loss) else math.nan

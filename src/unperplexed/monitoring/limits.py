@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     requirement: str
     passed: bool
     value: float
-    """The mean score over all periods, as `assess` gives it."""
+    """The mean score over all periods, as `assess` gives it; NaN with periods of a history of version 1."""
     log_evidence: float
     """Natural logarithm of the evidence that the limit is not kept, after all periods."""
     failed: str | None
@@ -69,17 +69,9 @@ def kept(text: str, names: Sequence[str], series: Sequence[EventCounts], n_class
         factors.append(np.log1p(np.outer(_RATES, (losses - of_cells) / limit - 1)) @ weights)
     evidence = logsumexp(np.cumsum(factors, axis=0), axis=1) - math.log(_RATES.size)
     above = np.flatnonzero(evidence >= log_limit)
-    value = _mean(EventCounts.together(series), wanted.name, score, top)
+    counts = EventCounts.together(series)
+    value = math.nan if counts.scores is None else float(getattr(counts.scores, wanted.name)) / counts.rows
     return Kept(wanted.text, not above.size, value, float(evidence[-1]), names[above[0]] if above.size else None)
-
-
-def _mean(counts: EventCounts, name: str, score: _Score, top: bool) -> float:
-    """Give the mean score of all rows; from cells where no more is known."""
-    if counts.scores is not None:
-        return float(getattr(counts.scores, name)) / counts.rows
-    losses, _, weights = _losses(counts, score, top)
-    mean = float(losses @ weights / weights.sum())
-    return 1 - mean if name == "accuracy" else mean
 
 
 def _losses(counts: EventCounts, score: _Score, top: bool) -> tuple[Floats, Floats, Floats]:

@@ -14,6 +14,7 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
+from ..statistics.intervals import alpha_of
 from .alarms import Began
 from .control import ControlPoint
 from .limits import Kept
@@ -101,10 +102,10 @@ class Monitored(ReadOnlyArrays, JsonResult):
     """Alarms of other groups, and those of errors that are over."""
     impossible: Impossible | None
     """Predictions of exactly 0 or 1 that were wrong, which the evidence leaves out; None for none."""
-    units: str
-    """What was taken as independent: "rows" or "periods"."""
-    level: float
-    """Largest probability of ever a false alarm; the limit of the evidence is 1/level."""
+    clusters: str
+    """Which rows may depend on one another: "none", or those of a "period"."""
+    confidence: float
+    """1 minus the largest probability of ever a false alarm; the limit of the evidence is 1 / (1 - confidence)."""
     control: tuple[ControlPoint, ...]
     """Bias, calibration slope, log loss and skill over time; with more than two classes bias and slope are of the most
     probable one."""
@@ -135,7 +136,13 @@ class Monitored(ReadOnlyArrays, JsonResult):
     @property
     def log_limit(self) -> float:
         """Natural logarithm of the evidence at which there is an alarm."""
-        return -math.log(self.level)
+        return -math.log(alpha_of(self.confidence))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names, and the ``warnings``."""
+        from .describe_monitored import monitored_warnings
+
+        return {**super().to_dict(), "warnings": list(monitored_warnings(self))}
 
     def frame(self) -> pl.DataFrame:
         """Give one row a control point, as a polars DataFrame."""

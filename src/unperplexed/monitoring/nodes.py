@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.elementary import expit, log_expit
+from .._lib.elementary import expit
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.scored import Scored
 
@@ -77,12 +77,6 @@ class Nodes(NamedTuple):
     def frequency(self) -> float:
         """Observed frequency."""
         return float(self.positive.sum()) / self.rows
-
-    @property
-    def log_loss(self) -> float:
-        """Mean log loss in nats."""
-        against = ((self.positive, self.s), (self.total - self.positive, -self.s))
-        return -sum(float(x[x != 0] @ log_expit(s[x != 0])) for x, s in against) / self.rows
 
 
 def _of_gauss(rows: Nodes, cell: Ints) -> Nodes:

@@ -106,7 +106,6 @@ def monitor(
     >>> found.alarm.period, found.alarm.began
     ('22', '21')
     """
-    level = alpha_of(confidence)
     said, rows = _read_clusters(reading)
     watched = watched_periods(history_of(y_true, y_prob, time, by, rows), confidence, restart)
     if not watched.outcomes:
@@ -120,7 +119,11 @@ def monitor(
             "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
             " none) if rows are, or leave them out."
         )
-    names, limit, by_period = watched.names, -math.log(level), [period.events() for period in watched.periods]
+    names, limit, by_period = (
+        watched.names,
+        -math.log(alpha_of(confidence)),
+        [period.events() for period in watched.periods],
+    )
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
     whole = Series.of(WHOLE, by_period, shared)
     evidence = together(whole.evidence, [each.evidence for each in groups], entered(each.events for each in groups))
@@ -133,8 +136,8 @@ def monitor(
         alarm=alarms[0] if alarms else None,
         others=tuple(alarms[1:]),
         impossible=_impossible(names, by_period, groups),
-        units="periods" if shared else "rows",
-        level=level,
+        clusters="period" if shared else "none",
+        confidence=confidence,
         control=control_points(names, first, limits=not shared),
         groups={each.group: float(each.evidence.max()) for each in groups},
         named={each.group: _over_time(each, names, shared) for each in groups if each.group in named},

@@ -120,7 +120,7 @@ def drift(
         periods=watched.names,
         log_evidence=evidence,
         alarm=alarm,
-        level=level,
+        confidence=confidence,
         points=tuple(DriftPoint(name, *each) for name, each in zip(watched.names, points, strict=True)),
         groups={name: float(each.max()) for name, each in of_groups.items()},
         resemblance=_resemblance(np.array([each.log_odds for each in points]), breaks),

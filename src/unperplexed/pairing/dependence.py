@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import numpy as np
@@ -11,6 +12,7 @@ from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways
 from ..forecasts.shards import hashes_of_clusters
+from ..statistics.standard_errors import Dependence
 
 
 class Dependent(TypedDict, total=False):
@@ -55,6 +57,19 @@ def check_lag(lag: Any, clustered: bool, within: bool) -> None:
             "lag and clusters (--lag, --clusters): rows depend on those before and after them, or on those of"
             " their cluster; leave one out. For a lag within each station or region name these with within (--lag"
             " L:COLUMN)."
+        )
+
+
+def short_series(dependence: Dependence) -> Iterator[str]:
+    """Warn where no series is longer than the lag: its column may be that of the time."""
+    if dependence.series is None or not dependence.lag:
+        return
+    longest = int(np.unique(dependence.series, return_counts=True)[1].max(initial=0))
+    if longest <= dependence.lag:
+        yield (
+            f"none of the {dependence.n_series:,} series has more rows than the lag of {dependence.lag}: the longest"
+            f" has {longest:,}. A lag counts rows, and the column behind it (--lag L:COLUMN, within) names the series,"
+            " such as a station, not the time; for rows of a day that depend on one another take clusters (--clusters)"
         )
 
 

@@ -23,7 +23,7 @@ from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.ratios import UncertainRatio, uncertain_ratio
 from ..statistics.standard_errors import Dependence, simultaneous
-from .dependence import check_lag, dependent_rows
+from .dependence import check_lag, dependent_rows, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
 
@@ -307,7 +307,12 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
         scored_floor=floor,
         confidence=settings.confidence,
         notes=notes,
-        warnings=(*_undefined([whole, *groups]), *_few_units(scored, pairing, at), *_few(pairing, at)),
+        warnings=(
+            *short_series(dependence),
+            *_undefined([whole, *groups]),
+            *_few_units(scored, pairing, at),
+            *_few(pairing, at),
+        ),
     )
 
 
