@@ -1,5 +1,7 @@
 import json
+import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -498,3 +500,20 @@ def test_maps_of_groups_are_applied_to_the_rows_of_each_group(tmp_path, monkeypa
     expected = made.transform(p, by={"site": site})
     np.testing.assert_allclose(pl.read_csv("o.csv")["p"], expected, rtol=1e-12)
     assert not np.allclose(expected, made.shared_.transform(p))
+
+
+def test_the_command_that_applies_a_map_leaves_out_what_the_map_keeps(tmp_path, monkeypatch, capsys, rng):
+    monkeypatch.chdir(tmp_path)
+    z = rng.normal(0, 2, 400)
+    p, y = 1 / (1 + np.exp(-z)), rng.random(400) < 1 / (1 + np.exp(-z / 3))
+    rows = "".join(f"{'yes' if true else 'no'};{each:.4f}\n" for true, each in zip(y, p, strict=True))
+    Path("f.csv").write_text("y;p\n" + rows)
+    read = ["--truth", "y", "--prob", "yes=p", "--separator", ";"]
+    assert main(["assess", "f.csv", *read]) == 0
+    printed = " ".join(capsys.readouterr().out.replace("\\\n", " ").split())
+    fit, apply = re.findall(r"unperplexed (recalibrate .+?\.(?:json|csv))(?= unperplexed| More)", printed)
+    assert "--prob" not in apply
+    Path("NEW.csv").write_text("p;other\n0.9;1\n0.2;1\n")
+    for command in (fit, apply):
+        assert main(shlex.split(command)) == 0
+    assert len(Path("recalibrated.csv").read_text().splitlines()) == 3

@@ -228,6 +228,24 @@ def test_a_term_is_found_by_another_form_of_it_and_by_a_synonym(word, term):
     assert explain(word).term == term
 
 
+@pytest.mark.parametrize(
+    ("words", "term"),
+    [
+        ("IPA", "Skill"),
+        ("index of prediction accuracy", "Skill"),
+        ("scaled Brier", "Skill"),
+        ("Brier skill score", "Skill"),
+        ("clusters", "Clusters"),
+        ("dependent rows", "Clusters"),
+        ("how many rows", "Sample size"),
+        ("rows", "A few surprising outcomes"),
+        ("number of rows", "Sample size"),
+    ],
+)
+def test_words_of_other_fields_find_their_explanation(words, term):
+    assert explain(words).term == term
+
+
 def test_synonyms_mean_terms_and_are_none_themselves():
     names = {each.term for each in EXPLAINED}
     words = {word for each in EXPLAINED for word in each.also}
@@ -241,6 +259,7 @@ def test_synonyms_mean_terms_and_are_none_themselves():
         ("overconfidnt", "unknown term 'overconfidnt'; did you mean 'overconfident'"),
         ("confidence", "ambiguous term 'confidence'; did you mean 'overconfident' or 'underconfident'"),
         ("calibration", "ambiguous term 'calibration'; did you mean 'calibration error (ECE)', 'calibration slope'"),
+        ("index of nothing", "unknown term 'index of nothing'. unperplexed explain, without a term, lists all."),
         ("xyzzy", "unknown term 'xyzzy'. unperplexed explain, without a term, lists all."),
         ("", "unknown term ''"),
     ],

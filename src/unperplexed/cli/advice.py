@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .._lib.formatting import command_line
 from .outputs import TALLY
+from .reading import KEPT
 
 if TYPE_CHECKING:
     from ..assessment.remedy import Commands
@@ -34,7 +35,8 @@ def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) 
         return ""
     suffix = Path(arguments.files[0]).suffix
     new = f"NEW{suffix if suffix and suffix != TALLY else '.csv'}"
-    reading = _reading(arguments, _NOT_APPLIED)[1]
+    kept = () if suffix == TALLY else KEPT
+    reading = _reading(arguments, (*_NOT_APPLIED, *kept))[1]
     if suffix == TALLY and not arguments.prob:  # whose map has no column
         reading += ["--prob", "COLUMN"]
     words = ["unperplexed", "recalibrate", "--apply", str(made), new, *reading]

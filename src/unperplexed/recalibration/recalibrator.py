@@ -264,12 +264,15 @@ class Recalibrator(Result):
         return state_dict(self._fitted, asdict(self._settings()))
 
     def to_torch(self, form: Form = "probabilities") -> RecalibrationModule:
-        """Give the fitted recalibrator as a PyTorch module, to put behind a network.
+        """Give the fitted recalibrator as a PyTorch module: ``form`` goes in, calibrated probabilities come out.
+
+        A network that ends in logits takes ``to_torch("logits")``. The default takes probabilities; for values outside
+        0 to 1, such as logits, it returns NaN without an error, since a module that is exported cannot check values.
 
         Parameters
         ----------
         form : {"probabilities", "log_probabilities", "logits"}, default "probabilities"
-            What the module takes.
+            What the module takes. It returns probabilities whatever it takes.
 
         Returns
         -------

@@ -19,6 +19,9 @@ Form = Literal["probabilities", "log_probabilities", "logits"]
 class RecalibrationModule(nn.Module):
     """Calibrated probabilities of a network's output: `Recalibrator.transform` as a module.
 
+    What goes in is ``form``, what comes out are probabilities. Values are not checked: of what is not in that form,
+    such as logits in place of probabilities, come NaN or wrong probabilities.
+
     All parameters are buffers in float64: they move with ``to(device)``, are part of ``state_dict``, and are not
     trained. Values are computed in float64 and returned in the precision of the input. Gradients flow through.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
 from .commands import lookup
 from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside
@@ -181,7 +180,7 @@ def _slug(heading: str) -> str:
 def _nearest(words: Sequence[str], known: dict[str, Explanation]) -> list[str]:
     """Find the terms that have a word spelled like one of these; without any, those whose text has all of them."""
     of_word = {word: name for name in known for word in _words(name) if len(word) > 3}
-    spelled = [of_word[near] for word in words for near in get_close_matches(word, of_word, 3)]
+    spelled = [of_word[near] for word in words for near in nearest(word, of_word, 3)]
     if not spelled and words:
         spelled = [name for name, each in known.items() if {*words} <= {*_words(str(each))}]
     return list(dict.fromkeys(spelled))[:_MOST]
