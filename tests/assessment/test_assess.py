@@ -316,9 +316,10 @@ def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
 def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
     names = {field.name for field in dataclasses.fields(Assessment)} - {"_source", "surprises"}
     names |= {"uncertainty", "profile", "measured_profile", "divergence_profile"}
-    names |= {"verdict", "diagnosis", "remedy", "metrics", "classes", "class_average", "predicted"}
+    names |= {"verdict", "cost", "diagnosis", "remedy", "classes", "class_average", "predicted"}
+    names |= {"slope", "intercept", "ece", "auc", "ece_by_chance", "reference_scores", "certain_rows"}
     parsed = json.loads(result.to_json())
-    assert set(result.to_dict()) == set(parsed) == names
+    assert {"schema", *result.to_dict()} == {"schema", *names} == set(parsed)
     assert parsed["reported"]["robustness"] == result.reported.robustness
     assert parsed["averages_slope"] == result.averages_slope
     assert parsed["verdict"] == parsed["diagnosis"]["verdict"] == result.verdict

@@ -227,7 +227,7 @@ def test_isotonic_divergence_is_at_most_1(classes, n, seed, ties):
         p = np.abs(p) / np.abs(p).sum(axis=1, keepdims=True)
     y = rng.integers(0, classes, n)
     for exact_limit in (1 << 16, 0):
-        result = assess(y, p, measured="isotonic", floor=0.0, exact_limit=exact_limit)
+        result = assess(Tally.of(y, p, labels=range(classes), exact_limit=exact_limit), measured="isotonic", floor=0.0)
         if result.reported.geometric_accuracy > 0:
             assert result.divergence_probability <= 1 + (1e-9 if exact_limit else 1e-4)
 
@@ -276,7 +276,7 @@ def test_slopes_of_the_specification(scenario):
     for seed in range(20):
         y, p = softmax_forecasts(np.random.default_rng(seed), 2000, *scenario)
         tally = Tally.of(y, p)
-        reported = assess(tally, orders=[0], floor=0.005).reported
+        reported = assess(tally, floor=0.005).reported
         counts, seen = tally.pairs(), tally.pairs().happened > 0
         for bins, found in slopes.items():
             if bins == 0:
@@ -308,8 +308,9 @@ CORNERS = {
 def test_corners_answer_without_a_warning(name, corner, floor, exact_limit):
     y, p = CORNERS[corner]
     resamples = 40 if floor == 0.005 else 0
+    tally = Tally.of(y, p, labels=[0, 1], parts=["classes", "predictions"], exact_limit=exact_limit)
     found = {
-        view: assess(y, p, measured=name, floor=floor, exact_limit=exact_limit, view=view, resamples=resamples)
+        view: assess(tally, measured=name, floor=floor, view=view, resamples=resamples)
         for view in VIEWS
         if view != "top-label"
     }
@@ -505,7 +506,7 @@ def test_the_default_is_right_about_the_direction_with_a_hundred_rows(classes, s
     right = 0
     for seed in range(60):
         y, p = softmax_forecasts(np.random.default_rng(seed), 100, classes, spread, temperature)
-        right += (assess(y, p, orders=[0]).averages_slope < 1) == (temperature > 1)
+        right += (assess(y, p).averages_slope < 1) == (temperature > 1)
     assert right >= 57
 
 

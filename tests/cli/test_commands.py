@@ -424,7 +424,7 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
 def test_a_closed_pipe_is_no_error(forecasts):
     command = f"{sys.executable} -m unperplexed assess {forecasts[0]} --resamples 0 --json - | head -c 10"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
-    assert done.stdout == b'{\n  "repor'
+    assert done.stdout == b'{\n  "schem'
     assert b"Traceback" not in done.stderr
     assert b"BrokenPipe" not in done.stderr
 

@@ -29,7 +29,7 @@ def test_the_command_is_the_function(cases, capsys):
     assert (
         main(["decide", "cases.csv", *COLUMNS, *COSTS, "--clusters", "shop", "--confidence", "0.9", "--json", "-"]) == 0
     )
-    options = {"cost_false_positive": 1, "cost_false_negative": 4, "confidence": 0.9}
+    options = {"cost_fp": 1, "cost_fn": 4, "confidence": 0.9}
     expected = decide(y, p, pos_label="yes", clusters=np.arange(300) // 3, **options)
     found, expected = json.loads(capsys.readouterr().out), json.loads(expected.to_json())
     cross_fitted = ("best_cost_cross_fitted", "recalibrated", "miscalibration", "optimism", "verdict", "notes")

@@ -861,7 +861,9 @@ def test_frames_and_json_hold_the_same_figures(data):
     y, p = data
     comparison = compare(y, p, metrics=FURTHER)
     plain = json.loads(comparison.to_json())
-    assert plain["forecasters"]["f1"]["assessment"] == json.loads(comparison.forecasters["f1"].assessment.to_json())
+    alone = json.loads(comparison.forecasters["f1"].assessment.to_json())
+    assert alone.pop("schema") == plain["schema"] == 2
+    assert plain["forecasters"]["f1"]["assessment"] == alone
     table = comparison.frame()
     assert table["forecaster"].to_list() == list(plain["forecasters"])
     assert table["log_loss"].to_list() == [each["scores"]["log_loss"]["mean"] for each in plain["forecasters"].values()]

@@ -66,6 +66,7 @@ def same(printed, expected, what):
     """The same JSON; the diagnosis of several classes is fitted over the rows in blocks, whose order rounds."""
     found, wanted = json.loads(printed), json.loads(expected)
     mine, theirs = (each.pop("diagnosis") for each in (found, wanted))
+    assert found.pop("cost") == pytest.approx(wanted.pop("cost"), abs=1e-6), what
     assert found == wanted, what
     assert [f["error"] for f in mine["findings"]] == [f["error"] for f in theirs["findings"]], what
     assert mine["p_value"] == pytest.approx(theirs["p_value"], rel=1e-6), what
