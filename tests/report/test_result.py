@@ -80,7 +80,9 @@ RESULTS = {
 }
 
 
-CODE = re.compile(r" +(recalibrated = |Recalibrator\(|methods = |for name, method |fitted = |fitted\.fit\(|new\[|compare\()")
+CODE = re.compile(
+    r" +(recalibrated = |Recalibrator\(|methods = |for name, method |fitted = |fitted\.fit\(|new\[|compare\()"
+)
 
 
 @pytest.mark.parametrize("name", RESULTS)
