@@ -324,10 +324,13 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         raise InputError(
             f"{settings.name}: {listed(present)} are probabilities, not classes. Outcomes come first, then forecasts."
         )
+    words = sorted(present, key=str)
+    quoted = [quote(str(word)) for word in words]
+    both = f" {' '.join(quoted)}" if len(quoted) == 2 else ""
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        f"Name it with pos_label, such as {present[-1]!r} (--prob {quote(str(present[-1]))}=COLUMN), or both with"
-        " labels=[negative, positive] (--labels)."
+        f"Name it with pos_label, such as {words[-1]!r} (--prob {quoted[-1]}=COLUMN), or both with"
+        f" labels=[negative, positive] (--labels{both}, also beside --forecaster)."
     )
 
 
