@@ -47,6 +47,69 @@ def test_the_text_names_the_groups_in_their_order(folder, capsys):
     assert heads == ["All rows:", *(f"lead {lead}, site {site}:" for lead in LEADS[1:] + LEADS[:1] for site in (1, 2))]
 
 
+WEEKS = "date:iso-week"
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """Forecasts of two forecasters, each of which is off, in 60 weeks."""
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2025, 2, 28), "1d", eager=True)[:420]
+    rng = np.random.default_rng(41)
+    p = rng.uniform(0.05, 0.95, 420).round(3)
+    y = (rng.uniform(size=420) < p**2) * 1
+    named = {"outcome": np.where(y == 1, "yes", "no"), "week": days.dt.strftime("%G-W%V")}
+    pl.DataFrame({"date": days, "p": p, "q": p**3, "y": y, **named}).write_csv(tmp_path / "dated.csv")
+    return tmp_path / "dated.csv"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("assess", "--resamples", "0"),
+        ("assess", "--where", "p > 0.5", "--resamples", "0"),
+        ("check", "--require", "brier_score < 0.6"),
+        ("decide", "--costs", "fp=1", "fn=3"),
+        ("monitor", "--time", "date:month"),
+        ("skill",),
+    ],
+)
+def test_weeks_of_a_date_are_clusters_in_every_command(dated, capsys, command):
+    name, *options = command
+
+    def printed(clusters):
+        main([name, str(dated), "--truth", "y", "--prob", "p", "--clusters", clusters, "--json", "-", *options])
+        shown = capsys.readouterr()
+        assert not shown.err.startswith("unperplexed:")
+        return shown.out.replace(clusters, "")  # in commands to copy
+
+    assert printed(WEEKS) == printed("week")
+
+
+def test_the_map_that_compare_advises_is_fitted_with_the_same_clusters(dated, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = ["p=dated.csv", "--truth", "y", "--forecaster", "p=p", "q=q"]
+    assert main(["compare", *files, "--clusters", WEEKS]) == 0
+    lines = re.sub(r"\\\n\s*", "", capsys.readouterr().out).splitlines()
+    fits = [line.split() for line in lines if "unperplexed recalibrate" in line and WEEKS in line]
+    assert fits
+    assert main([word.strip("'") for word in fits[0][fits[0].index("recalibrate") :]]) == 0
+    assert "60 clusters" in " ".join(capsys.readouterr().out.split())
+
+
+def test_labels_that_compare_asks_for_are_those_it_takes(dated, capsys):
+    words = ["compare", str(dated), "--truth", "outcome", "--forecaster", "A=p", "B=q"]
+    assert main(words) == 2
+    found = re.search(r"\((--labels [^,)]*), also beside --forecaster\)", capsys.readouterr().err)
+    assert found[1] == "--labels no yes"
+    assert main([*words, *found[1].split()]) == 0
+
+
+def test_groups_of_ordered_classes_are_assessed_one_by_one(folder, capsys):
+    words = ["assess", str(folder / "all.csv"), "--truth", "y", "--prob", "p", "--ordered", "--by", "site"]
+    assert main(words) == 2
+    assert "such as --where 'site = 1'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

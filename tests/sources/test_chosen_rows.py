@@ -118,6 +118,35 @@ def test_months_and_quantiles_make_groups(tmp_path, table):
         tally_files_by(path, by="age:month", **COLUMNS)
 
 
+@pytest.mark.parametrize("where", ["", "age > 50"])
+def test_weeks_make_the_clusters_that_a_column_of_them_makes(tmp_path, table, where):
+    weeks = table["day"].str.slice(0, 10).str.to_date().dt.strftime("%G-W%V")
+    path = written(tmp_path / "f.csv", table.with_columns(weeks.alias("week")))
+    asked = {**COLUMNS, "where": where, "parts": ["shards"]}
+    by_part, by_column = (tally_files(path, clusters=name, **asked).to_bytes() for name in ("day:iso-week", "week"))
+    assert by_part == by_column
+
+
+def test_dates_of_clusters_that_cannot_be_read_are_named(tmp_path, table):
+    days = pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("soon")).otherwise("day").alias("day")
+    path = written(tmp_path / "f.csv", table.with_columns(days))
+    with pytest.raises(InputError, match=r"day:iso-week: column 'day' is no date .* in 1 row \(7; counted from 0\)"):
+        tally_files(path, clusters="day:iso-week", parts=["shards"], **COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("day:months", "no column 'day:months'; did you mean 'day:month'"),
+        ("month", "no column 'month'; did you mean 'COLUMN:month'"),
+        ("day,age", "no column 'day,age'; for groups by both name them apart: --by day age."),
+    ],
+)
+def test_a_group_that_is_misspelled_is_put_right(tmp_path, table, by, message):
+    with pytest.raises(InputError, match=message):
+        tally_files_by(written(tmp_path / "f.csv", table), by=by, **COLUMNS)
+
+
 def test_a_column_of_that_name_is_not_taken_apart(tmp_path, table):
     path = written(tmp_path / "f.csv", table.rename({"day": "day:month"}))
     assert len(tally_files_by(path, by="day:month", **COLUMNS)) == 400

@@ -242,7 +242,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 
 def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add clusters of dependent rows."""
-    text = f"rows that share a value (a match, a day) depend on one another; 'A,B': that share both{more}"
+    text = f"rows that share a value (match, date:iso-week) depend on one another; 'A,B': that share both{more}"
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     about("rows", command)("--clusters", metavar="COLUMN", help=text, **many)
 
@@ -306,8 +306,8 @@ def add_by(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="COLUMN[:HOW]",
-        help="also each group of rows: season, date:month (year, quarter, weekday, hour, date, iso-week, year-month,"
-        " year-quarter), age:quartiles (halves, thirds, quintiles, deciles)",
+        help="also each group of rows: season; season lead: by both together; date:month (year, quarter, weekday, hour,"
+        " date, iso-week, year-month, year-quarter), age:quartiles (halves, thirds, quintiles, deciles)",
     )
 
 
@@ -318,7 +318,7 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
         default=default,
         metavar="WHAT",
         help=f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
-        " climatology:COLUMN[,COLUMN...] (observed frequencies among rows with equal values), one of several"
+        " climatology:date:month[,COLUMN...] (observed frequencies among rows with equal values), one of several"
         " forecasters, or with one forecaster another probability column",
     )
 

@@ -18,15 +18,16 @@ def ordered(arguments: argparse.Namespace) -> None:
     from .._lib.errors import InputError
     from ..assessment.ordered import ordered_of
     from ..forecasts.gathered import gathered_chunks
+    from ..sources.derived_columns import derived
     from ..sources.readers.formats import matching
     from .counting import file_chunks, naming_files, tally_names
     from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
     if option := first_given(a, _OTHERS):
-        raise InputError(
-            f"{option} does not go with --ordered, which assesses thresholds of the classes; leave it out."
-        )
+        one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
+        instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
+        raise InputError(f"{option} does not go with --ordered, which assesses thresholds of the classes; {instead}.")
     check_outputs(a)
     if tallies := tally_names(matching(a.files), a):
         raise InputError(f"{tallies[0]}: thresholds are counted from rows; give the file that the tally came from.")

@@ -52,7 +52,7 @@ USAGE = {
         [f"{_READ} --reference WHAT"],
         "Skill scores of forecasts against the base rate, a climatology or another forecaster, with paired intervals.",
         [
-            "skill rain.csv --truth rain --prob p --reference climatology:month",
+            "skill rain.csv --truth rain --prob p --reference climatology:site",
             "skill rain.csv --truth rain --forecaster a=p1 b=p2 --reference b",
         ],
         "--truth --prob --reference --forecaster --on --where --clusters --by --plot --report --json --reading",

@@ -168,7 +168,10 @@ def compared_files(
     to compared.
     """
     if options.rivals and selection.prob:
-        raise InputError("--forecaster names the probability columns of each forecaster; leave out --prob.")
+        raise InputError(
+            "--forecaster names the probability columns of each forecaster; leave out --prob. Classes are named with"
+            " --labels NEGATIVE POSITIVE."
+        )
     if options.one_table:
         files = {"": [*chain(*files.values())]}
     elif len(files) < options.least:

@@ -73,7 +73,7 @@ class Builder:
                 **self._observed(batch, columns, found),
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
-                clusters={name: batch.raw[name] for name in self._groups} or None,
+                clusters={each.name: batch.raw[each.name] for each in self._groups} or None,
                 source=place.part.origin,
                 names=self._names,
                 **self._reading.options,

@@ -15,11 +15,13 @@ from .readers import Batch, Column
 from .row_filter import key_column
 
 
-def standing_in(batch: Batch, places: Ints) -> Batch:
+def standing_in(batch: Batch, places: Ints | None, made: Mapping[str, Column]) -> Batch:
     """Put the last wanted row in place of those after it that are not, and nothing in place of those before the first.
 
-    Nothing of these is read then, and rows keep their numbers.
+    Nothing of these is read then, and rows keep their numbers. Columns made of the wanted rows are added.
     """
+    if places is None:
+        return replace(batch, raw={**batch.raw, **made})
     first = int(places[0])
     at = np.zeros(batch.n_rows - first, dtype=np.int64)
     at[places - first] = places
@@ -30,7 +32,8 @@ def standing_in(batch: Batch, places: Ints) -> Batch:
         n_rows=at.size,
         probabilities=[columns[at] for columns in batch.probabilities],
         numbers={name: column[at] for name, column in batch.numbers.items()},
-        raw={name: column[at] for name, column in batch.raw.items()},
+        raw={name: column[at] for name, column in batch.raw.items()}
+        | {name: column[np.searchsorted(places, at)] for name, column in made.items()},
         unreadable=None if batch.unreadable is None else batch.unreadable[at],
     )
 

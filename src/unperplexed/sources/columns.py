@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .._lib.errors import InputError, listed
-from .derived_columns import Derived, derived
+from .derived_columns import HOW, Derived, derived
 from .readers import Source, Wanted
 from .row_filter import ALL_ROWS, RowFilter
 
@@ -39,7 +39,7 @@ class Selection:
     """Several binary forecasts a row, each as probability=outcome."""
     weight: str | None = None
     clusters: Sequence[str] = ()
-    """Columns of the clusters: rows with the same values in all of them."""
+    """Columns of the clusters, also as COLUMN:HOW: rows with the same values in all of them."""
     keys: Sequence[str] = ()
     """Columns to be given along with the forecasts: ids, or what rows are counted apart by, also as COLUMN:HOW."""
     rivals: Sequence[Sequence[str]] = ()
@@ -68,9 +68,14 @@ class Plans:
 
     forecasts: list[Plan]
     weight: str | None
-    clusters: Sequence[str]
+    clusters: Sequence[Derived]
     keys: Sequence[Derived] = ()
     where: RowFilter = ALL_ROWS
+
+    @property
+    def made(self) -> list[Derived]:
+        """The clusters and the keys."""
+        return [*self.clusters, *self.keys]
 
     @property
     def wanted(self) -> Wanted:
@@ -79,7 +84,7 @@ class Plans:
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *self.clusters, *(key.column for key in self.keys), *self.where.columns],
+            [*self.outcomes, *(each.column for each in self.made), *self.where.columns],
         )
 
     @property
@@ -93,9 +98,10 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
-    keys = [Derived(text) if text in file.names else derived(text) for text in selection.keys]
-    beside = (selection.weight, tuple(selection.clusters), tuple(keys), selection.where)
-    used = {selection.weight, *selection.clusters, *(key.column for key in keys)}
+    clusters, keys = _made(selection.clusters, file), _made(selection.keys, file)
+    beside = (selection.weight, clusters, keys, selection.where)
+    used = {selection.weight, *(each.column for each in (*clusters, *keys))}
+    _refuse_joined([key.column for key in keys], file)
     for name in [*used, *selection.where.columns]:
         if name is not None:
             check_column(name, file)
@@ -124,6 +130,11 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     else:
         forecasts = [_plan(truth, prob, file, labelled)]
     return _checked(Plans(forecasts, *beside)), messages
+
+
+def _made(texts: Sequence[str], file: Source) -> tuple[Derived, ...]:
+    """Read COLUMN or COLUMN:HOW; a column of the very name comes first."""
+    return tuple(Derived(text) if text in file.names else derived(text) for text in texts)
 
 
 def probability_columns(prob: Sequence[str], file: Source, labelled: bool) -> tuple[Plan, list[str]]:
@@ -198,6 +209,17 @@ def _refuse_twice(names: Sequence[str]) -> None:
         raise InputError(f"column {twice[0]!r} is named twice.")
 
 
+def _refuse_joined(names: Sequence[str], file: Source) -> None:
+    """Refuse keys that are several columns with commas between."""
+    for name in names:
+        several = _made(name.split(","), file)
+        if name not in file.names and several[1:] and all(each.column in file.names for each in several):
+            raise InputError(
+                f"no column {name!r}; for groups by {'both' if len(several) == 2 else 'all'} name them apart:"
+                f" --by {name.replace(',', ' ')}."
+            )
+
+
 def _pairs(texts: Sequence[str], file: Source) -> list[Plan]:
     """Several binary forecasts a row."""
     pairs = []
@@ -247,10 +269,21 @@ def check_column(name: str, file: Source) -> str:
     """Refuse a column that the file does not have."""
     if name in file.names:
         return name
-    lower = {other.lower(): other for other in file.names}
-    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 3)]
+    near = _near(name, file)
     hint = f"did you mean {' or '.join(map(repr, near))}? Columns" if near else "columns"
     raise InputError(f"no column {name!r}; {hint}: {listed(file.names, 20)}.")
+
+
+def _near(name: str, file: Source) -> list[str]:
+    """Give what a name that the file does not have may be meant for."""
+    column, _, how = name.rpartition(":")
+    if column in file.names:
+        return [f"{column}:{each}" for each in difflib.get_close_matches(how, HOW, 3)]
+    if name in HOW:
+        dates = [] if Derived("", name).needs_all else [each for each in file.names if "date" in each.lower()]
+        return [f"{each}:{name}" for each in dates or ["COLUMN"]]
+    lower = {other.lower(): other for other in file.names}
+    return [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 3)]
 
 
 def _labelled(text: str, file: Source) -> _Column:

@@ -156,7 +156,7 @@ class ForecastRows:
     numbers: frozenset[str]
     """Columns of which it is known beforehand that they hold numbers or true and false."""
     quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
-    """Of the keys that are groups between quantiles: those of all the rows."""
+    """Of clusters and keys that are groups between quantiles: those of all the rows."""
 
     @property
     def unsettled(self) -> list[str]:
@@ -232,10 +232,13 @@ class ForecastRows:
                 with named(part.name):
                     places = self.plans.where.places(batch.raw)
                     refuse_text(batch.unreadable, batch.first_row, places)
-                    keys = group_columns(batch, self.plans.keys, self.quantiles, places)
+                    clusters, keys = (
+                        group_columns(batch, columns, self.quantiles, places)
+                        for columns in (self.plans.clusters, self.plans.keys)
+                    )
                 if places is not None and not places.size:
                     continue
-                place = Place(part, batch if places is None else standing_in(batch, places))
+                place = Place(part, standing_in(batch, places, clusters))
                 given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 for sentence in dict.fromkeys(builder.said for builder in builders if builder.said and not told):
                     say(sentence)
@@ -245,8 +248,8 @@ class ForecastRows:
                 yield ForecastBatch(given, part.name, batch.first_row, keys)
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
-        """Go through the keys that are groups between quantiles alone."""
-        keys = [key for key in self.plans.keys if key.needs_all]
+        """Go through the columns whose groups are between quantiles alone."""
+        keys = [key for key in self.plans.made if key.needs_all]
         wanted = Wanted(raw=[*dict.fromkeys([*(key.column for key in keys), *self.plans.where.columns])])
         batches = (batch for _, batch in _read([(part, wanted) for part in parts], 1))
         return quantiles_of(keys, ((batch, self.plans.where.places(batch.raw)) for batch in batches)) if keys else {}
@@ -298,6 +301,6 @@ def _resumed(held: list[tuple[int, Batch]], rest: Iterator[tuple[int, Batch]]) -
 def _mentioned(selection: Selection) -> list[str]:
     prob = [*selection.prob, *(name for rival in selection.rivals for name in rival)]
     pairs = [name for pair in selection.pairs for name in pair.split("=")]
-    keys = [name for key in selection.keys for name in {key, derived(key).column}]
-    columns = [*selection.truth, *prob, *pairs, selection.weight, *selection.clusters, *keys]
+    made = [name for text in (*selection.clusters, *selection.keys) for name in {text, derived(text).column}]
+    columns = [*selection.truth, *prob, *pairs, selection.weight, *made]
     return [name for name in [*columns, *selection.where.columns] if name is not None]

@@ -49,7 +49,8 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
         SQL expression of columns, such as ``"season >= 2016 AND round = 'final'"``: only rows for which it is true are
         counted.
     clusters : str or sequence of str, optional
-        Columns of the clusters: rows with the same values in all of them (for the part "shards").
+        Columns of the clusters: rows with the same values in all of them (for the part "shards"). Parts of a date are
+        named as in ``by`` of `tally_files_by`, such as "day:iso-week".
     format : str, optional
         "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
     separator : str, optional

@@ -122,7 +122,7 @@ def counted(
     What was read off the names of columns is said once.
     """
     nothing = accumulator.of([])  # which also refuses settings before anything is read
-    for key in rows.plans.keys:
+    for key in rows.plans.made:
         if key.needs_all:
             raise InputError(f"{key.name}: quantiles are found by the engine local only; choose it, or name a column.")
     settled: dict[str, Settled] | None = None if one else {}
