@@ -376,7 +376,7 @@ class TestCallback:
         logs = {}
         with pytest.warns(UserWarning, match="some predictions are NaN"):
             callback.on_epoch_end(0, logs)
-        assert np.isnan([logs["val_log_loss"], logs["val_slope"]]).all()
+        assert np.isnan([logs["val_log_loss"], logs["val_averages_slope"]]).all()
         assert callback.assessment is None
 
     def test_what_cannot_be_assessed_is_said_at_once(self, data):

@@ -99,7 +99,7 @@ def test_functions_say_where_things_are(data, tmp_path):
         metrics=["averages_slope"],
     )
     trainer, _ = fitted(data, [callback], tmp_path, Linear("tensor"))
-    assert np.isfinite(trainer.callback_metrics["val_slope"].item())
+    assert np.isfinite(trainer.callback_metrics["val_averages_slope"].item())
 
 
 def test_each_loader_is_assessed_by_itself(data, tmp_path):
