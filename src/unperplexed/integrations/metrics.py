@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, Literal, get_args
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, refuse_unknown
 from ..assessment import risk_profile as profile
 from ..assessment.assess import assess
 from ..assessment.result import Assessment
@@ -98,7 +99,8 @@ def check_scale(scale: Scale) -> Scale:
 
 
 def check_settings(metric: str, **settings: Any) -> None:
-    """Call a metric once, so that it refuses settings that it does not have."""
+    """Refuse settings that a metric does not have, and call it once, so that it refuses their values."""
+    refuse_unknown(metric, settings, signature(METRICS[metric]).parameters)
     METRICS[metric]([0, 1], [0.5, 0.5], **settings)
 
 
