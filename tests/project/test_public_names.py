@@ -1,6 +1,8 @@
 import ast
+import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import unperplexed
-from unperplexed._lib.public_names import listed
+from unperplexed._lib.public_names import _ELSEWHERE, listed
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 SUBJECTS = [
@@ -44,6 +46,16 @@ def test_names_are_those_of_the_stub(package):
     assert dir(package) == sorted({*package.__all__, *installed})
     with pytest.raises(AttributeError, match=rf"^module '{package.__name__}' has no attribute 'asess'$"):
         package.asess
+
+
+@pytest.mark.parametrize("name", sorted(_ELSEWHERE))
+def test_names_of_other_programs_are_answered_with_ours(name):
+    with pytest.raises(AttributeError, match=re.escape(f"did you mean {_ELSEWHERE[name]}?")):
+        getattr(unperplexed, name)
+    path = re.match(r"[\w.]+", _ELSEWHERE[name])[0].removeprefix("unperplexed.")
+    *packages, last = path.split(".")
+    home = importlib.import_module(".".join(["unperplexed", *packages]))
+    assert callable(getattr(home, last))
 
 
 def test_every_name_has_one_home():

@@ -11,6 +11,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_ELSEWHERE = {
+    "brier_score": "unperplexed.scores.brier_score",
+    "brier_score_loss": "unperplexed.scores.brier_score, which is twice scikit-learn's for two classes",
+    "log_loss": "unperplexed.scores.log_loss",
+    "calibration_curve": "assess(y_true, y_prob).plot(), or its .curve and .bins",
+    "make_scorer": "unperplexed.integrations.sklearn.scorers",
+    "val_prob": "assess(y_true, y_prob), outcomes first",
+    "brier_decomposition": "decompose",
+    "CalibratedClassifierCV": "unperplexed.integrations.sklearn.RecalibratedClassifier",
+    "calibrate": "Recalibrator().fit(y_true, y_prob)",
+    "evaluate": "assess",
+    "perplexity": "unperplexed.language_models.assess_texts",
+}
+"""What other programs call what is here."""
+
+
 def listed(package: str) -> dict[str, tuple[str, str]]:
     """Read the module of each public name from the stub, and the library that the name needs beyond the package's own.
 
@@ -34,7 +50,8 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            near = f"; did you mean {_ELSEWHERE[name]}?" if name in _ELSEWHERE else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{near}")
         from importlib import import_module
 
         home = homes[name][0]

@@ -104,6 +104,8 @@ FLAGS = {
     "--probability": "--prob",
     "--sep": "--separator",
     "--target": "--truth",
+    "--positive": "--prob LABEL=COLUMN, or --labels NEGATIVE POSITIVE",
+    "--predictions": "--prob",
     "--threads": "--jobs",
     "--y-prob": "--prob",
     "--y-true": "--truth",

@@ -386,7 +386,7 @@ def _others(name: str, known: Mapping[str, NamedMetric]) -> str:
     """Name the metrics that there are, the similar one first."""
     if name.endswith("skill"):
         return "skill needs a reference (in Python: assess(..., reference='base-rate')) and rows."
-    close = get_close_matches(name, known, 1)
+    close = get_close_matches(name.lower(), known, 1)
     now = former(name).removeprefix("; ")
     skill = "" if "skill" in known else "; with rows and a reference also skill"
     first = f"{now}. Known" if now else f"did you mean {close[0]}? Known" if close else "known"
