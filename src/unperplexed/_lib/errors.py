@@ -52,36 +52,41 @@ _FORMER_NAMES = {
     "calibration_intercept": "intercept",
     "calibration_error": "ece",
     "baseline_score": "reference_score",
-    "sigmoid": "logistic",
-    "platt": "logistic",
     "Skill.baseline": "reference",
     "Diagnosis.gain": "cost",
     "Finding.gain": "cost",
     "Gain.gain": "value",
     "Gain.log_loss": "before",
     "Gain.recalibrated": "after",
+}
+"""What names in results are called now, some of one class alone."""
+
+_OTHER_NAMES = {
+    "sigmoid": "logistic",
+    "platt": "logistic",
     "Assessment.brier_score": 'scores["brier_score"]',
     "Assessment.log_loss": 'scores["log_loss"]',
     "Assessment.accuracy": "prediction_accuracy",
     "Assessment.roc_auc": "auc",
     "Assessment.summary": "to_text()",
-    "Assessment.ci": "auc.interval, and of other metrics likewise",
+    "Assessment.ci": "auc.interval",
     "Assessment.brier_skill_score": "skill, with reference='base-rate'",
     "Assessment.scaled_brier": "skill, with reference='base-rate'",
 }
-"""What names in results are called now, some of one class alone."""
+"""What names that other programs have are called here, likewise."""
 
 
 def former(name: object, of: str = "") -> str:
-    """Say what a name in results, or in those of a class, is called now; "" of other names."""
-    now = _FORMER_NAMES.get(f"{of}.{name}") or _FORMER_NAMES.get(str(name))
-    return f"; it is now {now!r}" if now else ""
+    """Say what a name in results, or in those of a class, is called now, or here; "" of unknown names."""
+    now, here = (names.get(f"{of}.{name}") or names.get(str(name)) for names in (_FORMER_NAMES, _OTHER_NAMES))
+    return f"; it is now {now!r}" if now else f"; did you mean {here}?" if here else ""
 
 
 def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Refuse a value that is not among the known names."""
     if not (isinstance(value, str) and value in known):
-        raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{former(value)}.")
+        text = f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{former(value)}"
+        raise InputError(text if text.endswith("?") else f"{text}.")
 
 
 def check_whole(name: str, value: Any) -> int:
