@@ -54,9 +54,7 @@ def test_one_class_alone_has_no_skill_and_the_assessment_stands():
 
 def test_what_is_no_reference_is_refused(data):
     y, p, _ = data
-    with pytest.raises(
-        InputError, match="expected 'base-rate', the probabilities of another forecaster, or .*, not 'mine'"
-    ):
+    with pytest.raises(InputError, match="reference: 'mine': expected \"base-rate\", .* or probabilities of every row"):
         assess(y, p, reference="mine")
     with pytest.raises(InputError, match=r"reference: a tally's rows are already counted"):
         assess(Tally.of(y, p), reference="base-rate")

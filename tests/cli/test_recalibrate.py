@@ -282,7 +282,7 @@ def test_columns_in_another_order_are_matched_by_name(files, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fit.csv", *COLUMNS, "-o", "map.txt"], "map.txt: cannot write this format; known: .json"),
+        (["fit.csv", *COLUMNS, "-o", "map.txt"], "-o map.txt: the fit is a file of its own (.json)"),
         (["fit.csv", *COLUMNS, "-o", "m.json", "--as", "*_x"], "--as names new columns"),
         (["fit.csv", *COLUMNS, "-o", "m.json", "--method", "magic"], "method: expected one of"),
         (["--apply", "missing.json", "new.csv", "--prob", "p", "-o", "o.csv"], "missing.json: cannot be read"),

@@ -412,7 +412,7 @@ REFUSED = [
     ),
     ("another outcome", ["--on", "id"], r"theirs: another outcome than for ours in 1 id \('15'\), for example"),
     ("another weight", ["--on", "id", "--weight", "heft"], r"theirs: another weight than for ours in 1 id \('15'\)"),
-    (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),
+    (None, [], "how are rows matched\\? .*--forecaster ours=p.*--on.*--in-order"),
     (None, ["--in-order", "--on", "id"], "name one"),
     (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
     (None, ["--in-order", "--clusters", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
@@ -555,7 +555,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
         (["--in-order", "--confidence", "5"], "confidence: expected a number between 0 and 1, such as 0.95, got 5"),
         (["--in-order", "--floor", "2"], "floor"),
         (["--on", "nr"], "ours.csv: no column 'nr'"),
-        ([], "how are rows matched\\? .*--on.*--in-order.*--forecaster"),
+        ([], "how are rows matched\\? .*--forecaster ours=p.*--on.*--in-order"),
     ],
 )
 def test_refused_sequentially(files, tmp_path, capsys, options, message):

@@ -97,7 +97,7 @@ def test_files_give_what_arrays_give(data, tmp_path, capsys):
 def test_what_does_not_go_together_is_refused(data, tmp_path, capsys):
     data.write_csv(tmp_path / "f.csv")
     columns = (tmp_path / "f.csv", "--truth", "y", "--forecaster", "p=p", "q=q")
-    assert "neither 'base-rate' nor one of the forecasters" in run(capsys, *columns, "--reference", "none")
+    assert "is none of the forecasters 'p', 'q'; expected" in run(capsys, *columns, "--reference", "none")
     assert "--by does not go with --anytime" in run(capsys, *columns, "--anytime", "--by", "lead")
     assert "expected places, such as 14" in run(capsys, *columns, "--lag", ":id")
     assert "one column or two" in run(capsys, *columns, "--clusters", "id", "lead", "day")

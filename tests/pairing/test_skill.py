@@ -161,7 +161,7 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"reference": "climate"}, "neither 'base-rate' nor one of the forecasters 'forecast'"),
+        ({"reference": "climate"}, "none of the forecasters 'forecast'; expected \"base-rate\", {"),
         ({"reference": "forecast"}, "is the only forecaster"),
         ({"metrics": ["spherical_score"]}, "not spherical_score"),
         ({"reference": {"climatology": [1, 1], "f": [0.1, 0.2]}}, 'expected {"climatology": columns}, got a mapping'),

@@ -186,7 +186,7 @@ def test_the_stub_is_beside_the_package_as_in_an_editable_install(tmp_path, monk
     assert listed("unperplexed").keys() >= {"assess", "results"}
 
 
-def test_names_of_yesterday_say_what_they_are_called_now():
+def test_other_names_say_what_is_meant():
     y, p = [1, 0, 1, 1] * 50, [0.9, 0.2, 0.4, 0.7] * 50
     found = unperplexed.assess(y, p, reference="base-rate", resamples=0)
     for result, name, now in (
@@ -196,14 +196,14 @@ def test_names_of_yesterday_say_what_they_are_called_now():
         (found.skill, "baseline", "reference"),
         (unperplexed.Recalibrator().fit(y, p).gain_, "recalibrated", "after"),
     ):
-        with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is now '{now}'"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean {now}"):
             getattr(result, name)
     with pytest.raises(AttributeError, match="'Assessment' object has no attribute 'gain'$"):
         found.gain
-    with pytest.raises(unperplexed.InputError, match="got 'figures'; it is now 'metrics'"):
+    with pytest.raises(unperplexed.InputError, match="got 'figures'; did you mean metrics"):
         found.frame("figures")
     for name, now in (("calibration_slope", "slope"), ("calibration_error", "ece")):
-        with pytest.raises(unperplexed.InputError, match=f"no metric '{name}' here; it is now '{now}'. Known: rows"):
+        with pytest.raises(unperplexed.InputError, match=f"no metric '{name}' here; did you mean {now}\\? Known: rows"):
             unperplexed.check(found, require=f"{name} > 0")
     with pytest.raises(unperplexed.InputError, match="'ece' is no scoring rule: every assessment prints it"):
         unperplexed.assess(y, p, metrics=["ece"])

@@ -758,7 +758,7 @@ def test_formats_are_found():
     assert all(suffix in str(error.value) for suffix in suffixes)
     with pytest.raises(InputError) as error:
         open_source(File("x.csv", Path(__file__)), "xlsx", Options(), print)
-    assert str(error.value) == f"--format xlsx: known are {', '.join(formats())}."
+    assert str(error.value) == f"--format xlsx: known are {', '.join(formats())} (of output: --json -)."
 
 
 def test_record_batches_are_joined_and_cut(monkeypatch):

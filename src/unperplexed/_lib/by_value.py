@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import former
+from .errors import called
 
 
 class ByValue:
@@ -36,9 +36,9 @@ class ByValue:
     if not TYPE_CHECKING:  # a type checker knows the attributes
 
         def __getattr__(self, name: str) -> Any:
-            """Refuse attributes that there are not; names of yesterday with what they are called now."""
+            """Refuse attributes that there are not; other names with what they are called here."""
             of = type(self).__name__
-            raise AttributeError(f"{of!r} object has no attribute {name!r}{former(name, of)}")
+            raise AttributeError(f"{of!r} object has no attribute {name!r}{called(name, of)}")
 
     def __eq__(self, other: object) -> bool:
         """Whether all values are the same."""

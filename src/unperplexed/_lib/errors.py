@@ -46,7 +46,7 @@ def place_text(index: Sequence[int], kind: str = "index") -> str:
     return f" at {kind} {index[0] if len(index) == 1 else tuple(index)} (counted from 0)"
 
 
-_FORMER_NAMES = {
+_NAMES = {
     "figures": "metrics",
     "calibration_slope": "slope",
     "calibration_intercept": "intercept",
@@ -58,34 +58,49 @@ _FORMER_NAMES = {
     "Gain.gain": "value",
     "Gain.log_loss": "before",
     "Gain.recalibrated": "after",
-}
-"""What names in results are called now, some of one class alone."""
-
-_OTHER_NAMES = {
     "sigmoid": "logistic",
     "platt": "logistic",
+    "brier": "brier_score",
+    "pvalue": "p_value",
+    "ci": "interval",
+    "conf_int": "interval",
+    "save": "report(path), or to_json()",
+    "to_frame": "frame(...)",
+    "to_dataframe": "frame(...)",
+    "to_pandas": "frame(...)",
+    "summary": "to_text()",
+    "show": "plot(), or to_text()",
+    "Assessment.brier": 'scores["brier_score"]',
     "Assessment.brier_score": 'scores["brier_score"]',
     "Assessment.log_loss": 'scores["log_loss"]',
     "Assessment.accuracy": "prediction_accuracy",
     "Assessment.roc_auc": "auc",
-    "Assessment.summary": "to_text()",
     "Assessment.ci": "auc.interval",
+    "Assessment.p_value": "diagnosis.p_value",
     "Assessment.brier_skill_score": "skill, with reference='base-rate'",
     "Assessment.scaled_brier": "skill, with reference='base-rate'",
+    "Decomposition.resolution": "discrimination",
+    "Decomposition.refinement": "discrimination",
+    "Decomposition.reliability": "miscalibration",
+    "Recalibrator.predict_proba": "transform",
+    "Recalibrator.predict": "transform",
+    "Recalibrator.temperature": 'parameters_["temperature"]',
+    "Recalibrator.temperature_": 'parameters_["temperature"]',
+    "Recalibrator.fit_transform": "transform, of rows that it was not fitted on",
 }
-"""What names that other programs have are called here, likewise."""
+"""What names that were used before, or that other programs have, are called; some in one class alone."""
 
 
-def former(name: object, of: str = "") -> str:
-    """Say what a name in results, or in those of a class, is called now, or here; "" of unknown names."""
-    now, here = (names.get(f"{of}.{name}") or names.get(str(name)) for names in (_FORMER_NAMES, _OTHER_NAMES))
-    return f"; it is now {now!r}" if now else f"; did you mean {here}?" if here else ""
+def called(name: object, of: str = "") -> str:
+    """Say what a name in results, or in those of a class, is called; "" of unknown names."""
+    here = _NAMES.get(f"{of}.{name}") or _NAMES.get(str(name))
+    return f"; did you mean {here}?" if here else ""
 
 
 def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Refuse a value that is not among the known names."""
     if not (isinstance(value, str) and value in known):
-        text = f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{former(value)}"
+        text = f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{called(value)}"
         raise InputError(text if text.endswith("?") else f"{text}.")
 
 
@@ -101,7 +116,7 @@ def nearest(name: str, known: Collection[str], most: int = 1) -> list[str]:
     return get_close_matches(name, known, most, 0.75)
 
 
-_FORMER = {
+_OPTIONS = {
     "from_logits": 'scale="logits"',
     "AssessmentCallback figures": "metrics=",
     "ForecastMetric figures": "metrics=",
@@ -109,27 +124,46 @@ _FORMER = {
     "percent": 'scale="percent"',
     "renormalize": 'invalid="rescale"',
     "drop_invalid": 'invalid="drop"',
+    **dict.fromkeys(("na_rm", "na_action", "nan_policy", "dropna", "skipna"), 'invalid="drop"'),
+    "assess_by groups": "by=",
     "groups": "clusters= (for groups of rows: assess_by(..., by=))",
+    **dict.fromkeys(("cluster", "id", "ids", "subject", "subjects"), "clusters="),
     "by": "assess_by(..., by=)",
+    **dict.fromkeys(("group", "group_by", "groupby", "sensitive_features"), "assess_by(..., by=)"),
     "units": "within=",
     "monitor units": 'clusters="none" or "period"',
-    "baseline": "reference=",
+    **dict.fromkeys(("date", "dates", "period", "periods"), "time="),
+    **dict.fromkeys(("baseline", "ref", "base_rate"), "reference="),
     "climatology": 'reference={"climatology": ...}',
     "scores": "metrics=",
-    "score": "metric=",
+    "score": "metrics=",
+    "metric": "metrics=",
+    "scoring": "metrics=",
     "level": "confidence= (such as 0.95)",
     "alpha": "confidence= (1 - alpha)",
-    "conf_level": "confidence=",
-    "weights": "sample_weight=",
-    "y_pred": "y_prob=",
+    **dict.fromkeys(("conf_level", "ci", "confidence_level"), "confidence="),
+    **dict.fromkeys(("weight", "weights", "wt", "sample_weights", "case_weights"), "sample_weight="),
+    **dict.fromkeys(("y_pred", "y_score", "y_proba", "estimate", "prob", "probs", "pred"), "y_prob="),
+    **dict.fromkeys(("truth", "y", "observed", "obs", "target"), "y_true="),
+    **dict.fromkeys(("positive", "event", "event_level", "pos_class"), "pos_label="),
+    **dict.fromkeys(("classes", "class_names", "target_names"), "labels="),
+    "expected_calibration_error n_bins": "bins=",
     "n_bins": 'measured="equal-width:bins=10"',
     "bins": 'measured="equal-width:bins=10"',
     "strategy": 'measured="equal-population:bins=10"',
+    **dict.fromkeys(("bootstrap", "n_bootstrap", "n_bootstraps", "n_boot", "n_resamples", "times"), "resamples="),
+    **dict.fromkeys(("random_state", "rng"), "seed="),
+    **dict.fromkeys(("cv", "n_splits", "n_folds", "k"), "folds="),
+    **dict.fromkeys(("n_jobs", "workers", "threads"), "jobs="),
     "limit": "floor=(low, 1 - low)",
+    "eps": "floor=",
     "orders": "result.risk_profile(orders)",
     "exact_limit": "Tally.of(..., exact_limit=...)",
     "fraction_bits": "Tally.of(..., fraction_bits=...)",
     "recalibrate": "map=",
+    "decide threshold": "cost_fp= and cost_fn=, whose threshold is cost_fp / (cost_fp + cost_fn)",
+    "threshold": "decide(..., cost_fp=, cost_fn=), or decision_curve(..., thresholds=)",
+    **dict.fromkeys(("costs", "cost", "cost_matrix", "cost_ratio"), "cost_fp= and cost_fn="),
     "cost_false_positive": "cost_fp=",
     "cost_false_negative": "cost_fn=",
     "benefit_true_positive": "cost_tp= (the negative of a benefit)",
@@ -137,16 +171,39 @@ _FORMER = {
 }
 """What options of other names are called, in all functions or in one."""
 
+_IN_ORDER = {
+    "compare": 'forecasts come together: compare(y_true, {"a": p, "b": q})',
+    "assess_by": "groups are named: assess_by(y_true, y_prob, by=groups)",
+    "decide": "costs are named: decide(y_true, y_prob, cost_fp=1, cost_fn=4)",
+    "check": 'requirements are named: check(y_true, y_prob, require="ece < 0.05")',
+    "monitor": "periods are named: monitor(y_true, y_prob, time=dates)",
+}
+"""What a function takes in place of more arguments without a name."""
+
+
+def refuse_more(function: str, given: int, most: int) -> None:
+    """Refuse more arguments without a name than a function takes, with how the others are given."""
+    if given > most:
+        how = _IN_ORDER.get(function, "the others are named, such as labels=")
+        raise TypeError(f"{function}() takes {number_of(most, 'argument')} without a name, {given} were given; {how}.")
+
+
+def _meant(function: str, name: str, known: Collection[str]) -> str:
+    """Name the option that is meant, if the function has it."""
+    here = _OPTIONS.get(f"{function} {name}") or _OPTIONS.get(name, "")
+    option = here.partition("=")[0]
+    return "" if option.isidentifier() and known and option not in known else here
+
 
 def refuse_unknown(function: str, given: Collection[str], known: Collection[str]) -> None:
-    """Refuse keyword arguments that a function does not have, as Python does, with the nearest that it has."""
+    """Refuse keyword arguments that a function does not have, as Python does, with the one that is meant, or all."""
     for name in given:
         if name not in known:
-            near = _FORMER.get(f"{function} {name}") or _FORMER.get(name) or next(map(repr, nearest(name, known)), "")
-            also = f"; did you mean {near}?" if near else ""
+            near = _meant(function, name, known) or next(map(repr, nearest(name, known)), "")
+            also = f"; did you mean {near}?" if near else f"; it takes {', '.join(known)}." if known else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{also}")
 
 
 def refuse_former(function: str, given: Collection[str]) -> None:
     """Refuse keyword arguments that have another name now; the rest is for what they are passed on to."""
-    refuse_unknown(function, [name for name in given if {name, f"{function} {name}"} & {*_FORMER}], ())
+    refuse_unknown(function, [name for name in given if {name, f"{function} {name}"} & {*_OPTIONS}], ())

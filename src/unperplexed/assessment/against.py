@@ -18,13 +18,10 @@ def skill_against(
     """Compare forecasts with a reference: "base-rate", a climatology, or other probabilities; None without any."""
     if reference is None:
         return None
-    from ..pairing.skill import BASE_RATE, skill, skill_rules  # which most assessments do without
+    from ..pairing.skill import BASE_RATE, REFERENCES, skill, skill_rules  # which most assessments do without
 
     if isinstance(reference, str) and reference != BASE_RATE:
-        raise InputError(
-            f'reference: expected {BASE_RATE!r}, the probabilities of another forecaster, or {{"climatology": ...}},'
-            f" not {reference!r}."
-        )
+        raise InputError(f"reference: {reference!r}: {REFERENCES}.")
     return skill(
         y_true,
         {"forecasts": y_prob},

@@ -16,16 +16,38 @@ COMMANDS = {
     "show": "tally TALLY",
     "calibrate": "recalibrate",
     "combine": "pool",
+    "apply": "recalibrate FILE --apply MAP -o ROWS",
+    "benchmark": "compare",
+    "calibration-curve": "assess FILE --plot PICTURE",
+    "dca": "decide FILE --plot CURVE",
+    "decision-curve": "decide FILE --plot CURVE",
+    "describe": "assess",
     "diff": "compare",
     "drift": "monitor FILE --drift",
     "ensemble": "pool",
+    "fit": "recalibrate FILE -o MAP",
+    "gate": "check FILE --require TEXT",
+    "groups": "assess FILE --by COLUMN",
+    "help": "explain",
     "evaluate": "assess",
+    "metrics": "assess",
+    "net-benefit": "decide FILE --plot CURVE",
+    "perplexity": "lm",
     "plot": "assess FILE --plot PICTURE",
+    "power": "assess FILE, which says what so many rows can detect",
+    "predict": "recalibrate FILE --apply MAP -o ROWS",
+    "reliability": "assess FILE --plot PICTURE",
     "report": "assess FILE --report PAGE",
+    "sample-size": "assess FILE, which says what so many rows can detect",
     "score": "assess",
+    "skill-score": "skill",
+    "subgroups": "assess FILE --by COLUMN",
     "test": "check FILE --require TEXT",
     "threshold": "decide",
+    "transform": "recalibrate FILE --apply MAP -o ROWS",
+    "validate": "assess",
     "verify": "assess",
+    "watch": "monitor",
 }
 """What to type instead of a command."""
 
@@ -89,31 +111,65 @@ FLAGS = {
     "--alpha": "--confidence, which is 1 - alpha",
     "--bins": "--show calibration:bins=20",
     "--bootstrap": "--resamples",
-    "--delimiter": "--separator",
-    "--filter": "--where",
-    "--group-by": "--by",
-    "--id": "--on",
+    **dict.fromkeys(("--delimiter", "--delim", "--sep", "--field-separator"), "--separator"),
+    **dict.fromkeys(("--filter", "--query", "--sql", "--subset"), "--where"),
+    **dict.fromkeys(("--group-by", "--groupby", "--per", "--stratify", "--strata", "--facet"), "--by"),
+    **dict.fromkeys(("--id", "--key", "--join"), "--on"),
     "--orders": "--show profile:orders=-2,0,2",
     "--html": "--report",
-    "--label": "--truth",
-    "--n-jobs": "--jobs",
-    "--observed": "--truth",
-    "--outcome": "--truth",
-    "--pred": "--prob",
-    "--predicted": "--prob",
-    "--probability": "--prob",
-    "--sep": "--separator",
-    "--target": "--truth",
-    "--positive": "--prob LABEL=COLUMN, or --labels NEGATIVE POSITIVE",
-    "--predictions": "--prob",
-    "--threads": "--jobs",
-    "--y-prob": "--prob",
-    "--y-true": "--truth",
+    **dict.fromkeys(("--label", "--observed", "--outcome", "--target", "--actual", "--y-true", "--y"), "--truth"),
+    **dict.fromkeys(("--n-jobs", "--threads", "--workers", "--parallel"), "--jobs"),
+    **dict.fromkeys(
+        ("--pred", "--predicted", "--predictions", "--probability", "--probs", "--score-column", "--y-prob", "--p"),
+        "--prob",
+    ),
+    **dict.fromkeys(("--model", "--models"), "--forecaster"),
+    **dict.fromkeys(
+        ("--event", "--event-level", "--positive", "--pos-class"), "--prob LABEL=COLUMN, or --labels NEGATIVE POSITIVE"
+    ),
+    **dict.fromkeys(("--classes", "--class-names"), "--labels"),
+    **dict.fromkeys(("--dropna", "--na-rm", "--skip-na", "--ignore-missing", "--skip-invalid"), "--invalid drop"),
+    **dict.fromkeys(("--null", "--na-values", "--missing"), "--na"),
+    **dict.fromkeys(("--ref", "--climatology"), "--reference"),
+    **dict.fromkeys(("--ci", "--conf", "--conf-level"), "--confidence"),
+    **dict.fromkeys(("--times", "--n-boot", "--n-bootstrap"), "--resamples"),
+    **dict.fromkeys(("--cv", "--k-folds", "--n-folds"), "--folds"),
+    "--random-state": "--seed",
+    "recalibrate --map": "--apply",
+    **dict.fromkeys(("--calibrator", "recalibrate --map-type"), "--method"),
+    "--map": "--apply",
+    **dict.fromkeys(
+        ("check --threshold", "check --fail-under", "check --fail-if", "check --gate"), "--require 'ece < 0.05'"
+    ),
+    **dict.fromkeys(("check --against", "check --previous", "--compare-to"), "--earlier"),
+    **dict.fromkeys(
+        ("--threshold", "--thresholds"), "--costs, which set it (--plot draws the curve of all thresholds)"
+    ),
+    **dict.fromkeys(("--date", "--timestamp"), "--time"),
+    **dict.fromkeys(("--freq", "--period", "--interval", "--window", "--daily"), "--time COLUMN:day"),
+    **dict.fromkeys(("--weekly", "--resample"), "--time COLUMN:week"),
+    "--weights": "--weight",
+    **dict.fromkeys(("--input-format", "--csv", "--parquet"), "--format"),
+    **dict.fromkeys(("--output-format", "--as-json"), "--json"),
+    **dict.fromkeys(("--output", "--out", "--save"), "--json, --plot or --report"),
+    "recalibrate --out": "--output",
+    "--markdown": "--summary",
+    "--dependent": "--clusters",
+    "-o": "--json, --plot or --report",
+    "-p": "--prob",
+    "-t": "--truth",
+    **dict.fromkeys(("-d", "-s"), "--separator"),
+    "-g": "--by",
+    "-w": "--where",
+    "-j": "--jobs",
+    "-f": "--format",
 }
 """What to type instead of a flag; "COMMAND --flag" is for one command alone."""
 
 
+_IS_FLAG = re.compile(r"--.|-[A-Za-z]$")
 _FLAG = re.compile(r"--[a-z-]+")
+_BOUND = re.compile(r"--(max|min)-([a-z-]+)")
 
 
 def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
@@ -128,9 +184,13 @@ def refuse_unknown(words: Sequence[str], known: Set[str]) -> None:
     command = words[0]
     for word in words[1:]:
         flag = word.partition("=")[0]
-        if not flag.startswith("--") or flag == "--" or flag in known:
+        if not _IS_FLAG.match(flag) or flag in known:
             continue
         today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag, ""))
+        if bound := _BOUND.fullmatch(flag):
+            today = f"--require '{bound[2].replace('-', '_')} {'<' if bound[1] == 'max' else '>'} LIMIT'"
+            if "--require" not in known:
+                raise InputError(f"{flag}: limits are for unperplexed check FILE {today}.")
         first = _FLAG.match(today)
         if today and (first is None or first[0] in known):
             raise InputError(f"{flag}: {today}" if first is None else f"{flag}: {command} takes {today}.")

@@ -62,6 +62,10 @@ def _print_all(text: str) -> None:
 _ANY_SUFFIX = ("json", "summary", "junit", "history", "save_reading")
 
 
+MAPS = (".json",)
+"""Suffixes of what `recalibrate` and `pool` fit."""
+
+
 def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
     """Refuse outputs that cannot be written, or that would overwrite what is read or each other."""
     known = {"plot": PICTURES, "report": REPORTS, "output": suffixes, **dict.fromkeys(_ANY_SUFFIX, ())}
@@ -69,6 +73,12 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
     printed = next((name for name, path in named.items() if str(path) == "-" and name != "json"), None)
     if printed:
         raise InputError(f"--{printed.replace('_', '-')} -: only --json writes to standard output; name a file.")
+    output = getattr(arguments, "output", None)
+    if suffixes == MAPS and output is not None and output.suffix.lower() not in MAPS:
+        raise InputError(
+            f"-o {output}: the fit is a file of its own ({MAPS[0]}), which is then applied to rows:"
+            f" FILE --apply fit.json -o {output}."
+        )
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):

@@ -67,8 +67,8 @@ def _fit(a: argparse.Namespace) -> None:
     from .._lib.serialize import json_text
     from ..comparison.files import PairingOptions, compared_files, named_files
     from .counting import reading_of, rivals_of, selection_of
-    from .outputs import check_outputs, report_bytes, sayer, write_outputs
-    from .recalibrate import MAPS, saved_with_reading
+    from .outputs import MAPS, check_outputs, report_bytes, sayer, write_outputs
+    from .recalibrate import saved_with_reading
 
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply POOL.")

@@ -40,12 +40,9 @@ from .counting import (
 )
 from .new_rows import unit_of
 from .options import first_given
-from .outputs import check_outputs, print_text, report_bytes, sayer, show_while_read, write_outputs
+from .outputs import MAPS, check_outputs, print_text, report_bytes, sayer, show_while_read, write_outputs
 from .reading import kept_reading
 from .recalibrated_rows import RecalibratedRows
-
-MAPS = (".json",)
-"""Suffixes of recalibration maps."""
 
 _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report")
 """Options of a fit."""

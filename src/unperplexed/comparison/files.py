@@ -87,9 +87,9 @@ class PairingOptions:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
         if not (self.on or self.in_order or self.rivals):
             raise InputError(
-                "how are rows matched? Name the columns of their id with --on, take --in-order if all files have"
-                " the same rows in the same order, or name the columns of each forecaster in one file with"
-                " --forecaster."
+                "how are rows matched? In one file, name the columns of each forecaster: --forecaster ours=p theirs=q."
+                " In several, name the columns of their id with --on, or take --in-order if all files have the same"
+                " rows in the same order."
             )
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
-from .._lib.errors import refuse_unknown
+from .._lib.errors import refuse_more, refuse_unknown
 from ..kernels.devices import Scale
 from .labels import Label
 
@@ -48,9 +48,11 @@ def reads(known: type, defaults: Mapping[str, Any] = DEFAULTS) -> Callable[[Call
         of_function = signature(function)
         parameters = [*_named(of_function.parameters, known.__annotations__, defaults)]
         names = [each.name for each in parameters]
+        most = sum(each.kind is Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
 
         @wraps(function)
         def made(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            refuse_more(function.__qualname__, len(args), most)
             refuse_unknown(function.__qualname__, kwargs, names)
             return function(*args, **kwargs)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, former
+from .._lib.errors import InputError, called
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
@@ -387,9 +387,9 @@ def _others(name: str, known: Mapping[str, NamedMetric]) -> str:
     if name.endswith("skill"):
         return "skill needs a reference (in Python: assess(..., reference='base-rate')) and rows."
     close = get_close_matches(name.lower(), known, 1)
-    now = former(name).removeprefix("; ")
+    meant = called(name).removeprefix("; ")
     skill = "" if "skill" in known else "; with rows and a reference also skill"
-    first = f"{now}. Known" if now else f"did you mean {close[0]}? Known" if close else "known"
+    first = f"{meant} Known" if meant else f"did you mean {close[0]}? Known" if close else "known"
     return f"{first}: {', '.join([*known, VERDICT])}{skill}."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -31,6 +32,8 @@ THE_REFERENCE, CLIMATOLOGY = "the reference", "climatology"
 """Names of probabilities that are measured against, and of the frequencies among rows of equal values."""
 
 BASE_RATE = "base-rate"
+REFERENCES = 'expected "base-rate", {"climatology": months}, or probabilities of every row (columns of files)'
+"""What a reference can be besides a forecaster."""
 """Name of the reference that predicts the observed frequencies of the classes in all rows."""
 
 _FEW = 30
@@ -162,6 +165,8 @@ def reference_of(reference: Any) -> Reference | None:
     """Read what skill is measured against: a name, {"climatology": columns}, or probabilities; None for None."""
     if reference is None or isinstance(reference, str):
         return None if reference is None else Reference(reference)
+    if isinstance(reference, Real):
+        raise InputError(f"reference: {reference!r} is no forecast of each row; {REFERENCES}.")
     if not isinstance(reference, Mapping):
         return Reference(THE_REFERENCE, forecast=reference)
     if set(reference) != {CLIMATOLOGY}:
@@ -211,9 +216,7 @@ class SkillSettings:
         if self.reference == BASE_RATE:
             return
         if self.reference not in names:
-            raise InputError(
-                f"reference: {self.reference!r} is neither {BASE_RATE!r} nor one of the forecasters {listed(names)}."
-            )
+            raise InputError(f"reference: {self.reference!r} is none of the forecasters {listed(names)}; {REFERENCES}.")
         if len(names) < 2:
             raise InputError(f"reference: {self.reference!r} is the only forecaster; name another to compare with it.")
 

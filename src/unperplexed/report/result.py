@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .._lib.by_value import ByValue
 from .._lib.output import REPORTS, check_output
@@ -28,6 +28,9 @@ class Naming(NamedTuple):
 
 class Result(ABC):
     """A result, which describes itself as a document."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = ByValue.__getattr__
 
     frames_of: ClassVar[str] = "polars"
     """Package of its frames: that of the frames it was made from (`frames_as_input`), polars without any."""

@@ -140,7 +140,7 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
     if path.is_dir():
         raise InputError("is a directory; name a file in it, or several with '*'.")
     if form is not None and form not in formats():
-        raise InputError(f"--format {form}: known are {', '.join(formats())}.")
+        raise InputError(f"--format {form}: known are {', '.join(formats())} (of output: --json -).")
     try:
         beside = [Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()]
         before = {each: _state(each) for each in (path, *beside)}
