@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from unperplexed.describe.texts import position_chart
 from unperplexed.language_models import TextAssessment
-from unperplexed.language_models.describe_texts import position_chart
 from unperplexed.report.matplotlib_draw import draw as draw_chart
 
 BLUE, ORANGE, GREEN, PURPLE = "#0a5ea8", "#b4500a", "#00795c", "#8a3a78"

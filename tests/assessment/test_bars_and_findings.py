@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_by
-from unperplexed.assessment.bars_chart import bars_chart
-from unperplexed.assessment.findings_chart import findings_chart
+from unperplexed.describe.assessment_charts import bars_chart
+from unperplexed.describe.groups_charts import findings_chart
 from unperplexed.report.svg import plot
 
 

@@ -11,11 +11,11 @@ import pytest
 from helpers import softmax_forecasts
 from unperplexed import InputError, Tally, assess, assess_by, compare
 from unperplexed.assessment.assess import assess_tally
-from unperplexed.assessment.describe import assessment_document
-from unperplexed.assessment.describe_tables import surprises_table
 from unperplexed.assessment.flat import flat_metrics
 from unperplexed.assessment.settings import AssessmentSettings
-from unperplexed.comparison.describe import comparison_document
+from unperplexed.describe.assessment import assessment_document
+from unperplexed.describe.assessment_tables import surprises_table
+from unperplexed.describe.comparison import comparison_document
 from unperplexed.report.result import Naming
 
 N = 120

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unperplexed import assess
-from unperplexed.assessment.describe_charts import Event, reliability_chart
+from unperplexed.describe.assessment_charts import Event, reliability_chart
 
 
 def forecasts(temperature, shift=0.0, n=2000):

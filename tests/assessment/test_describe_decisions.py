@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from unperplexed import decide, decision_curve, pool
-from unperplexed.assessment.describe_decision_curve import decision_curve_document
-from unperplexed.assessment.describe_decisions import decision_document
-from unperplexed.recalibration.describe_pool import pool_document
+from unperplexed.describe.decisions import decision_curve_document, decision_document
+from unperplexed.describe.recalibration import pool_document
+from unperplexed.report.result import Naming
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def words(html):
 
 def test_text_card_and_page_say_what_the_document_says(results):
     for describe, result in results.items():
-        document = describe(result)
+        document = describe(result, Naming(), brief=True)
         shown = {
             "text": " ".join(str(result).split()),
             "card": words(result._repr_html_()),

@@ -6,8 +6,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from unperplexed import Recalibrator, Tallies, assess, assess_by
-from unperplexed.assessment.group_remedies import remedy_blocks
 from unperplexed.assessment.remedy import Commands
+from unperplexed.describe.groups import remedy_blocks
 from unperplexed.report.document import Code, Prose
 
 

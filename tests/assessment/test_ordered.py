@@ -8,9 +8,9 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_ordered
-from unperplexed.assessment.describe_ordered import ordered_document
 from unperplexed.assessment.ordered import _moments, _pit
 from unperplexed.cli.parser import main
+from unperplexed.describe.ordered import ordered_document
 from unperplexed.report.result import Naming
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence
@@ -179,7 +179,7 @@ def test_thresholds_that_are_never_or_always_exceeded_have_no_diagram(data):
     p = data[1]
     found = assess_ordered(np.full(N, 1), p, labels=range(4), sample_weight=np.arange(N) + 0.1)
     assert [each.frequency for each in found.thresholds] == [1, 0, 0]
-    ids = [section.id for section in ordered_document(found, Naming()).sections]
+    ids = [section.id for section in ordered_document(found, Naming(), brief=True).sections]
     assert "pit" in ids
     assert "curves" not in ids
 

@@ -10,8 +10,8 @@ from scipy.special import expit
 from scipy.stats import entropy
 
 from unperplexed import Recalibrator, Tally, assess
-from unperplexed.assessment.describe import assessment_document
 from unperplexed.assessment.remedy import remaining_lines
+from unperplexed.describe.assessment import assessment_document
 from unperplexed.recalibration.gain import Baseline, Gain
 from unperplexed.report.result import Naming
 

@@ -8,9 +8,9 @@ import pytest
 
 from unperplexed import InputError, compare, compare_sequentially
 from unperplexed._lib.formatting import p_value_cell
-from unperplexed.comparison.describe import comparison_document
-from unperplexed.comparison.describe_tables import contributions_table, differences_table
-from unperplexed.comparison.difference_charts import differences_chart, sequential_chart
+from unperplexed.describe.comparison import comparison_document
+from unperplexed.describe.comparison_charts import differences_chart, sequential_chart
+from unperplexed.describe.comparison_tables import contributions_table, differences_table
 from unperplexed.report.chart import Chart
 from unperplexed.report.result import Naming
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from unperplexed.comparison.describe_verdict import verdict_clauses
 from unperplexed.comparison.result import Difference
+from unperplexed.comparison.verdict import verdict_clauses
 from unperplexed.statistics.intervals import Interval
 
 SMALL, LARGE = 0.002, 0.4

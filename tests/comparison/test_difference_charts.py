@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from unperplexed import InputError, compare, compare_sequentially, skill
-from unperplexed.comparison.difference_charts import differences_chart, sequential_chart
+from unperplexed.describe.comparison_charts import differences_chart, sequential_chart
 from unperplexed.report.svg import plot
 
 

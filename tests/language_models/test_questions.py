@@ -10,6 +10,7 @@ from scipy.stats import ttest_rel
 
 from unperplexed import InputError, assess
 from unperplexed.cli import main
+from unperplexed.describe.questions import task_table
 from unperplexed.language_models import (
     Answer,
     Question,
@@ -21,7 +22,6 @@ from unperplexed.language_models import (
     question_events,
 )
 from unperplexed.language_models.items import UNREAD
-from unperplexed.language_models.question_result import task_table
 
 
 def some_questions(rng, n=200, k=4):

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unperplexed import InputError
+from unperplexed.describe.texts import position_chart, position_text, profile_table
 from unperplexed.language_models import Question, Text, TextTally, assess_texts, text_tally
 from unperplexed.language_models.clustered_ratios import RatioSums
-from unperplexed.language_models.describe_texts import position_chart, position_text, profile_table
 from unperplexed.language_models.text_result import PositionLoss
 from unperplexed.statistics import generalized_mean
 from unperplexed.statistics.intervals import Interval

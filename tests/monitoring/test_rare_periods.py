@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 
 from unperplexed import InputError, Tallies, Tally, assess, check, monitor
-from unperplexed.monitoring.describe_monitored import control_charts
+from unperplexed.describe.monitored import control_charts
 from unperplexed.monitoring.hypotheses import row_factors
 from unperplexed.monitoring.naming import named_error
 from unperplexed.results import History

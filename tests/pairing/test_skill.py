@@ -21,7 +21,7 @@ from unperplexed import (
     skill,
 )
 from unperplexed.cli.parser import main
-from unperplexed.pairing.describe_skill import _role, skill_chart
+from unperplexed.describe.skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.ratios import uncertain_ratio
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean

@@ -10,11 +10,11 @@ import pytest
 
 from unperplexed import Recalibrator, Tally, assess, assess_by, check, compare, compare_sequentially, monitor, skill
 from unperplexed._lib.formatting import capital, command_line, printable, short_name, short_names
-from unperplexed.assessment.describe_breakdown import groups_chart
-from unperplexed.assessment.describe_tables import findings_table
 from unperplexed.calibration.diagnosis.result import HELD_OUT, joined
 from unperplexed.cli import main
-from unperplexed.comparison.describe_tables import scores_table
+from unperplexed.describe.assessment_tables import findings_table
+from unperplexed.describe.comparison_tables import scores_table
+from unperplexed.describe.groups import groups_chart
 from unperplexed.report.commands import command_lines
 
 NAMES = [

@@ -1,10 +1,6 @@
-"""No module needs itself by a detour: lazy imports and those for type checking count too.
-
-One way back there is: the methods by which a result is printed, drawn or written load what describes it.
-"""
+"""No module needs itself by a detour: imports inside functions and those for type checking count too."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -22,26 +18,10 @@ def module_of(path):
 MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
 
-DESCRIBES = re.compile(r"\.(describe(_\w+)?|(\w+_)?(text|plots?|charts?))$")
-
-
-def statements(module):
-    """Statements of a module, wherever they stand, but for imports in methods of what describes the result."""
-    tree = ast.parse(MODULES[module].read_text("utf-8"))
-    methods = [
-        f for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef)
-    ]
-    in_methods = {id(node) for method in methods for node in ast.walk(method)}
-    for node in ast.walk(tree):
-        back = id(node) in in_methods and isinstance(node, ast.ImportFrom) and DESCRIBES.search(f".{node.module}")
-        if not back:
-            yield node
-
-
 def imported(module):
     """Modules of the package that any statement of a module imports."""
     package = module if MODULES[module].stem == "__init__" else module.rpartition(".")[0]
-    for node in statements(module):
+    for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom):

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess
-from unperplexed.assessment.describe_charts import Event, reliability_chart
+from unperplexed.describe.assessment_charts import Event, reliability_chart
 from unperplexed.report.chart import Chart, Line, Points, percent_axis
 from unperplexed.report.matplotlib_chart import draw_reliability
 from unperplexed.report.matplotlib_draw import draw_alone

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from unperplexed import InputError, assess_by
-from unperplexed.assessment.describe_charts import Event, reliability_chart
+from unperplexed.describe.assessment_charts import Event, reliability_chart
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, Tally, assess, assess_by, compare, compare_sequentially
-from unperplexed.assessment.describe_words import evidence
-from unperplexed.assessment.python_call import assess_call
-from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.cli.outputs import called
 from unperplexed.cli.parser import main
-from unperplexed.comparison.describe import compare_call
-from unperplexed.comparison.describe_sequential import sequential_call
+from unperplexed.describe.assessment_words import evidence
+from unperplexed.describe.calls import assess_call
+from unperplexed.describe.comparison import compare_call
+from unperplexed.describe.diagnosis import short_verdict
+from unperplexed.describe.sequential import sequential_call
 
 HOSTILE = "</script><script>alert(1)</script>"
 

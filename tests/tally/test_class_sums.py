@@ -14,8 +14,8 @@ from unperplexed.calibration.diagnosis.class_counts import statistics_of_sums
 from unperplexed.calibration.diagnosis.class_curvature import Curvature
 from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of
 from unperplexed.calibration.diagnosis.class_tests import gate
-from unperplexed.calibration.diagnosis.describe import UNTOLD
 from unperplexed.cli import parser as cli
+from unperplexed.describe.diagnosis import UNTOLD
 from unperplexed.tally import class_sums as _class_sums
 from unperplexed.tally.class_sums import ClassSums, ClassSumsCounter, layout, length
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from numbers import Integral
@@ -65,9 +66,12 @@ _NAMES = {
     "ci": "interval",
     "conf_int": "interval",
     "save": "report(path), or to_json()",
-    "to_frame": "frame(...)",
-    "to_dataframe": "frame(...)",
-    "to_pandas": "frame(...)",
+    **dict.fromkeys(("to_frame", "to_dataframe", "to_pandas", "to_polars"), "frame()"),
+    **dict.fromkeys(
+        ("Assessment.to_frame", "Assessment.to_dataframe", "Assessment.to_pandas"),
+        'frame("metrics"), or metrics(), which has intervals',
+    ),
+    "net_benefit": "frame(), or models",
     "summary": "to_text()",
     "show": "plot(), or to_text()",
     "Assessment.brier": 'scores["brier_score"]',
@@ -132,7 +136,7 @@ _OPTIONS = {
     **dict.fromkeys(("group", "group_by", "groupby", "sensitive_features"), "assess_by(..., by=)"),
     "units": "within=",
     "monitor units": 'clusters="none" or "period"',
-    **dict.fromkeys(("date", "dates", "period", "periods"), "time="),
+    **dict.fromkeys(("date", "dates", "period", "periods", "timestamps"), "time="),
     **dict.fromkeys(("baseline", "ref", "base_rate"), "reference="),
     "climatology": 'reference={"climatology": ...}',
     "scores": "metrics=",
@@ -188,9 +192,14 @@ def refuse_more(function: str, given: int, most: int) -> None:
         raise TypeError(f"{function}() takes {number_of(most, 'argument')} without a name, {given} were given; {how}.")
 
 
+_BOUND = re.compile(r"(max|min)_(\w+)")
+
+
 def _meant(function: str, name: str, known: Collection[str]) -> str:
     """Name the option that is meant, if the function has it."""
     here = _OPTIONS.get(f"{function} {name}") or _OPTIONS.get(name, "")
+    if "require" in known and (bound := _BOUND.fullmatch(name)):
+        return f'require="{bound[2]} {"<" if bound[1] == "max" else ">"} ..."'
     option = here.partition("=")[0]
     return "" if option.isidentifier() and known and option not in known else here
 

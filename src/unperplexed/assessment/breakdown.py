@@ -20,9 +20,8 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading, reads
 from ..pairing.skill_result import Skill
-from ..report.document import Document
 from ..report.frames import frame_like_input, frames_as_input
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
@@ -268,14 +267,7 @@ class Breakdown(JsonResult):
         InputError
             For an unknown kind, for `most` below 1, and for a breakdown without groups.
         """
-        from .describe_breakdown import draw_groups
-
-        return draw_groups(self, figure, most, kind)
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_breakdown import breakdown_document
-
-        return breakdown_document(self, naming, brief=brief)
+        return pictures(self, figure, most, kind)
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -17,9 +17,8 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
-from ..report.document import Document
 from ..report.frames import frame_like_input, frames_as_input
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, picture
 from ..statistics.intervals import checked_sampling
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
@@ -85,18 +84,11 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
 
     def plot(self, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
         """Draw the net benefit over the thresholds, with the models' pointwise intervals; returns the Axes."""
-        from .decision_plots import plot_decision_curve
-
-        return plot_decision_curve(self, ax, standardized=standardized)
+        return picture(self, ax, standardized=standardized)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<DecisionCurve of {', '.join(self.models)} at {number_of(self.thresholds.size, 'threshold')}>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_decision_curve import decision_curve_document
-
-        return decision_curve_document(self, name=naming.name, command=naming.command)
 
 
 @frames_as_input

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .._lib.by_value import ByValue
+from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import JsonResult, Naming
+from ..report.numbers import between, number
+from ..report.result import JsonResult
 from ..statistics.intervals import Interval
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE
 
@@ -137,9 +138,7 @@ class Decision(JsonResult):
     @property
     def verdict(self) -> str:
         """What to do, in words."""
-        from .describe_decisions import decision_verdict
-
-        return decision_verdict(self)
+        return "{}. {}".format(*conclusion(self))
 
     def advising(self, code: str) -> Decision:
         """Return the same decision with these commands that recalibrate and decide again."""
@@ -151,7 +150,27 @@ class Decision(JsonResult):
         del plain["_code"]
         return {"verdict": self.verdict, **plain, "optimism": self.optimism}
 
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_decisions import decision_document
 
-        return decision_document(self, name=naming.name, command=naming.command)
+def conclusion(d: Decision) -> tuple[str, str]:
+    """Say from which probability on to act, then what that costs and what miscalibration adds."""
+    positive = short_name(str(d.labels[1]))
+    where = f"where the probability of {positive!r} is at least {d.threshold:.3g}"
+    m = d.miscalibration
+    words = (
+        f"By the predicted probabilities the cost is {number(d.cost.value)} a row"
+        f" ({number(d.cost_all.value)} for acting on all rows and"
+        f" {number(d.cost_none.value)} for never acting)."
+    )
+    cheaper = min(("acting on all rows", d.cost_all), ("never acting", d.cost_none), key=lambda each: each[1].value)
+    if cheaper[1].value <= d.cost.value:
+        words += f" On these rows {cheaper[0]} costs no more."
+    if m is None:
+        return f"Act {where}", words
+    limits = between(*m.interval)
+    interval = f" ({confidence_interval(d.confidence)} {limits})" * bool(limits)
+    if d.recalibrated is not None and m.interval.low > 0:
+        costs = f"cost {number(d.recalibrated.value)} a row instead of {number(d.cost.value)}"
+        first = f"Recalibrate, then act {where} ({costs})"
+        return first, f"{words} Miscalibration costs {number(m.value)} of it{interval}."
+    words += f" No evidence that recalibration would lower it: difference {number(m.value)}{interval}."
+    return f"Act {where}", words

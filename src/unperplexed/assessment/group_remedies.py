@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .._lib.formatting import number_of, p_value_cell, short_name
 from .._lib.serialize import plain_values
-from ..forecasts.group_keys import Key, key_text
-from ..report.document import Block, Code, Column, Prose, Table
-from ..report.numbers import number
-from ..sources.row_filter import condition_of
+from ..forecasts.group_keys import Key
 from ..statistics.standard_errors import simultaneous
-from .remedy import Commands, PythonLine, Remedy
+from .remedy import Remedy
 from .result import Assessment
 
 MOST_GROUPS = 50
@@ -71,53 +67,3 @@ def group_remedies(groups: Sequence[tuple[Key, Assessment]]) -> dict[Key, GroupR
         for (key, _), remedy, each in zip(groups, remedies, adjusted.tolist(), strict=True)
         if remedy is not None
     }
-
-
-def remedy_blocks(
-    found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine, n_rows: int
-) -> Iterator[Block]:
-    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help.
-
-    ``n_rows`` counts all rows, in whichever group.
-    """
-    n_groups = len(keys)
-    helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)
-    doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
-    if helped:
-        yield Table(
-            "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
-            f" Bonferroni-adjusted for {number_of(n_groups, 'group')}.",
-            [
-                Column("group", [_name(each.key) for each in helped]),
-                Column("log loss", [number(each.remedy.gain.before) for each in helped]),
-                Column("recalibrated", [number(each.remedy.gain.after) for each in helped]),
-                Column(
-                    "adjusted p-value",
-                    [p_value_cell(each.adjusted_p_value) for each in helped],
-                ),
-                Column("map", [each.remedy.map for each in helped], words=True),
-            ],
-        )
-        first = helped[0].key
-        if code := commands.of_rows(condition_of(by, first, keys)):
-            yield Prose(f"For one group, here {_name(first)}. The rows of other groups are left as they are.")
-            yield Code(code, "Commands or line of Python that recalibrates one group")
-        else:
-            yield Prose("Fit a map to the rows of one group: recalibrate --where CONDITION.")
-        if n_groups > 1 and (code := commands.of_groups(by)):
-            gained = sum(each.remedy.gain.value * each.remedy.gain.n_rows for each in helped)
-            yield Prose(
-                f"For all groups at once. The maps of the groups above reduce the log loss of all rows by"
-                f" {gained / n_rows:.2g} nats (cross-fitted). The fit compares maps of groups with one map, and keeps"
-                " the one map unless they gain significantly."
-            )
-            yield Code(code, "Commands or line of Python that recalibrates each group")
-    if doubtful:
-        yield Prose(
-            f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"
-            f" {', '.join(doubtful)}."
-        )
-
-
-def _name(key: Key) -> str:
-    return short_name(key_text(key))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .._lib.by_value import ByValue
-from .._lib.formatting import number_of
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
-from ..report.document import Document
 from ..report.frames import frame_like_input
-from ..report.result import JsonResult, Naming
+from ..report.numbers import between, number
+from ..report.result import JsonResult, picture
 from ..statistics.intervals import Interval
 from .result import Assessment
 
@@ -101,9 +103,7 @@ class OrderedAssessment(JsonResult):
     @property
     def verdict(self) -> str:
         """What is wrong with location and spread of the forecasts, and at how many thresholds."""
-        from .describe_ordered import ordered_verdict
-
-        return ordered_verdict(self)
+        return f"{headline_of(self)}. {lead_of(self)}"
 
     def significant(self, p_value: float) -> bool:
         """Whether an adjusted p-value is below the level of the tests."""
@@ -161,16 +161,58 @@ class OrderedAssessment(JsonResult):
         -------
         matplotlib.axes.Axes
         """
-        from ..report.matplotlib_draw import draw
-        from .describe_ordered import pit_chart
-
-        return draw(pit_chart(self), ax)
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_ordered import ordered_document
-
-        return ordered_document(self, naming)
+        return picture(self, ax)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<OrderedAssessment of {number_of(self.n_rows, 'forecast')} of {len(self.labels)} ordered classes>"
+
+
+def headline_of(o: OrderedAssessment) -> str:
+    """Say what is wrong with location and spread, or at how many thresholds."""
+    found = [*findings_of(o)]
+    if found:
+        text = "; ".join(found)
+        return capital(text)
+    few = n_miscalibrated(o)
+    if few:
+        return f"{few} of {number_of(len(o.thresholds), 'threshold')} {'is' if few == 1 else 'are'} miscalibrated"
+    return f"No evidence of miscalibration (n = {o.n_rows:,})"
+
+
+def findings_of(o: OrderedAssessment) -> Iterator[str]:
+    """Give what is wrong with location and spread."""
+    biased = o.significant(o.location.adjusted_p_value)
+    if biased:
+        yield f"outcomes are {'higher' if o.location.value > 0.5 else 'lower'} than predicted"
+    if o.significant(o.spread.adjusted_p_value):
+        if o.spread.value < 1:
+            yield "forecasts are too wide: outcomes lie in their middle too often"
+        elif biased:  # which moves outcomes into the tails as well
+            yield "outcomes lie in the tails of the forecasts too often"
+        else:
+            yield "forecasts are too narrow: outcomes lie in their tails too often"
+
+
+def n_miscalibrated(o: OrderedAssessment) -> int:
+    """Count the miscalibrated thresholds."""
+    return sum(map(o.found, o.thresholds))
+
+
+def lead_of(o: OrderedAssessment) -> str:
+    """Give location and spread with their intervals."""
+    level = confidence_interval(o.confidence, together=2)
+    few = n_miscalibrated(o)
+    return (
+        f"Mean of the PIT: {_moment(o.location, level)} (calibrated: 0.5). Spread of the PIT:"
+        f" {_moment(o.spread, level)} (calibrated: 1; larger: forecasts too narrow). Miscalibrated at {few} of"
+        f" {number_of(len(o.thresholds), 'threshold')}, p-values Holm-adjusted for their number."
+    )
+
+
+def _moment(m: PitMoment, level: str) -> str:
+    limits = between(*m.interval)
+    in_brackets = [f"{level} {limits}"] if limits else []
+    in_brackets += [p_value_text(m.adjusted_p_value)] if not math.isnan(m.adjusted_p_value) else []
+    about = f" ({', '.join(in_brackets)})" if in_brackets else ""
+    return f"{number(m.value)}{about}"

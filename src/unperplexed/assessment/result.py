@@ -18,9 +18,8 @@ from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
-from ..report.document import Document
 from ..report.frames import frame_like_input
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, picture
 from ..statistics.averages import Averages
 from ..statistics.intervals import Interval, Metric
 from ..statistics.means import Limit
@@ -514,33 +513,7 @@ class Assessment(JsonResult):
         >>> ax.get_ylabel()
         "Observed frequency of '1'"
         """
-        if kind is None:
-            kind = "reliability" if self.n_classes == 2 and axes == "reported" else "averages"
-        if kind == "reliability":
-            from ..report.matplotlib_chart import draw_reliability
-            from .describe_charts import Event, reliability_chart
-
-            if axes != "reported":
-                raise InputError(f"axes: {axes!r} needs kind='averages'.")
-            return draw_reliability(reliability_chart(Event(self), after_remedy=False), ax, name=name, **keywords)
-        from .averages_plot import plot_assessment
-
-        check_choice("kind", kind, ("reliability", "averages", "bars"))
-        if name is not None or keywords:
-            raise InputError(f"{next(iter(keywords), 'name')}: needs kind='reliability'.")
-        if kind == "averages":
-            return plot_assessment(self, ax, axes)
-        from ..report.matplotlib_draw import draw
-        from .bars_chart import bars_chart
-
-        if axes != "reported":
-            raise InputError(f"axes: {axes!r} needs kind='averages'.")
-        return draw(bars_chart(self), ax)
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import assessment_document
-
-        return assessment_document(self, naming, brief=brief)
+        return picture(self, ax, kind, axes=axes, name=name, **keywords)
 
     def __repr__(self) -> str:
         """Name it in one line."""

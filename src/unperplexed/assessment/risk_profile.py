@@ -15,8 +15,7 @@ from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result, picture
 from ..statistics.averages import Averages, averages
 from ..statistics.means import (
     DECISIVE,
@@ -99,11 +98,6 @@ class RiskProfile(ReadOnlyArrays, Result):
             factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
         return np.maximum(self.values / factor, self.floor), np.minimum(self.values * factor, 1.0)
 
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_profile import profile_document
-
-        return profile_document(self)
-
     def plot(
         self, ax: Axes | None = None, *, label: str | None = None, measured: MeasuredProfile | None = None
     ) -> Axes:
@@ -111,9 +105,7 @@ class RiskProfile(ReadOnlyArrays, Result):
 
         ``measured`` is the measured profile of the same forecasts, ``Assessment.measured_profile``, to be drawn beside.
         """
-        from .profile_plots import plot_profile
-
-        return plot_profile(self, ax, label=label, measured=measured)
+        return picture(self, ax, label=label, measured=measured)
 
 
 def profile_of_points(

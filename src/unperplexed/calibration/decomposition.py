@@ -16,8 +16,7 @@ from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
 from ..tally.tally import Tally, View
@@ -72,11 +71,6 @@ class Decomposition(ByValue, Result):
             "gain": math.exp(self.discrimination),
             "divergence_probability": math.exp(-self.miscalibration),
         }
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import decomposition_document
-
-        return decomposition_document(self)
 
 
 def decompose(

@@ -15,8 +15,7 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import Floats, Ints
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result
 from ..tally.tables import Pairs
 from ..tally.tally import View
 from ..tally.views import (
@@ -66,11 +65,6 @@ class CalibrationErrors(ByValue, Result):
     """Maximum calibration error: the largest of a bin of equal width, however few its pairs."""
     smooth_ece: float
     """Smooth calibration error, which has no bins."""
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import errors_document
-
-        return errors_document(self)
 
 
 def expected_calibration_error(

@@ -14,8 +14,7 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.tally import EXACT_LIMIT, Tally
@@ -42,11 +41,6 @@ class CalibrationTest(ByValue, Result):
     by: TestedBy
     """What was read: rows, or the values, cells or sums of a tally. For the resampled test what its samples keep to:
     one class occurs in each row; each pair is by itself, in tallies that kept no rows; or shards of the rows."""
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import test_document
-
-        return test_document(self)
 
 
 def calibration_test(

@@ -72,7 +72,7 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         refuse_without_groups(arguments)
         found = full = whole = replace(assessment_of(arguments), skill=skill)
-    outputs = picture_bytes(arguments.plot, whole.plot, _axes(arguments)) | report_bytes(arguments, full)
+    outputs = picture_bytes(arguments.plot, whole, _axes(arguments)) | report_bytes(arguments, full)
     text = text_of(arguments, found, lambda document: sections.added(document, found))
     write_outputs(arguments, partial(sections.json, full), text, outputs)
 
@@ -108,7 +108,7 @@ def compare(arguments: argparse.Namespace) -> None:
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     if isinstance(found, Compared):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
-    outputs = picture_bytes(a.plot, found.plot, forest=found) | report_bytes(a, found)
+    outputs = picture_bytes(a.plot, found) | report_bytes(a, found)
     write_outputs(a, found.to_json, text_of(a, found), outputs)
 
 
@@ -225,5 +225,5 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
     assessment = assess(digit, probability)
-    outputs = picture_bytes(arguments.plot, assessment.plot, "reported") | report_bytes(arguments, assessment)
+    outputs = picture_bytes(arguments.plot, assessment, "reported") | report_bytes(arguments, assessment)
     write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)

@@ -65,7 +65,7 @@ def decide(arguments: argparse.Namespace) -> None:
             found = found.advising(decision_commands(a))
     except InputError as error:
         raise naming_files(a.files, error) from None
-    pictures = {} if a.plot is None else picture_bytes(a.plot, curve().plot)
+    pictures = {} if a.plot is None else picture_bytes(a.plot, curve())
     write_outputs(a, found.to_json, str(found), pictures | report_bytes(a, found))
 
 

@@ -55,7 +55,6 @@ FLAGS = {
     "--pos-label": "--prob LABEL=COLUMN, or --labels NEGATIVE POSITIVE",
     "tally --name": "--tag name=",
     "tally --model": "--tag model=",
-    "tally --period": "--tag period=",
     "--every": "--time COLUMN:week",
     "--since": "--restart",
     "recalibrate --single": "--method best",
@@ -65,8 +64,7 @@ FLAGS = {
     "pool --power": "--method linear:power=A",
     "--pool-weights": "--method linear:a=0.3,b=0.7, or linear:equal",
     "pool --recalibrate": "--method linear:map=NAME",
-    "--cost-fp": "--costs fp=",
-    "--cost-fn": "--costs fn=",
+    **dict.fromkeys(("--cost-fp", "--cost-fn"), "--costs fp=1 fn=4"),
     "--benefit-tp": "--costs tp= (the negative of a benefit)",
     "--benefit-tn": "--costs tn= (the negative of a benefit)",
     "lm --form": "--format",
@@ -95,7 +93,7 @@ FLAGS = {
     ),
     "--from-logits": "--scale logits",
     "--from-log-probs": "--scale log-probs",
-    "--logits": "--scale logits",
+    "--logits": "--prob COLUMN --scale logits",
     "lm --renormalize": "--outside renormalize",
     "--renormalize": "--invalid rescale",
     "--drop-invalid": "--invalid drop",
@@ -146,13 +144,18 @@ FLAGS = {
         ("--threshold", "--thresholds"), "--costs, which set it (--plot draws the curve of all thresholds)"
     ),
     **dict.fromkeys(("--date", "--timestamp"), "--time"),
-    **dict.fromkeys(("--freq", "--period", "--interval", "--window", "--daily"), "--time COLUMN:day"),
+    **dict.fromkeys(("--freq", "--interval", "--window", "--daily"), "--time COLUMN:day"),
+    "--period": "--time COLUMN:month",
+    "tally --period": "--tag period=",
     **dict.fromkeys(("--weekly", "--resample"), "--time COLUMN:week"),
     "--weights": "--weight",
     **dict.fromkeys(("--input-format", "--csv", "--parquet"), "--format"),
     **dict.fromkeys(("--output-format", "--as-json"), "--json"),
     **dict.fromkeys(("--output", "--out", "--save"), "--json, --plot or --report"),
-    "recalibrate --out": "--output",
+    **dict.fromkeys(
+        (f"{command} {flag}" for command in ("recalibrate", "pool", "tally") for flag in ("--out", "--save")),
+        "--output",
+    ),
     "--markdown": "--summary",
     "--dependent": "--clusters",
     "-o": "--json, --plot or --report",
@@ -181,20 +184,23 @@ def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
 
 def refuse_unknown(words: Sequence[str], known: Set[str]) -> None:
     """Refuse flags that a command does not have, with what to type instead: flags are typed in full."""
-    command = words[0]
-    for word in words[1:]:
-        flag = word.partition("=")[0]
-        if not _IS_FLAG.match(flag) or flag in known:
-            continue
-        today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag, ""))
-        if bound := _BOUND.fullmatch(flag):
-            today = f"--require '{bound[2].replace('-', '_')} {'<' if bound[1] == 'max' else '>'} LIMIT'"
-            if "--require" not in known:
-                raise InputError(f"{flag}: limits are for unperplexed check FILE {today}.")
-        first = _FLAG.match(today)
-        if today and (first is None or first[0] in known):
-            raise InputError(f"{flag}: {today}" if first is None else f"{flag}: {command} takes {today}.")
-        begun = sorted(each for each in known if each.startswith(flag))
-        near = begun or nearest(flag, sorted(known))
-        also = f"; did you mean {' or '.join(near[:3])}?" if near else f"; see unperplexed {command} --help."
-        raise InputError(f"{flag}: {command} has no such option{also}")
+    found = [said for word in words[1:] if (said := _refused(words[0], word.partition("=")[0], known))]
+    if found:
+        raise InputError(" ".join(found))
+
+
+def _refused(command: str, flag: str, known: Set[str]) -> str:
+    """Say what to type instead of a flag; "" of one that there is."""
+    if not _IS_FLAG.match(flag) or flag in known:
+        return ""
+    today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag, ""))
+    if bound := _BOUND.fullmatch(flag):
+        today = f"--require '{bound[2].replace('-', '_')} {'<' if bound[1] == 'max' else '>'} LIMIT'"
+        if "--require" not in known:
+            return f"{flag}: limits are for unperplexed check FILE {today}."
+    first = _FLAG.match(today)
+    if today and (first is None or first[0] in known):
+        return f"{flag}: {today}" if first is None else f"{flag}: {command} takes {today}."
+    near = sorted(each for each in known if each.startswith(flag)) or nearest(flag, sorted(known))
+    also = f"; did you mean {' or '.join(near[:3])}?" if near else f"; see unperplexed {command} --help."
+    return f"{flag}: {command} has no such option{also}"

@@ -66,7 +66,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         history, kept = _history(a)
         found = _watched(a, history)
-        outputs = figure_bytes(a.plot, found.plot, found.plot_size) | report_bytes(a, found)
+        outputs = figure_bytes(a.plot, found) | report_bytes(a, found)
         if kept:
             outputs[a.history] = history.to_bytes()
         text = text_of(a, found)

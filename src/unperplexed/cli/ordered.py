@@ -35,5 +35,5 @@ def ordered(arguments: argparse.Namespace) -> None:
         found = ordered_of(gathered_chunks(file_chunks(a)(), "forecasts"), a.confidence)
     except InputError as error:
         raise naming_files(a.files, error) from None
-    pictures = picture_bytes(a.plot, found.plot) | report_bytes(a, found)
+    pictures = picture_bytes(a.plot, found) | report_bytes(a, found)
     write_outputs(a, found.to_json, text_of(a, found), pictures)

@@ -18,12 +18,11 @@ from .._lib.output import REPORTS, check_output
 from .._lib.output_files import whole_files
 from ..report import terminal
 from ..report.commands import Python
-from ..report.result import Naming
+from ..report.result import Naming, document, picture_size
 from ..sources.readers.formats import matching
 from .terminal import drop_output, print_error, shows_colour
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ..report.document import Document
@@ -151,7 +150,7 @@ def text_of(
     arguments: argparse.Namespace, found: Result, added: Callable[[Document], Document] = lambda document: document
 ) -> str:
     """Give a result as text, under the names of the files; ``added`` adds to its document."""
-    return terminal.text(added(found.described(naming_of(arguments))), colour=shows_colour(sys.stdout))
+    return terminal.text(added(document(found, naming_of(arguments), brief=True)), colour=shows_colour(sys.stdout))
 
 
 def naming_of(arguments: argparse.Namespace) -> Naming:
@@ -194,41 +193,27 @@ def called(files: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_CALLED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def picture_bytes(
-    path: Path | None, draw: Callable[..., Axes], kind: str = "profile", forest: object = None
-) -> dict[Path, bytes]:
-    """Draw on a figure of the right size and give the picture's bytes by its path; a forest has a line for each row."""
+def picture_bytes(path: Path | None, found: Any, axes: str = "") -> dict[Path, bytes]:
+    """Draw a result on a figure of the right size and give the picture's bytes by its path."""
     if path is None:
         return {}
     from matplotlib.figure import Figure
 
-    from ..comparison.plots import comparison_chart
-    from ..comparison.result import Comparison
-    from ..pairing.describe_skill import skill_chart
-    from ..pairing.skill_result import Skill
     from ..report.axes import SIZES
-    from ..report.matplotlib_draw import chart_size
-    from ..scores.registry import LOG_LOSS
 
-    chart = comparison_chart(forest) if isinstance(forest, Comparison) else None
-    if isinstance(forest, Skill):
-        chart = skill_chart(forest, LOG_LOSS)
-    size = SIZES[kind] if chart is None else chart_size(chart)
-    figure = Figure(figsize=size, layout="tight")
-    draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
+    figure = Figure(figsize=picture_size(found) or SIZES[axes or "profile"], layout="tight")
+    found.plot(figure.subplots(), **({"axes": axes} if axes else {}))
     return _saved(figure, path)
 
 
-def figure_bytes(
-    path: Path | None, draw: Callable[[Figure], object], size: Callable[[], tuple[float, float]]
-) -> dict[Path, bytes]:
-    """Draw on a whole figure of a size and give the picture's bytes by its path."""
+def figure_bytes(path: Path | None, found: Any) -> dict[Path, bytes]:
+    """Draw a result that takes a whole figure and give the picture's bytes by its path."""
     if path is None:
         return {}
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size(), layout="constrained")
-    draw(figure)
+    figure = Figure(figsize=picture_size(found), layout="constrained")
+    found.plot(figure)
     return _saved(figure, path)
 
 

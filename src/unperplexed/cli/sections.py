@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._lib.errors import InputError, check_whole
 from .._lib.serialize import plain_values, result_json
 from ..report.document import Block, Document, Prose, Table
+from ..report.result import Naming
 
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
@@ -104,23 +105,23 @@ def _named(text: str) -> tuple[str, Any]:
 
 
 def _averages(a: Assessment, _: None) -> Found:
-    from ..assessment.describe_details import averages_table
+    from ..describe.assessment_metrics import averages_table
 
     values = {"reported": a.reported, "measured": a.measured}
     return [_whole(averages_table(a))], plain_values(values)
 
 
 def _profile(a: Assessment, orders: list[float] | None) -> Found:
-    from ..assessment.describe_details import floors_table
-    from ..assessment.describe_profile import profile_document
+    from ..describe.assessment_metrics import floors_table
+    from ..describe.profile import profile_document
 
-    document, (low, high) = profile_document(a.profile, orders or ()), a.profile.interval()
+    document, (low, high) = profile_document(a.profile, Naming(), brief=True, orders=orders or ()), a.profile.interval()
     values = plain_values({**vars(a.profile), "lower": low, "upper": high})
     return [Prose(document.lead), *document.summary, *map(Prose, document.warnings), floors_table(a)], values
 
 
 def _scores(a: Assessment, _: None) -> Found:
-    from ..tally.describe import scores_table
+    from ..describe.tally import scores_table
 
     tally = a.source.tally
     return [scores_table(tally)], tally.summary()["scores"]
@@ -128,8 +129,8 @@ def _scores(a: Assessment, _: None) -> Found:
 
 def _calibration(a: Assessment, bins: int) -> Found:
     from ..calibration.decomposition import decompose
-    from ..calibration.describe import calibration_blocks
     from ..calibration.errors import calibration_errors
+    from ..describe.calibration import calibration_blocks
 
     tally = a.source.tally
     errors = calibration_errors(tally, bins=bins)
@@ -140,7 +141,7 @@ def _calibration(a: Assessment, bins: int) -> Found:
 
 
 def _classes(a: Assessment, _: None) -> Found:
-    from ..assessment.describe_tables import class_table
+    from ..describe.assessment_tables import class_table
 
     tally = a.source.tally
     values = None if tally.classes is None else tally.by_class().to_dicts()
@@ -148,14 +149,14 @@ def _classes(a: Assessment, _: None) -> Found:
 
 
 def _confusion(a: Assessment, _: None) -> Found:
-    from ..assessment.describe_tables import confusions_table
+    from ..describe.assessment_tables import confusions_table
 
     reason = "confused classes take rows of more than two classes"
     return _table(confusions_table(a), reason), plain_values(a.confusions)
 
 
 def _surprises(a: Assessment, _: None) -> Found:
-    from ..assessment.describe_tables import surprises_table
+    from ..describe.assessment_tables import surprises_table
 
     return _table(surprises_table(a), "these take rows, or a tally with --parts surprises"), plain_values(a.surprises)
 

@@ -44,7 +44,7 @@ def skill(arguments: argparse.Namespace) -> None:
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a)
     found = _skill_of(a, files)
-    outputs = picture_bytes(a.plot, found.plot, forest=found) | report_bytes(a, found)
+    outputs = picture_bytes(a.plot, found) | report_bytes(a, found)
     write_outputs(a, found.to_json, text_of(a, found), outputs)
 
 

@@ -18,9 +18,8 @@ from ..assessment.result import Assessment
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
-from ..report.document import Document
 from ..report.frames import frame_like_input
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, picture
 from ..scores.registry import score_named
 from ..statistics.intervals import Interval
 from .next_step import MapCommands, NextStep, PythonLines
@@ -216,7 +215,7 @@ class Comparison(JsonResult):
 
         p-values below 1 minus ``confidence`` are significant.
         """
-        from .describe_verdict import verdict_clauses
+        from .verdict import verdict_clauses
 
         return tuple(each.words for each in verdict_clauses(self))
 
@@ -385,14 +384,7 @@ class Comparison(JsonResult):
         >>> result.plot(Figure().subplots(), score="brier_score").get_xlabel()
         'Difference in Brier score'
         """
-        from .plots import plot_comparison
-
-        return plot_comparison(self, ax, kind, score)
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import comparison_document
-
-        return comparison_document(self, naming, brief=brief)
+        return picture(self, ax, kind, score)
 
     def __repr__(self) -> str:
         """Name it in one line."""

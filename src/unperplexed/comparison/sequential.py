@@ -26,9 +26,8 @@ from ..pairing.rows import (
     parts_of,
     read_paired,
 )
-from ..report.document import Document
 from ..report.frames import frame_like_input, frames_as_input
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, picture
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.confidence_sequences import evidence
@@ -109,20 +108,12 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean difference and its limits over the rows, and where it was decided; returns the Axes."""
-        from ..report.matplotlib_draw import draw
-        from .difference_charts import sequential_chart
-
-        return draw(sequential_chart(self), ax)
+        return picture(self, ax)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         names = f"{short_name(self.first)} and {short_name(self.second)}"
         return f"<SequentialComparison of {names} over {number_of(self.n_rows, 'row')}>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_sequential import sequential_document
-
-        return sequential_document(self, naming, brief=brief)
 
 
 @frames_as_input

@@ -425,6 +425,11 @@ def _unknown_message(
     never = said_of_absent(known, where.distinct) if settings.whole and settings.known is None else ""
     what, of = ("no column for the outcomes", "columns") if columns else ("outcomes that are no class:", "classes")
     name = "the class of each column (--prob LABEL=COLUMN, or" if columns else "the classes with labels ("
+    if settings.labels is not None and {*unknown} == {*range(len(known))}:
+        return (
+            f"{settings.name}: the outcomes are numbers, {listed(unknown)}, the labels {listed(known)}. Give the names"
+            " as outcomes too, such as np.array(labels)[y], or leave the labels out."
+        )
     return (
         f"{settings.name}: {what} {counted}, in {rows_text(where.rows(unknown))}; the {of} are {listed(known)}"
         f"{'; ' * bool(never)}{never}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"

@@ -100,7 +100,7 @@ def check_scale(scale: Scale) -> Scale:
 
 def check_settings(metric: str, **settings: Any) -> None:
     """Refuse settings that a metric does not have, and call it once, so that it refuses their values."""
-    refuse_unknown(metric, settings, signature(METRICS[metric]).parameters)
+    refuse_unknown(metric, settings, [*signature(METRICS[metric]).parameters, "scale"])
     METRICS[metric]([0, 1], [0.5, 0.5], **settings)
 
 

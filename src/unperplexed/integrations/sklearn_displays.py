@@ -365,7 +365,7 @@ class RiskProfileDisplay:
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         """
-        from ..assessment.profile_plots import plot_profiles
+        from ..describe.pictures import plot_profiles
 
         self.ax_: Axes = plot_profiles(dict(zip(self.names, self.profiles, strict=True)), ax)
         self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]

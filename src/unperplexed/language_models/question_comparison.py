@@ -10,12 +10,12 @@ import numpy as np
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.formatting import number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
-from ..report.document import Document
-from ..report.result import JsonResult, Naming
+from ..report.numbers import between, signed
+from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .items import Question, Remarks
@@ -63,8 +63,6 @@ class QuestionComparison(JsonResult):
     @property
     def verdict(self) -> str:
         """By which of accuracy, Brier score and log loss one model is better, and by which there is no evidence."""
-        from .describe_question_comparison import verdict
-
         return verdict(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,11 +93,6 @@ class QuestionComparison(JsonResult):
                 for name, each in self.metrics.items()
             ]
         )
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_question_comparison import comparison_document
-
-        return comparison_document(self)
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -254,3 +247,28 @@ def _paired(first: Any, second: Any, confidence: float, larger: bool) -> PairedM
     half = apart.half_width(confidence)
     interval = Interval(apart.mean - half, apart.mean + half)
     return PairedMetric(float(first.mean()), float(second.mean()), apart.mean, interval, apart.p_value(), larger)
+
+
+JUDGED = {"acc": "accuracy", "brier_score": "Brier score", "log_loss": "log loss"}
+"""Metrics of which the verdict speaks, and their names in words."""
+
+
+def verdict(c: QuestionComparison) -> str:
+    """Say by which metrics one model is better, and by which there is no evidence."""
+    first, second = c.names
+    level, parts, undecided = confidence_interval(c.confidence), [], []
+    for name, called in JUDGED.items():
+        if name not in c.metrics:
+            continue
+        each = c.metrics[name]
+        if not each.significant:
+            undecided.append(called)
+            continue
+        way = "better" if (each.difference > 0) == each.larger_is_better else "worse"
+        limits = f"difference {signed(each.difference)}, {level} {between(*each.interval)}"
+        parts.append(f"{first} is {way} than {second} by {called} ({limits}, {p_value_text(each.p_value)})")
+    if undecided:
+        *some, last = undecided
+        listed = f"{', '.join(some)} or {last}" if some else last
+        parts.append(f"no evidence that {first} and {second} differ in {listed}")
+    return "; ".join(parts)

@@ -17,9 +17,9 @@ from ..assessment.assess import assess
 from ..calibration.diagnosis.words import terms
 from ..forecasts.forecasts import Forecasts
 from ..recalibration.recalibrator import Recalibrator
-from ..report.document import Document
+from ..recalibration.state import conclusion
 from ..report.numbers import share
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
@@ -133,11 +133,6 @@ class Leaderboard(JsonResult):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Leaderboard of {len({each.model for each in self.entries})} models>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_leaderboard import leaderboard_document
-
-        return leaderboard_document(self)
 
 
 def leaderboard(
@@ -259,7 +254,7 @@ class _Model:
             risk_coverage(y, p, cluster, level=self.level),
             found.diagnosis.headline,
             tuple(terms(found.diagnosis)),
-            "" if fit is None else fit.described(Naming()).headline,
+            "" if fit is None else conclusion(fit.state),
         )
         return entry if entry.ranks else _ranks_nothing(entry)
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
-from ..report.document import Document
-from ..report.result import JsonResult, Naming
+from ..report.numbers import estimate, number
+from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
 from .items import Item, Remarks, Text
@@ -95,8 +95,6 @@ class TextComparison(JsonResult):
     @property
     def verdict(self) -> str:
         """Which model assigns the texts the higher probability, by how much, and whether that is significant."""
-        from .describe_text_comparison import verdict
-
         return verdict(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,11 +130,6 @@ class TextComparison(JsonResult):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<TextComparison of {' and '.join(self.names)} in {number_of(self.n_documents, 'document')}>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_text_comparison import comparison_document
-
-        return comparison_document(self, command=naming.command)
 
 
 def compare_texts(
@@ -355,3 +348,25 @@ def _unequal(names: tuple[str, str], first: Remarks, second: Remarks) -> Iterato
     if first.beginning != second.beginning:
         name = short_name(names[0] if first.beginning else names[1], 60)
         yield f"a beginning-of-sequence token may be counted for {name} alone"
+
+
+def verdict(c: TextComparison) -> str:
+    """Say which model assigns the texts the higher probability, and whether the difference is significant."""
+    first, second = (short_name(name) for name in c.names)
+    level = confidence_interval(c.confidence)
+    if c.reservation:
+        fewer, more = (second, first) if c.difference > 0 else (first, second)
+        return (
+            f"{c.reservation}. In these logs {fewer} needs {number(abs(c.difference))} fewer bits per byte than {more}"
+        )
+    if not c.significant:
+        _, limits = estimate(c.difference, c.interval)
+        return (
+            f"no evidence that {first} and {second} differ in bits per byte"
+            f" ({level} of the difference {limits}, {p_value_text(c.p_value)})"
+        )
+    if c.difference > 0:
+        first, second = second, first
+    low, high = sorted((abs(c.interval.low), abs(c.interval.high)))
+    value, limits = estimate(abs(c.difference), (low, high))
+    return f"{first} needs {value} fewer bits per byte than {second} ({level} {limits}, {p_value_text(c.p_value)})"

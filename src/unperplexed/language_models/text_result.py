@@ -15,8 +15,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
-from ..report.document import Document
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from .clustered_ratios import RatioSums, UncertainRatio
 from .items import Item, Remarks, Text
@@ -149,11 +148,6 @@ class TextAssessment(JsonResult):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<TextAssessment of {number_of(self.n_documents, 'document')}>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_texts import text_document
-
-        return text_document(self, name=naming.name, command=naming.command)
 
 
 def assess_texts(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, pictures
 from ..statistics.intervals import alpha_of
 from .alarms import Began
 from .measures import BinShare, PredictionSummary
@@ -92,23 +91,8 @@ class Drift(ReadOnlyArrays, JsonResult):
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw the evidence, the mean and the spread of the log-odds over time."""
-        from .describe_drift import drift_charts
-        from .describe_over_time import draw_charts
-
-        return draw_charts(drift_charts(self), figure)
-
-    def plot_size(self) -> tuple[float, float]:
-        """Width and height, in inches, that suit the picture."""
-        from .describe_drift import drift_charts
-        from .describe_over_time import charts_size
-
-        return charts_size(drift_charts(self))
+        return pictures(self, figure)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Drift over {len(self.periods):,} periods: {'no alarm' if self else 'alarm'}>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_drift import drift_document
-
-        return drift_document(self, naming, brief=brief)

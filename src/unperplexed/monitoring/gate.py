@@ -22,7 +22,7 @@ from ..forecasts.reading import RowReading, reads
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.frames import frames_as_input
 from ..report.numbers import between, count, evidence_text, number
-from ..report.result import JsonResult, Naming
+from ..report.result import JsonResult, Naming, document
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.tally import Tally
@@ -180,21 +180,23 @@ class Check(JsonResult):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
         return " ".join(said)
 
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        in_words = {"result"} | ({"value"} if any(math.isnan(each.value) for each in self.outcomes) else set())
-        table = Table("", [Column(name, cells, words=name in in_words) for name, cells in self._columns().items()])
-        named = f"{naming.name}: " if naming.name else ""
-        return Document(
-            title="Gate",
-            facts=f"{named}{number_of(self.n_rows, 'forecast')}",
-            headline=self._headline(),
-            lead="; ".join(self._failure(each) for each in self.failed),
-            calm=bool(self),
-            actions=[Action("How it is decided", self._how(), "Rule")],
-            summary=[table],
-            sections=[] if brief else [Section("requirements", "Requirements", [table], "Requirements")],
-            settings=self.against,
-        )
+
+@document.register(Check)
+def _document(c: Check, naming: Naming, *, brief: bool) -> Document:
+    in_words = {"result"} | ({"value"} if any(math.isnan(each.value) for each in c.outcomes) else set())
+    table = Table("", [Column(name, cells, words=name in in_words) for name, cells in c._columns().items()])
+    named = f"{naming.name}: " if naming.name else ""
+    return Document(
+        title="Gate",
+        facts=f"{named}{number_of(c.n_rows, 'forecast')}",
+        headline=c._headline(),
+        lead="; ".join(c._failure(each) for each in c.failed),
+        calm=bool(c),
+        actions=[Action("How it is decided", c._how(), "Rule")],
+        summary=[table],
+        sections=[] if brief else [Section("requirements", "Requirements", [table], "Requirements")],
+        settings=c.against,
+    )
 
 
 @frames_as_input

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._lib.by_value import ByValue
-from .._lib.formatting import capital
+from .._lib.formatting import capital, p_value_text
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
-from ..report.document import Document
-from ..report.result import JsonResult, Naming
+from ..report.numbers import count
+from ..report.result import JsonResult, pictures
 from ..statistics.intervals import alpha_of
+from ..tally.periods import at
 from .alarms import Began
 from .control import ControlPoint
 from .limits import Kept
@@ -140,8 +144,6 @@ class Monitored(ReadOnlyArrays, JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names, and the ``warnings``."""
-        from .describe_monitored import monitored_warnings
-
         return {**super().to_dict(), "warnings": list(monitored_warnings(self))}
 
     def frame(self) -> pl.DataFrame:
@@ -154,24 +156,61 @@ class Monitored(ReadOnlyArrays, JsonResult):
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw the control chart: evidence, bias, calibration slope, log loss and skill over time."""
-        from .describe_monitored import control_charts
-        from .describe_over_time import draw_charts
-
-        return draw_charts(control_charts(self), figure)
-
-    def plot_size(self) -> tuple[float, float]:
-        """Width and height, in inches, that suit the picture."""
-        from .describe_monitored import control_charts
-        from .describe_over_time import charts_size
-
-        return charts_size(control_charts(self))
+        return pictures(self, figure)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         state = "no alarm" if self else "alarm"
         return f"<Monitored over {len(self.periods):,} periods: {state}>"
 
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_monitored import monitored_document
 
-        return monitored_document(self, naming, brief=brief)
+def dispersed(m: Monitored) -> bool:
+    """Whether periods vary more than independent rows let them, which were taken as the units."""
+    ratio, p = m.dispersion
+    least, level = _DISPERSED
+    return m.clusters == "none" and ratio > least and p < level
+
+
+def usual_rows(m: Monitored) -> float:
+    """Give the median number of forecasts, if those of the last periods are fewer than before; 0 if not."""
+    earlier, latest = np.array(m.rows[:-LATEST]), max(m.rows[-LATEST:])
+    if earlier.size < 2 * LATEST:
+        return 0.0
+    lowest = np.lib.stride_tricks.sliding_window_view(earlier, LATEST).max(axis=1).min()
+    usual = float(np.median(m.rows))
+    return usual if latest < min(lowest, _FEWER * usual) else 0.0
+
+
+def monitored_warnings(m: Monitored) -> Iterator[str]:
+    """Say what makes an alarm or figures doubtful."""
+    ratio, p = m.dispersion
+    if dispersed(m):
+        alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
+        yield (
+            f"successive periods differ more than independent rows do (the variance of their bias is {ratio:.1f} times"
+            f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
+            " weather of a day, take periods as the units: --clusters period."
+        )
+    if any(each.by == "cells" for each in m.control):
+        yield (
+            "the history has periods of an earlier version of unperplexed, which kept cells alone: their figures are"
+            " from cells, approximate and without predictions of exactly 0 or 1, and their log loss and skill are not"
+            " known. For those of the rows, count these periods into a new history."
+        )
+    usual = usual_rows(m)
+    if usual:
+        yield (
+            f"the last {LATEST} periods have fewer forecasts than others ({count(m.rows[-1])} {at(m.periods[-1])}; the"
+            f" median is {count(usual)}). Are they complete? If outcomes come late, and sooner for events than for"
+            " others, first outcomes look miscalibrated: count outcomes into the period in which they came, or leave"
+            " out periods that are not complete (--where)."
+        )
+
+
+_DISPERSED = 1.5, 0.001
+"""Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
+
+
+LATEST, _FEWER = 3, 0.7
+"""The last periods may not be complete if they have fewer rows than any others, and less than this share of the median.
+"""

@@ -207,7 +207,7 @@ class SkillSettings:
     def rules(self) -> tuple[Score, ...]:
         """Log loss, Brier score and the rules named in addition."""
         if isinstance(self.scores, str):
-            raise InputError(f"metrics: expected a list of names, got {self.scores!r}.")
+            raise InputError(f"metrics: expected a list of names, got {self.scores!r}; one is [{self.scores!r}].")
         more = {rule.name: rule for rule in map(score_named, self.scores)}
         return tuple(({LOG_LOSS: SCORES[LOG_LOSS], BRIER_SCORE: SCORES[BRIER_SCORE]} | more).values())
 

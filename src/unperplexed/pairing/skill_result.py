@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, check_choice
-from .._lib.formatting import number_of, rule_text
+from .._lib.errors import check_choice
+from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
-from ..report.document import Document
 from ..report.frames import frame_like_input
-from ..report.result import JsonResult, Naming
+from ..report.numbers import between, number
+from ..report.result import JsonResult, picture
+from ..scores.registry import LOG_LOSS
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -98,8 +99,6 @@ class Skill(JsonResult):
     @property
     def verdict(self) -> str:
         """Which forecasters beat the reference, by how much, and in how many of the groups."""
-        from .describe_skill import verdict
-
         return verdict(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,24 +158,55 @@ class Skill(JsonResult):
         InputError
             For another rule, and where no skill score by the rule is defined.
         """
-        from ..report.matplotlib_draw import draw
-        from .describe_skill import skill_chart
-
         check_choice("rule", rule, [*next(iter(self.whole.scores.values()))])
-        chart = skill_chart(self, rule)
-        if chart is None:
-            raise InputError(f"rule: no skill score by {rule_text(rule)} is defined; choose another rule.")
-        return draw(chart, ax)
+        return picture(self, ax, rule=rule)
 
     def significant(self, each: SkillScore) -> bool:
         """Whether a skill score is significantly different from 0, after adjustment."""
         return math.isfinite(each.skill) and each.adjusted_p_value < 1 - self.confidence
 
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_skill import skill_document
-
-        return skill_document(self, naming)
-
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Skill against {self.reference} in {number_of(self.n_rows, 'row')}>"
+
+
+def verdict(s: Skill) -> str:
+    """Say of each forecaster whether it beats the reference by log loss, and in how many groups."""
+    found = [conclusion_about(s, name) for name in s.whole.scores]
+    return "; ".join(
+        conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
+        for conclusion, size, where in found
+    )
+
+
+def conclusion_about(s: Skill, name: str) -> tuple[str, str, str]:
+    """Give the conclusion about a forecaster, its skill score by log loss, and in how many groups it is better."""
+    each = s.whole.scores[name][LOG_LOSS]
+    called = repr(short_name(name))  # names keep their case
+    if not math.isfinite(each.skill):
+        return f"the skill score of {called} against {s.reference} is undefined by log loss", "", ""
+    limits = between(*each.interval)
+    size = f"log loss skill score {number(each.skill)}"
+    size += f", {level_of(s)} {limits}" if limits else ", without an interval"
+    size += f", {p_value_text(each.adjusted_p_value)}" if math.isfinite(each.adjusted_p_value) else ""
+    if not s.significant(each):
+        conclusion = f"no evidence that {called} differs from {s.reference}"
+    else:
+        conclusion = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.reference}"
+    if not s.groups:
+        return conclusion, size, ""
+    some = [group.scores[name][LOG_LOSS] for group in s.groups]
+    better, worse = (sum(s.significant(g) and sign * g.skill > 0 for g in some) for sign in (1, -1))
+    where = f"better in {better} and worse in {worse} of {number_of(len(some), 'group')}, adjusted for their number"
+    return conclusion, size, where
+
+
+def level_of(s: Skill, *, groups: bool = False) -> str:
+    """Name the intervals; those of several forecasters, and of several groups, hold together."""
+    level = confidence_interval(s.confidence, len(s.whole.scores))
+    return f"{level}, of groups simultaneous" if groups and adjusts_groups(s) else level
+
+
+def adjusts_groups(s: Skill) -> bool:
+    """Whether groups are adjusted for their number, but all rows are not."""
+    return len(s.groups) > 1 and len(s.whole.scores) == 1

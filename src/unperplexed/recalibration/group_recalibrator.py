@@ -18,9 +18,7 @@ from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..kernels.devices import Scale
-from ..report.document import Document
-from ..report.result import Naming, Result
-from .describe_group_recalibrator import group_recalibrator_document
+from ..report.result import Result
 from .fitting import checked_settings
 from .gain import Gain
 from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
@@ -128,7 +126,13 @@ class GroupRecalibrator(Result):
         return self
 
     @property
-    def _fitted(self) -> Saved:
+    def fitted(self) -> bool:
+        """Whether there are maps."""
+        return self._state is not None
+
+    @property
+    def saved(self) -> Saved:
+        """The fitted maps of all rows and of groups, and the facts of the data."""
         if self._state is None:
             raise InputError("the recalibrator is not fitted; call fit first, or load one.")
         return self._state
@@ -136,7 +140,7 @@ class GroupRecalibrator(Result):
     @property
     def one_map(self) -> bool:
         """Whether the one map serves all groups, since maps of their own are not shown to reduce the log loss."""
-        return not self._fitted.maps.own
+        return not self.saved.maps.own
 
     def transform(self, y_prob: Any, *, by: Any, scale: Scale = "probability") -> Floats:
         """Return calibrated probabilities, none of them exactly 0 or 1.
@@ -152,7 +156,7 @@ class GroupRecalibrator(Result):
         -------
         array of the shape of y_prob
         """
-        state = self._fitted
+        state = self.saved
         q, n_columns = self.shared_.of_each_class(y_prob, scale)
         columns = columns_of(by)
         named = isinstance(by, Mapping) or hasattr(by, "columns") or hasattr(by, "column_names")
@@ -165,7 +169,7 @@ class GroupRecalibrator(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted maps as plain values: what `save` writes."""
-        return groups_dict(self._fitted, {"folds": self.folds, "seed": self.seed})
+        return groups_dict(self.saved, {"folds": self.folds, "seed": self.seed})
 
     @classmethod
     def from_dict(cls, data: Any) -> GroupRecalibrator:
@@ -191,9 +195,3 @@ class GroupRecalibrator(Result):
     def __str__(self) -> str:
         """Give the conclusion, the gain over one map, and the groups."""
         return repr(self) if self._state is None else self.to_text()
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        """Describe the fit; before one, that there is none."""
-        if self._state is None:
-            return Document("Recalibration by group", "", repr(self), "It is not fitted.")
-        return group_recalibrator_document(self._state)

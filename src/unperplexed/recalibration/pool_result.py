@@ -23,8 +23,7 @@ from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
 from ..kernels.devices import Scale, device_columns
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result
 from ..statistics.intervals import Interval
 from .new_forecasts import new_forecasts
 from .pool_models import PoolModel
@@ -172,11 +171,6 @@ class Pool(ReadOnlyArrays, Result):
         """Name it in one line."""
         fitted = f", fitted to {number_of(self.n_rows, 'row')}" if self.n_rows else ""
         return f"<Pool ({self.method}) of {number_of(len(self.weights), 'forecaster')}{fitted}>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe_pool import pool_document
-
-        return pool_document(self, name=naming.name, command=naming.command)
 
 
 def at_floor(log_p: Sequence[Floats], floor: float) -> Floats:

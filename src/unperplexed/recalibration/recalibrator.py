@@ -20,17 +20,15 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..kernels.devices import Scale, device_columns
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
-from .describe_recalibrator import recalibrator_document
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
 from .held_out import HeldOut
 from .new_forecasts import new_forecasts
 from .saved import MAP, state_dict, state_of
-from .state import Candidate, State
+from .state import Candidate, State, map_text
 
 if TYPE_CHECKING:
     from .torch_module import Form, RecalibrationModule
@@ -181,7 +179,13 @@ class Recalibrator(Result):
         return self
 
     @property
-    def _fitted(self) -> State:
+    def fitted(self) -> bool:
+        """Whether there is a map."""
+        return self._state is not None
+
+    @property
+    def state(self) -> State:
+        """The fitted maps, and the facts of the data."""
         if self._state is None:
             raise InputError("the recalibrator is not fitted; call fit first, or load one.")
         return self._state
@@ -189,14 +193,12 @@ class Recalibrator(Result):
     @property
     def leave_as_it_is(self) -> bool:
         """Whether the identity has more than half of the weight: the forecasts are better left as they are."""
-        return self._fitted.identity > 0.5
+        return self.state.identity > 0.5
 
     @property
     def map_text(self) -> str:
         """The map with its parameters, such as "temperature 1.55"; of an average the one with the largest weight."""
-        from .describe_recalibrator import map_text
-
-        return map_text(self._fitted)
+        return map_text(self.state)
 
     @property
     def baseline(self) -> Baseline | None:
@@ -204,17 +206,17 @@ class Recalibrator(Result):
 
         It is saved with the map; None also for a map that was saved without it, by an earlier version.
         """
-        return self._fitted.baseline
+        return self.state.baseline
 
     @property
     def held_out(self) -> HeldOut | None:
         """The average fitted without each fold, by which the fold's rows are recalibrated; None once loaded."""
-        return self._fitted.held_out
+        return self.state.held_out
 
     @property
     def table(self) -> tuple[Candidate, ...]:
         """Maps that were tried: name, weight, held-out log loss (nats a row), effective number of parameters."""
-        return self._fitted.candidates
+        return self.state.candidates
 
     def transform(self, y_prob: Any, *, scale: Scale = "probability") -> Floats:
         """Return calibrated probabilities, none of them exactly 0 or 1.
@@ -244,11 +246,11 @@ class Recalibrator(Result):
 
     def of_block(self, block: Block) -> Floats:
         """Return calibrated probabilities of checked rows, (n, C)."""
-        return self._fitted.of_block(block)
+        return self.state.of_block(block)
 
     def of_each_class(self, y_prob: Any, scale: Scale) -> tuple[Floats, int]:
         """Return calibrated probabilities of every class, (n, C), and how many columns the predicted ones have."""
-        state = self._fitted
+        state = self.state
         read: Any = device_columns(y_prob, "y_prob") or as_columns(y_prob, "y_prob")
         classes, columns = len(state.facts.labels), read.n_columns
         if columns != classes and not (columns == 1 and classes == 2):
@@ -261,7 +263,7 @@ class Recalibrator(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted recalibrator as plain values: what `save` writes."""
-        return state_dict(self._fitted, asdict(self._settings()))
+        return state_dict(self.state, asdict(self._settings()))
 
     def to_torch(self, form: Form = "probabilities") -> RecalibrationModule:
         """Give the fitted recalibrator as a PyTorch module: ``form`` goes in, calibrated probabilities come out.
@@ -302,7 +304,7 @@ class Recalibrator(Result):
         """
         from .torch_module import RecalibrationModule
 
-        return RecalibrationModule(self._fitted, form)
+        return RecalibrationModule(self.state, form)
 
     @classmethod
     def from_dict(cls, data: Any) -> Recalibrator:
@@ -332,12 +334,6 @@ class Recalibrator(Result):
     def __str__(self) -> str:
         """Give the conclusion, the maps with their weights, and the gain."""
         return repr(self) if self._state is None else self.to_text()
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        """Describe the fit; before one, the settings."""
-        if self._state is None:
-            return Document("Recalibration", "", repr(self), "It is not fitted.")
-        return recalibrator_document(self._state)
 
 
 def in_shape_of(y_prob: Any, q: Floats, columns: int) -> Floats:

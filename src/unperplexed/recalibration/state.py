@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from .._lib.elementary import logit
+from .._lib.formatting import short_name
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
 from ..maps.parameters import family_of
+from ..report.numbers import MINUS
 from .averaging import IDENTITY, LEAST_WEIGHT, Average
 from .gain import Baseline, Gain
 from .held_out import HeldOut, Weighted, predicted_by
@@ -119,3 +121,53 @@ class State:
 
     def _averaged(self, predicted: Floats) -> Floats:
         return self.average.probabilities(np.clip(predicted, *self.limits) if self.raised_to else predicted)
+
+
+def conclusion(state: State) -> str:
+    """Say what to do: leave the forecasts as they are, or recalibrate by which map."""
+    if state.identity > 0.5:
+        return "Leave the forecasts as they are: no recalibration map improves the held-out log loss reliably"
+    if state.gain is not None and not state.gain.significant:
+        return "There is no evidence that recalibration reduces the log loss"
+    return f"Recalibrate with {map_text(state)}"
+
+
+def map_text(state: State) -> str:
+    """Name the map, of an average the one with the largest weight, with its parameters.
+
+    Once where both have one name, as a temperature has.
+    """
+    name = state.heaviest
+    parameters = state.maps[name].parameters()
+    shown = _parameters_text(parameters, state.facts.labels)
+    named = shown if [*_numbers(parameters)] == [name] else f"{name}: {shown}" if shown else name
+    return f"an average of maps, mainly {named}" if len(state.maps) > 1 else named
+
+
+def _parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
+    """Give the parameters of a map: numbers, and of shifts and slopes of the classes the lowest and the highest."""
+    several = [
+        _range(what, sign, parameters[name], labels)
+        for name, what, sign in (("shifts", "a shift", "+"), ("slopes", "a slope", ""))
+        if len(labels) > 2 and name in parameters
+    ]
+    return " and ".join(filter(None, [", ".join(_numbers(parameters).values()), *several]))
+
+
+def _numbers(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Give the parameters that are one number each, as far as they change anything, with their names."""
+    return {
+        name: f"a curve of {value} points" if name == "points" else f"{name} {value:.3g}".replace("-", MINUS)
+        for name, value in parameters.items()
+        if isinstance(value, int | float) and abs(value) >= _NOTHING
+    }
+
+
+def _range(what: str, sign: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
+    ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
+    low, high = (f"{values[at]:{sign}.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)
+    return f"{what} for each class, {low} to {high}"
+
+
+_NOTHING = 1e-6
+"""A smaller parameter changes nothing that is printed."""

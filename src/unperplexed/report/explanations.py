@@ -13,7 +13,7 @@ from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
 from .commands import lookup
 from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside
-from .result import Naming, Result
+from .result import Naming, Result, document
 
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
 _CODE = re.compile(r"^```sh\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
@@ -38,16 +38,18 @@ class Explanation(ByValue, Result):
     also: tuple[str, ...] = ()
     """Other names, such as those of errors in a diagnosis. Several terms may share one, which is then ambiguous."""
 
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        return Document(
-            title=self.term,
-            facts="",
-            headline=self.term,
-            lead=self.meaning,
-            actions=[Action(_TITLES[label], text, label) for label, text in self.advice],
-            command=Code(self.commands, "Commands") if self.commands else None,
-            further=lookup(map(_slug, self.see)),
-        )
+
+@document.register(Explanation)
+def _document(e: Explanation, naming: Naming, *, brief: bool) -> Document:
+    return Document(
+        title=e.term,
+        facts="",
+        headline=e.term,
+        lead=e.meaning,
+        actions=[Action(_TITLES[label], text, label) for label, text in e.advice],
+        command=Code(e.commands, "Commands") if e.commands else None,
+        further=lookup(map(_slug, e.see)),
+    )
 
 
 _TITLES = {"Bad": "When it is bad", "Why": "Why", "Try": "What to try", "Check": "How to check"}

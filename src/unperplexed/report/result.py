@@ -5,15 +5,20 @@ This is the only module that knows more than one rendering. Each is loaded when 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from .._lib.by_type import ByType
 from .._lib.by_value import ByValue
+from .._lib.errors import InputError
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import plain_values, result_json
 from .document import Document
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class Naming(NamedTuple):
@@ -26,22 +31,38 @@ class Naming(NamedTuple):
     """Name of the page that is written with the text."""
 
 
-class Result(ABC):
-    """A result, which describes itself as a document."""
+@ByType
+def document(found: Any, naming: Naming, *, brief: bool) -> Document:
+    """Describe a result; a brief document has no chart and no sections, which text and cards do not show."""
+    raise TypeError(f"{type(found).__name__} is not described.")
+
+
+@ByType
+def picture(found: Any, *given: Any, **options: Any) -> Axes:
+    """Draw a result on matplotlib Axes."""
+    raise TypeError(f"{type(found).__name__} is not drawn.")
+
+
+@ByType
+def pictures(found: Any, *given: Any) -> Figure:
+    """Draw a result that takes a whole matplotlib figure."""
+    raise TypeError(f"{type(found).__name__} is not drawn.")
+
+
+@ByType
+def picture_size(found: Any) -> tuple[float, float] | None:
+    """Width and height, in inches, that suit the picture of a result; None where any does."""
+    return None
+
+
+class Result:
+    """A result: what it says of itself is registered with `document`."""
 
     if not TYPE_CHECKING:
         __getattr__ = ByValue.__getattr__
 
     frames_of: ClassVar[str] = "polars"
     """Package of its frames: that of the frames it was made from (`frames_as_input`), polars without any."""
-
-    @abstractmethod
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        """Describe the result; a brief document has no chart and no sections, which text and cards do not show."""
-
-    def described(self, naming: Naming) -> Document:
-        """Describe the result in brief, as text shows it, under names that are known."""
-        return self._document(naming, brief=True)
 
     def to_text(self, *, name: str = "", columns: int | None = None) -> str:
         """Give the result as text for a terminal, as ``print`` does.
@@ -59,9 +80,9 @@ class Result(ABC):
         """
         from .terminal import text
 
-        return text(self.described(Naming(name)), columns)
+        return text(document(self, Naming(name), brief=True), columns)
 
-    def to_html(self, *, name: str = "", command: str = "", recalibrate: str = "") -> str:
+    def to_html(self, *given: object, name: str = "", command: str = "", recalibrate: str = "") -> str:
         """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
 
         Parameters
@@ -76,10 +97,17 @@ class Result(ABC):
         Returns
         -------
         str
+
+        Raises
+        ------
+        TypeError
+            For a path: `report` writes one.
         """
+        if given:
+            raise TypeError("to_html() takes names only; report(path) writes the page to a file.")
         from .html import page
 
-        return page(self._document(Naming(name, command, recalibrate), brief=False))
+        return page(document(self, Naming(name, command, recalibrate), brief=False))
 
     def report(self, path: str | Path, *, name: str = "", command: str = "", recalibrate: str = "") -> None:
         """Write `to_html` to a file, whole or not at all; an existing file is replaced.
@@ -106,7 +134,7 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         from .html import card
 
-        return card(self._document(Naming(), brief=True))
+        return card(document(self, Naming(), brief=True))
 
 
 class JsonResult(ByValue, Result):
@@ -121,5 +149,12 @@ class JsonResult(ByValue, Result):
         """Give `to_dict` as JSON, with the ``schema`` of its names.
 
         Numbers that are not finite are the strings "NaN", "Infinity" and "-Infinity".
+
+        Raises
+        ------
+        InputError
+            For an indent that is no number of blanks.
         """
+        if not isinstance(indent, int | None):
+            raise InputError(f"indent: {indent!r} is no number. To write a file: Path(...).write_text(x.to_json()).")
         return result_json(self.to_dict(), indent)

@@ -129,7 +129,7 @@ def is_printed(rule: str, asked: Sequence[str]) -> bool:
 def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
     """Rules of `SCORES`, followed by the other named ones, in an order that does not depend on that of the names."""
     if isinstance(names, str):
-        raise InputError(f"metrics: expected a list of names, got {names!r}.")
+        raise InputError(f"metrics: expected a list of names, got {names!r}; one is [{names!r}].")
     others = {score.name: score for score in map(score_named, names) if score.name not in SCORES}
     return (*SCORES.values(), *(others[name] for name in sorted(others)))
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats, ReadOnlyArrays
 
@@ -25,6 +26,9 @@ class Metric(NamedTuple):
     value: float = math.nan
     standard_error: float = math.nan
     interval: Interval = Interval(math.nan, math.nan)
+
+
+Metric.__getattr__ = ByValue.__getattr__  # type: ignore[attr-defined]  # other names are told ours
 
 
 @dataclass(frozen=True)

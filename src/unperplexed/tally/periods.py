@@ -97,3 +97,10 @@ def shared(a: Iterable[str], b: Iterable[str]) -> str:
         if at < len(others) and others[at][0] <= last:
             return _text((max(first, others[at][0]), min(last, others[at][1])))
     return names[0] if names else ""
+
+
+def at(period: str) -> str:
+    """Say when: "on 2026-03-01", "in 2026-W10"."""
+    days = span_of(period)
+    one_day = days[0] == days[1] if days else period.lower().startswith("day ")
+    return f"{'on' if one_day else 'in'} {period}"

@@ -19,8 +19,7 @@ from .._lib.output_files import write_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
-from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import Result
 from ..scores.registry import scores_kept
 from .adding import batches, summed
 from .class_sums import DIAGNOSED_UNASKED
@@ -419,11 +418,6 @@ class Tally(ByValue, TallyState, Result):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import tally_document
-
-        return tally_document(self, naming)
 
 
 _FEWEST_BITS = 3

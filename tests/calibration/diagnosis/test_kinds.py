@@ -13,11 +13,11 @@ from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowL
 from unperplexed.calibration.diagnosis.class_search import Search
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tests import gate
-from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Advice, Clause, Diagnosis, Finding, joined
 from unperplexed.calibration.diagnosis.words import finding_of_two, in_words
+from unperplexed.describe.diagnosis import short_verdict
 
 OF_TWO = [kind for kind in KINDS.values() if kind.two is not None]
 OF_CLASSES = [kind for kind in KINDS.values() if kind.classes is not None]

@@ -11,8 +11,7 @@ from ..._lib.by_value import ByValue
 from ..._lib.formatting import capital
 from ..._lib.serialize import plain_values
 from ...forecasts.labels import Label
-from ...report.document import Document
-from ...report.result import JsonResult, Naming
+from ...report.result import JsonResult
 from ...statistics.intervals import Metric
 from .line import CalibrationLine, Coefficient
 
@@ -117,9 +116,9 @@ class Finding(ByValue):
     @property
     def explanation(self) -> Explanation:
         """What such a finding means, why it occurs, what to try and how to check; `print` shows it."""
-        from .describe import explanation
+        from ...report.explanations import explain
 
-        return explanation(self)
+        return explain(self.clause.term)
 
 
 @dataclass(frozen=True)
@@ -252,11 +251,6 @@ class Diagnosis(JsonResult):
         del plain["line"], plain["power"]
         names = ("slope", "intercept", "temperature", "temperature_label")
         return plain | {name: plain_values(getattr(self, name)) for name in names}
-
-    def _document(self, naming: Naming, *, brief: bool) -> Document:
-        from .describe import diagnosis_document
-
-        return diagnosis_document(self)
 
     def __str__(self) -> str:
         """Return the verdict."""

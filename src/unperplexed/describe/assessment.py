@@ -1,0 +1,482 @@
+"""An assessment as a document: verdict, evidence, cost, remedy, then figures, then settings, then warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import p_value_text, short_name
+from ..assessment.result import Assessment
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.result import HELD_OUT, joined
+from ..calibration.diagnosis.words import terms
+from ..report.commands import lookup
+from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
+from ..report.numbers import between, count, number, share
+from ..report.result import Naming, document, picture
+from .assessment_charts import (
+    MOST_CURVES,
+    Event,
+    bars_chart,
+    class_charts,
+    class_text,
+    profile_chart,
+    reliability_chart,
+)
+from .assessment_metrics import (
+    averages_table,
+    bins_table,
+    floors_table,
+    further_scores,
+    key_metrics,
+    means_of_event,
+    papers_metrics,
+    papers_scores,
+    profile_table,
+    scores_table,
+    settings_of,
+    short_averages_table,
+)
+from .assessment_tables import (
+    class_table,
+    confusions_table,
+    detectable_table,
+    diagram_table,
+    findings_table,
+    groups_table,
+    more_of_classes,
+    short_findings_table,
+    surprises_table,
+)
+from .assessment_words import (
+    against_reference,
+    bias_in_points,
+    dependence_text,
+    evidence,
+    evidence_is_of_all_rows,
+    frequency_interval,
+    level_of,
+    remarks,
+    rows_needed,
+    rows_text,
+    settings_text,
+    terms_of,
+    two_costs,
+    wrong_predictions,
+)
+from .calls import assess_call
+from .diagnosis import diagnosis_parts, remedies_text, seen, unnamed_error
+from .skill import skill_blocks
+from .tally import counted, notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ONE_OUTCOME = (
+    "All rows have the same outcome, so that neither skill nor a recalibration can be judged. Assess rows with other"
+    " outcomes too."
+)
+_FEW_ROWS = 1000
+_SHORT_CLASSES = 10
+"""Classes, the most miscalibrated, that a short form shows."""
+
+_LONG_VERDICT = 160
+"""Characters of a verdict that the first lines have no room for."""
+
+
+@document.register(Assessment)
+def assessment_document(
+    a: Assessment, naming: Naming, *, brief: bool, groups: str = "", group_map: str = ""
+) -> Document:
+    """Describe an assessment, in full or in brief; that of all rows with its miscalibrated groups, and their remedy."""
+    described = Described(a, groups, group_map)
+    return described.summary(naming) if brief else described.document(naming)
+
+
+class Described:
+    """Makes the document of an assessment."""
+
+    def __init__(self, assessment: Assessment, groups: str = "", group_map: str = "") -> None:
+        """Take the assessment, and words for groups of its rows that are miscalibrated and for what mends them."""
+        self.a = assessment
+        self.groups, self.group_map = groups, group_map
+        self.event = Event(assessment)
+        self.parts = diagnosis_parts(assessment.diagnosis, assessment.scores.get("log_loss", math.nan))
+
+    def document(self, naming: Naming) -> Document:
+        """Describe it, under a name and with the commands that are known."""
+        a, name = self.a, short_name(naming.name, 200)
+        titled = f"{name}: " if name else ""
+        what = counted(a.n_rows, a.n_classes, a.labels)
+        return Document(
+            title=f"{titled}{self.headline}: {what}",
+            facts=" · ".join(filter(None, [name, *self._facts()])),
+            headline=self.headline,
+            lead=self._lead(),
+            calm=not (a.diagnosis.findings or self.groups),
+            actions=list(self._actions()),
+            command=self._remedy_command(naming.recalibrate),
+            figure=reliability_chart(self.event),
+            figure_table=diagram_table(self.event),
+            metrics=list(key_metrics(self.event)),
+            intervals=level_of(a),
+            first=self._findings(),
+            sections=list(self._sections(naming.command)),
+        )
+
+    def summary(self, naming: Naming) -> Document:
+        """Describe it in short, without charts: for text and cards."""
+        a, name = self.a, short_name(naming.name, 200)
+        return Document(
+            title=self.headline,
+            facts=": ".join(filter(None, [name, ", ".join(self._facts())])),
+            headline=self._verdict() if self._short else self.headline,
+            lead=self._evidence(),
+            calm=not (a.diagnosis.findings or self.groups),
+            actions=list(self._actions()),
+            command=self._remedy_command(naming.recalibrate),
+            further=lookup(terms_of(a)),
+            metrics=[
+                *key_metrics(self.event),
+                *further_scores(a),
+                *means_of_event(self.event),
+            ],
+            intervals=level_of(a),
+            summary=list(self._short_blocks()),
+            settings=", ".join(self._short_settings()),
+            more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: diagram, groups, risk profile,"
+            " surprising forecasts",
+            warnings=[*remarks(a), *notes_lines(a.notes)],
+        )
+
+    def _facts(self) -> Iterator[str]:
+        """Count forecasts and classes, and the events of two classes; say how rows depend on one another."""
+        a = self.a
+        yield counted(a.n_rows, a.n_classes, a.labels)
+        if self.event.two and a.bias is not None and not a.weighted:
+            yield f"{a.bias.frequency * a.n_rows:,.0f} with {self.event.name}"
+        yield dependence_text(a)
+
+    def _short_blocks(self) -> Iterator[Block]:
+        """The findings of a long verdict, the averages, and the most miscalibrated classes where they were counted."""
+        a = self.a
+        if not self._short:
+            yield short_findings_table(a.diagnosis)
+            yield from map(Prose, filter(None, [unnamed_error(a.diagnosis)]))
+        others = self.parts.others if a.diagnosis.findings else ()
+        yield from map(Prose, filter(None, [self._rows_and_advice(), *others]))
+        yield short_averages_table(a)
+        yield Prose(" ".join(filter(None, [f"{'; '.join(papers_metrics(a))}.", two_costs(a)])))
+        if a.skill is not None:
+            yield from skill_blocks(a.skill)
+        if a.n_classes > 2 and a.classes is not None:
+            table = class_table(a)
+            if table is not None:
+                yield replace(table, brief=_SHORT_CLASSES)
+                yield from self._class_average()
+
+    def _short_settings(self) -> Iterator[str]:
+        a, d = self.a, self.a.diagnosis
+        if d.made and not math.isnan(d.p_value):
+            yield f"test of miscalibration {p_value_text(d.p_value)}"
+        yield f"calibration curve {a.estimator}{settings_text(a)}"
+        yield f"view {a.view}"
+        ceiling = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
+        yield f"floor {a.floor:g}{ceiling} for the averages"
+        if a.uncertainty.resamples:
+            yield f"{a.uncertainty.resamples:,} bootstrap replicates, seed {a.uncertainty.seed}"
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        a = self.a
+        if not a.diagnosis.made:
+            return f"Geometric accuracy {number(a.reported.geometric_accuracy)}"
+        if self._in_groups:
+            return f"{a.diagnosis.headline} over all rows, but in groups"
+        few = f", but only {a.n_rows:,} rows" if self._few else ""
+        return f"{a.diagnosis.headline}{few}"
+
+    @property
+    def _in_groups(self) -> bool:
+        """Whether nothing was found over all rows, but in groups of them."""
+        return bool(self.groups) and self.a.diagnosis.made and not self.a.diagnosis.findings
+
+    @property
+    def _few(self) -> bool:
+        """Whether nothing was found, in few rows."""
+        d = self.a.diagnosis
+        return d.made and not d.findings and self.a.n_rows < _FEW_ROWS
+
+    def _verdict(self) -> str:
+        """Give the verdict, which on few rows is no approval."""
+        if self._in_groups:
+            return joined(self.a.diagnosis.clauses, f" over all rows, but {self.groups} miscalibrated")
+        return joined(self.a.diagnosis.clauses, ", but so few rows can show only large errors" if self._few else "")
+
+    def _lead(self) -> str:
+        """Give the verdict with its evidence; a long verdict stands above the findings instead."""
+        d, evidence = self.a.diagnosis, self._evidence()
+        if d.made and self.a.bias is not None and evidence_is_of_all_rows(self.event):
+            return self._means()
+        return " ".join(filter(None, [d.verdict if self._short or not evidence else "", evidence]))
+
+    @property
+    def _short(self) -> bool:
+        """Whether the verdict has room in the first lines; else a table of the findings says it."""
+        return len(self.a.diagnosis.verdict) <= _LONG_VERDICT
+
+    def _evidence(self) -> str:
+        """Give two familiar numbers with a confidence interval."""
+        a, event = self.a, self.event
+        if a.bias is not None and evidence_is_of_all_rows(event):
+            means_are_said = any(each.error == "bias" and each.clause.subject for each in a.diagnosis.findings)
+            if not (means_are_said and self._short):
+                return self._means()
+            limits = frequency_interval(a)
+            p_value = a.diagnosis.p_value
+            tested = "" if math.isnan(p_value) else f"The test of miscalibration has {p_value_text(p_value)}."
+            return f"The {level_of(a)} of the observed frequency is {limits}." if limits else tested
+        if not event.two and a.n_classes > 2:
+            p, happened, total = event.pairs
+            mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())
+            limits = between(*a.intervals["prediction_accuracy"], share)
+            ci = f" ({level_of(a)} {limits})" if limits else ""
+            return (
+                f"The mean probability of the most probable class is {share(mean)}. It is the observed class in"
+                f" {share(right)} of the rows{ci}."
+            )
+        return evidence(a)
+
+    def _means(self) -> str:
+        """Give mean prediction and observed frequency of the positive class."""
+        a = self.a
+        assert a.bias is not None
+        limits = frequency_interval(a)
+        ci = f" ({level_of(a)} {limits})" if limits else ""
+        return (
+            f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
+            f" frequency is {share(a.bias.frequency)}{ci}."
+        )
+
+    def _actions(self) -> Iterator[Action]:
+        d = self.a.diagnosis
+        if d.findings:
+            advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
+            against = "" if advised or self.a.one_outcome else self._against()
+            cost = " ".join(filter(None, [self.parts.cost, against, wrong_predictions(self.event)]))
+            if cost:
+                yield Action("What it costs", cost, "Cost")
+            yield Action("What to do", self._what_to_do(), "Remedy")
+        elif d.made:
+            against = self._against()
+            shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
+            none = "No cost was detected."
+            if self._in_groups:
+                none = (
+                    f"No cost was detected over all rows, but {self.groups} miscalibrated: errors of groups may cancel."
+                )
+            cost = " ".join(filter(None, [none, self._alone(), *shown, against]))
+            yield Action("What it costs", cost, "Cost")
+            if self._in_groups:
+                yield Action("What to do", f"{self.group_map} {HELD_OUT}", "Next")
+                return
+            smaller = " and ".join(rows_needed(self.event))
+            more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
+            yield Action(
+                "What to do",
+                "These rows give no reason to change the probabilities: recalibrating on them would fit noise."
+                f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
+                "Next",
+            )
+
+    def _against(self) -> str:
+        return against_reference(self.event, self.a.reference_scores["log_loss"])
+
+    def _alone(self) -> str:
+        """Explain an interval that excludes the best value of a metric where the test finds no error."""
+        p_value = self.a.diagnosis.p_value
+        metrics = (("slope", self.a.slope, 1), ("intercept", self.a.intercept, 0))
+        off = [
+            (name, best) for name, metric, best in metrics if metric.interval.low > best or metric.interval.high < best
+        ]
+        if not off or math.isnan(p_value):
+            return ""
+        named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
+        return (
+            f"By itself the {level_of(self.a)} of the {named}. The test considers several"
+            f" errors at once and is not significant ({p_value_text(p_value)})."
+        )
+
+    def _what_to_do(self) -> str:
+        """Give the remedy with its gain, or without one those of the findings."""
+        if self.a.one_outcome:
+            return " ".join([*self._advice_on_rows(), _ONE_OUTCOME])
+        remedy, untried = self.a.remedy, self.a.untried_remedy
+        if untried is not None:
+            return f"{untried.words} {HELD_OUT}"
+        if remedy is None:
+            return remedies_text(self.parts.remedies)
+        gain, *rest = remedy.sentences()
+        advice = [
+            gain,
+            HELD_OUT if remedy.significant else f"For the errors found: {remedies_text(self.parts.remedies)}",
+        ]
+        if remedy.significant and "uninformative" in terms(self.a.diagnosis):
+            rest.append("Look at the predictors first: a calibration slope of 0 is possible, that is, no information.")
+        return " ".join([*advice, *rest])
+
+    def _remedy_command(self, recalibrate: str) -> Code | None:
+        if not self.a.diagnosis.findings or self.a.one_outcome:
+            return None
+        if recalibrate:
+            return Code(recalibrate, "Command that fits the recalibration")
+        remedy, untried = self.a.remedy, self.a.untried_remedy
+        code = untried.code if untried else remedy.code if remedy and remedy.significant else ""
+        return Code(code, "Command or lines of Python that recalibrate") if code else None
+
+    def _rows_to_look_at(self) -> str:
+        """Name the rows that were certain and wrong, or that carry the evidence."""
+        return " ".join(rows_text(self.a))
+
+    def _rows_and_advice(self) -> str:
+        """Name these rows, with what to do about them."""
+        return " ".join(filter(None, [self._rows_to_look_at(), *self._advice_on_rows()]))
+
+    def _advice_on_rows(self) -> Iterable[str]:
+        return dict.fromkeys(f.remedy for f in self.a.diagnosis.findings if KINDS[f.error].rows_that)
+
+    def _findings(self) -> Section | None:
+        d = self.a.diagnosis
+        if not d.made:
+            return None
+        if d.findings:
+            blocks: list[Block] = [findings_table(d)]
+            others = (unnamed_error(d), self._rows_to_look_at(), *self.parts.others)
+            blocks += [Prose(line, quiet=True) for line in others if line]
+            from ..report.explanations import folded
+
+            blocks += folded(terms_of(self.a))
+            return Section("findings", "Findings, costliest first", blocks, "Findings")
+        tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
+        table = detectable_table(d, bias_in_points(self.event))
+        shown: list[Block] = [] if table is None else [table]
+        shown += [Prose(tested)] if tested else []
+        return Section("findings", f"What {d.n_rows:,} rows can show", shown, "Findings") if shown else None
+
+    def _sections(self, command: str) -> Iterator[Section]:
+        a = self.a
+        if a.skill is not None:
+            yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
+        yield from self._classes()
+        yield Section("groups", self._groups_title(), [groups_table(self.event), bins_table(a)], "By probability", 7)
+        yield Section(
+            "risk",
+            "Risk profile",
+            [
+                Prose(f"Low orders weigh the worst forecasts most, high orders the best.{self._gap()}", quiet=True),
+                profile_chart(a),
+                averages_table(a),
+                *map(Prose, filter(None, [two_costs(a)])),
+                profile_table(a),
+                floors_table(a),
+            ],
+            "Risk profile",
+            5,
+        )
+        surprises = surprises_table(a)
+        width = 12 if surprises is None else 7
+        yield Section("scores", "Scores", list(self._scores()), "Scores", width)
+        if surprises is not None:
+            yield Section("rows", "The most surprising forecasts", [surprises], "Rows", 5)
+        yield self._reproduce(command)
+
+    def _scores(self) -> Iterator[Block]:
+        """Every metric and score of all rows, and those of the papers."""
+        event, certain = self.event, self.a.certain_rows
+        yield scores_table(self.a, [*key_metrics(event), *means_of_event(event), *papers_scores(self.a)])
+        if certain:
+            what = f"{count(certain)} row{'s' if certain != 1 else ''}"
+            yield Prose(f"Calibration slope and intercept leave out {what} predicted as exactly 0 or 1.", quiet=True)
+
+    def _gap(self) -> str:
+        """Say what the gap between the profiles is, where the forecasts were diagnosed."""
+        d = self.a.diagnosis
+        if not d.made:
+            return ""
+        return f" The gap between the lines is {'loss due to miscalibration' if d.findings else 'not significant'}."
+
+    def _groups_title(self) -> str:
+        return "By predicted probability" if self.event.two else "By probability of the most probable class"
+
+    def _classes(self) -> Iterator[Section]:
+        a = self.a
+        if a.n_classes <= 2:
+            return
+        table = class_table(a)
+        if table is not None:
+            more = [] if a.by_class is None else [more_of_classes(a.by_class)]
+            blocks: list[Block] = [table, *more, *self._class_average()]
+            if a.by_class is None:
+                blocks.append(
+                    Prose("For each class's own curve, accuracy, precision and recall assess with view='each-class'"
+                          " (--view each-class).", quiet=True)
+                )  # fmt: skip
+            yield Section("classes", "Classes", blocks, "Classes")
+        confused = confusions_table(a)
+        if confused is not None:
+            yield Section("confusions", "Confused classes", [confused], "Confusions")
+        charts = class_charts(a)
+        if charts:
+            shown = f" The {MOST_CURVES} most miscalibrated classes." if a.n_classes > MOST_CURVES else ""
+            words = f"Observed frequency (up) by predicted probability (right), both from 0 to 1, with bands.{shown}"
+            blocks = [Prose(words, quiet=True), SmallCharts(charts)]
+            yield Section("curves", "Each class's own curve", blocks, "Curves")
+
+    def _class_average(self) -> Iterator[Block]:
+        mean = None if self.a.by_class is None else self.a.by_class.class_average
+        if mean is not None:
+            yield Prose(
+                f"Plain mean over the {mean.n_classes:,} classes that occur: predicted geometric accuracy"
+                f" {number(mean.reported.geometric_accuracy)}, calibrated {number(mean.measured.geometric_accuracy)},"
+                f" slope of the averages {number(mean.averages_slope)}, calibration error"
+                f" {number(mean.calibration_error)}.",
+                quiet=True,
+            )
+
+    def _reproduce(self, command: str) -> Section:
+        a = self.a
+        blocks: list[Block] = [Code(command, "Command")] if command else []
+        blocks += [Code(assess_call(a), "From Python")]
+        blocks.append(Settings(list(settings_of(a))))
+        warnings = [*remarks(a), *notes_lines(a.notes)]
+        if warnings:
+            blocks.append(Notes("Warnings", warnings))
+        return Section("reproduce", "Reproduce", blocks, "Reproduce", halved=True)
+
+
+@picture.register(Assessment)
+def _draw(a: Assessment, ax: Axes | None, kind: str | None, *, axes: str, name: str | None, **keywords: Any) -> Axes:
+    if kind is None:
+        kind = "reliability" if a.n_classes == 2 and axes == "reported" else "averages"
+    if kind == "reliability":
+        from ..report.matplotlib_chart import draw_reliability
+
+        if axes != "reported":
+            raise InputError(f"axes: {axes!r} needs kind='averages'.")
+        return draw_reliability(reliability_chart(Event(a), after_remedy=False), ax, name=name, **keywords)
+    check_choice("kind", kind, ("reliability", "averages", "bars"))
+    if name is not None or keywords:
+        raise InputError(f"{next(iter(keywords), 'name')}: needs kind='reliability'.")
+    if kind == "averages":
+        from .pictures import plot_assessment
+
+        return plot_assessment(a, ax, axes)
+    from ..report.matplotlib_draw import draw
+
+    if axes != "reported":
+        raise InputError(f"axes: {axes!r} needs kind='averages'.")
+    return draw(bars_chart(a), ax)

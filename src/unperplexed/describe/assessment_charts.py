@@ -1,0 +1,373 @@
+"""Charts of an assessment, as marks: the reliability diagram, each class's curve, and the risk profile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.typing import Floats
+from ..assessment.own_curve import OwnCurve, own_curve
+from ..assessment.probability_groups import ProbabilityGroups, probability_groups
+from ..assessment.result import Assessment
+from ..calibration.resampling import positive_pairs
+from ..report.chart import Axis, Bars, Chart, Line, Mirror, Points, Reference, percent_axis, percent_end, thinned
+from ..report.numbers import between, count, number, share
+from ..statistics.intervals import Interval
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST, t_quantile
+from ..tally.tables import Pairs
+from ..tally.tally import Tally
+
+MOST_CURVES = 20
+"""Classes whose own curves are shown."""
+
+_BARS = 25
+_NAMED = (ROBUST, GEOMETRIC, DECISIVE)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What the reliability diagram is about: the positive one of two classes, or whether the top class is observed."""
+
+    assessment: Assessment
+
+    @cached_property
+    def tally(self) -> Tally:
+        """Counts that the assessment was read from."""
+        return self.assessment.source.tally
+
+    @cached_property
+    def two(self) -> bool:
+        """Whether it is the positive one of two classes."""
+        return self.tally.n_classes == 2 and positive_pairs(self.tally, "each-class") is not None
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Predicted probabilities of the event, with the weights of events and of all rows."""
+        return (positive_pairs(self.tally, "each-class") if self.two else None) or self.tally.pairs("top-label")
+
+    @property
+    def name(self) -> str:
+        """The event in a few words: "'rain'", "the most probable class"."""
+        return class_text(self.assessment, 1) if self.two else "the most probable class"
+
+    def rows(self, weight: float) -> str:
+        """Give a weight as a number of rows, or of effective rows where weights differ."""
+        scale = self.tally.weight / self.tally.weight_squared if self.tally.weighted else 1.0
+        return f"{count(round(weight * scale))} {'effective ' * self.tally.uneven}rows"
+
+    @cached_property
+    def groups(self) -> ProbabilityGroups:
+        """Rows in groups of about equal size: as many as leave each some 25 rows, from 5 to 15."""
+        return probability_groups(self.pairs, int(np.clip(self.assessment.effective_rows // 25, 5, 15)))
+
+    @cached_property
+    def intervals(self) -> list[Interval]:
+        """Wilson's interval of each group; NaN for rows with weights or in clusters."""
+        if self.tally.weighted or self.tally.clustered:
+            return [Interval(math.nan, math.nan)] * len(self.groups)
+        return self.groups.intervals(float(t_quantile(self.confidence, math.inf)))
+
+    @property
+    def confidence(self) -> float:
+        """Confidence level of intervals and bands."""
+        return self.assessment.source.sampling.confidence
+
+    @cached_property
+    def curve(self) -> OwnCurve:
+        """Calibration curve of the event with its band: the assessment's own where that shows the event."""
+        a = self.assessment
+        if self.two and a.view == "each-class":
+            band = a.uncertainty.curve
+            none = np.full(a.curve.reported.size, np.nan)
+            limits = (none, none) if band is None else (
+                np.interp(a.curve.reported, band.reported, x) for x in (band.low, band.high)
+            )  # fmt: skip
+            return OwnCurve(a.curve.reported, a.curve.measured, *limits)
+        return curve_of(a, self.pairs, a.source.sampling.resamples)
+
+
+def curve_of(a: Assessment, pairs: Pairs, resamples: int) -> OwnCurve:
+    """Curve of some pairs by the assessment's estimator; without a band for dependent rows and uneven weights."""
+    tally, sampling = a.source.tally, a.source.sampling
+    exchangeable = not tally.clustered and not tally.uneven
+    return own_curve(
+        pairs,
+        a.source.estimator,
+        scale=tally.weight / tally.weight_squared,
+        confidence=sampling.confidence,
+        resamples=resamples if exchangeable else 0,
+        seed=sampling.seed,
+        floor=a.floor,
+    )
+
+
+def class_text(a: Assessment, index: int) -> str:
+    """Quote a class's label, short; its column where no label is known."""
+    label = a.labels[index]
+    return f"column {index}" if label is None else f"'{short_name(str(label))}'"
+
+
+def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
+    """Make the reliability diagram: the event's own curve with its band, groups with intervals, and a histogram.
+
+    With `after_remedy` it has the curve after a significant remedy too, which takes a cross-fitted recalibration.
+    """
+    curve, groups = event.curve, event.groups
+    level = confidence_interval(event.confidence)
+    banded = bool(np.isfinite(curve.low).any())
+    x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
+    limits = (low, high) if banded else (None, None)
+    line = Line(x, y, "observed", "Observed", limits[0], limits[1], "Observed frequency")
+    of_groups = np.array(event.intervals)
+    certain = bool(np.isfinite(of_groups).any())
+    points = Points(groups.mean, groups.observed, *((of_groups[:, 0], of_groups[:, 1]) if certain else (None, None)))
+    end = percent_end(event.pairs.reported, curve.observed, curve.high, groups.observed, of_groups[:, 1])
+    title = _finding(event)
+    shown = " and ".join(["band"] * banded + ["intervals"] * certain)
+    about = f"{number_of(len(groups), 'group')} of about {event.rows(float(groups.total.mean()))}"
+    of = event.name
+    return Chart(
+        title=title,
+        subtitle=f"{level[:-3]} {shown}; {about}" if shown else about,
+        label=f"Reliability diagram of {of}. {title}. {_in_words(event, end)}",
+        x=percent_axis(f"Predicted probability of {of}", end),
+        y=percent_axis(
+            f"Observed frequency of {of}" if event.two else "Share of rows whose top class is observed", end
+        ),
+        lines=(line, *(_after_remedy(event) if after_remedy else ())),
+        points=(points,),
+        references=(Reference((0.0, end), (0.0, end), "Identity line"),),
+        mirror=_mirror(event, end),
+    )
+
+
+def _after_remedy(event: Event) -> list[Line]:
+    """Give the curve where the predictions are after the remedy, which is fitted to the same rows; two classes only."""
+    remedy = event.assessment.remedy
+    if not event.two or remedy is None or not remedy.significant:
+        return []
+    after = remedy.recalibrator.transform(event.curve.predicted)
+    x, y = thinned(np.asarray(after, dtype=np.float64), event.curve.observed)
+    return [Line(x, y, "remedy", label="After the remedy")] if x.size > 1 else []
+
+
+def _finding(event: Event) -> str:
+    """State what the diagram shows, as far as it was tested."""
+    d = event.assessment.diagnosis
+    neutral = f"Observed frequency of {event.name} by predicted probability"
+    if not d.made:
+        return neutral
+    if not d.findings:
+        return "No evidence that the curve differs from the identity line"
+    first, gap = d.findings[0], float(event.groups.total @ (event.groups.mean - event.groups.observed))
+    if first.error == "bias" and event.two:
+        return f"{event.name} occurs {'less' if gap > 0 else 'more'} often than predicted"
+    if not event.two:
+        if not _distinct(event):
+            return neutral
+        how = "less" if gap > 0 else "more"
+        return f"The top class is observed {how} often than predicted"
+    if first.error == "confidence":
+        over = first.parameter < 0
+        return (
+            "High predictions are too high, low ones too low" if over else "Predictions are too close to the base rate"
+        )
+    return "The curve departs from the identity line"
+
+
+def _distinct(event: Event) -> bool:
+    """Whether mean prediction and observed frequency differ by more than 1.96 standard errors, were they calibrated."""
+    share = event.groups.total / event.groups.total.sum()
+    gap = abs(float(share @ (event.groups.mean - event.groups.observed)))
+    return gap > 1.96 * math.sqrt(float(share @ event.groups.variance) / event.tally.independent_rows)
+
+
+def _in_words(event: Event, end: float) -> str:
+    """Say where the curve runs, for those who do not see it."""
+    curve = event.curve
+    shown = [at for at in end * np.array([0.1, 0.3, 0.5, 0.7, 0.9]) if curve.predicted[0] <= at <= curve.predicted[-1]]
+    found = [f"{share(float(np.interp(at, curve.predicted, curve.observed)))} at {share(at)}" for at in shown]
+    return f"Observed frequency by the curve: {', '.join(found)}." if found else ""
+
+
+def _mirror(event: Event, end: float) -> Mirror:
+    p, happened, total = event.pairs
+    edges = np.linspace(0, end, _BARS + 1)
+    at = np.minimum((p / end * _BARS).astype(np.int64), _BARS - 1)
+    up, down = (np.bincount(at, x, _BARS).astype(np.float64) for x in (happened, np.maximum(total - happened, 0)))
+    events, others = float(up.sum()), float(down.sum())
+    labels = (f"with {event.name}", "without") if event.two else ("correct", "wrong")
+    return Mirror(
+        edges,
+        up / max(events, 1e-300),
+        down / max(others, 1e-300),
+        f"{event.rows(events)} {labels[0]}",
+        f"{event.rows(others)} {labels[1]}",
+    )
+
+
+def class_charts(a: Assessment) -> list[Chart]:
+    """Each class's own curve, the most miscalibrated classes first."""
+    of_classes = a.by_class
+    if of_classes is None or of_classes.classes is None:
+        return []
+    each = of_classes.source.tally.each_class()
+    found = []
+    for index in of_classes.classes.index[:MOST_CURVES].tolist():
+        here = slice(int(each.first[index]), int(each.first[index + 1]))
+        pairs = Pairs(*(column[here] for column in each.pairs))
+        if not pairs.happened.any():
+            continue
+        curve = curve_of(a, pairs, min(a.source.sampling.resamples, 100))
+        banded = bool(np.isfinite(curve.low).any())
+        x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high, most=40)
+        found.append(
+            Chart(
+                title=class_text(a, index).strip("'"),
+                label=f"Reliability curve of {class_text(a, index)}",
+                x=percent_axis(""),
+                y=percent_axis(""),
+                lines=(Line(x, y, "observed", "", *((low, high) if banded else (None, None))),),
+                references=(Reference((0.0, 1.0), (0.0, 1.0)),),
+                shape="small",
+            )
+        )
+    return found
+
+
+def small_chart(a: Assessment, name: str) -> Chart:
+    """Make the reliability diagram of one of many assessments: the curve and groups of rows, without bands."""
+    event = Event(a)
+    curve, groups = curve_of(a, event.pairs, 0), event.groups
+    x, y = thinned(curve.predicted, curve.observed, most=40)
+    return Chart(
+        title=name,
+        label=f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
+        f" {event.name} {share(_mean(groups.mean, groups.total))}, observed"
+        f" {share(_mean(groups.observed, groups.total))}",
+        x=percent_axis(""),
+        y=percent_axis(""),
+        lines=(Line(x, y),),
+        points=(Points(groups.mean, groups.observed),),
+        references=(Reference((0.0, 1.0), (0.0, 1.0)),),
+        shape="small",
+    )
+
+
+def _mean(values: Floats, weight: Floats) -> float:
+    return float(values @ weight / weight.sum())
+
+
+def profile_chart(a: Assessment) -> Chart:
+    """Risk profile: average of the probabilities assigned to the outcomes, by order, as predicted and calibrated."""
+    profile, measured = a.profile, a.measured_profile
+    finite = np.isfinite(profile.orders)
+    orders, values = profile.orders[finite], profile.values[finite]
+    low, high = (x[finite] for x in profile.interval(a.source.sampling.confidence))
+    lines = [Line(orders, values, "observed", "Predicted", low, high, "Predicted")]
+    there = np.isfinite(measured.orders) & np.isfinite(measured.values)
+    if there.any():
+        of_measured = [x[there] for x in (measured.orders, measured.values, measured.low, measured.high)]
+        lines.append(Line(of_measured[0], of_measured[1], "calibrated", "Calibrated", label="Calibrated"))
+    named = [(order, float(np.interp(order, orders, values))) for order in _NAMED if orders.size]
+    points = Points(np.array(named)[:, 0], np.array(named)[:, 1]) if named else None
+    ends = (float(orders.min()), float(orders.max())) if orders.size else (0.0, 1.0)
+    shown = "; ".join(f"{name.name} {number(float(name.y[0]))} to {number(float(name.y[-1]))}" for name in lines)
+    return Chart(
+        title="",
+        label="Risk profile: average probability assigned to the outcomes, from order"
+        f" {ends[0]:g} to {ends[1]:g}. {shown}.",
+        x=order_axis(*ends),
+        y=Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], "Average probability assigned to the outcomes"),
+        lines=lines,
+        points=() if points is None else (points,),
+        shape="wide",
+        percent=False,
+    )
+
+
+def order_axis(low: float, high: float) -> Axis:
+    """Make an axis of orders with a tick at whole ones."""
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    step = max(1, round((high - low) / 8))
+    ticks = [(float(at), number(at, 0)) for at in range(math.ceil(low), math.floor(high) + 1, step)]
+    return Axis(low, high, ticks, "Order of the average")
+
+
+_MEANS = ("robustness", "geometric_accuracy", "decisiveness")
+
+
+def bars_chart(a: Assessment) -> Chart:
+    """Make the bars of the bins' measured probabilities, the identity line, and the averages with their line.
+
+    Parameters
+    ----------
+    a : Assessment
+        What is drawn, with the classes pooled or with one curve.
+
+    Returns
+    -------
+    Chart
+
+    Raises
+    ------
+    InputError
+        For bins of each class, which lie over one another.
+    """
+    if a.bins.label:
+        raise InputError("kind: 'bars' draws the bins of one curve; assess with view='all-classes'.")
+    x, y = (np.array([getattr(means, name) for name in _MEANS]) for means in (a.reported, a.measured))
+    there = bool(np.isfinite(y).all())
+    names = [name.replace("_", " ").capitalize() for name in _MEANS]
+    texts = [
+        f"{name}: reported {number(p)}, measured {number(q)}"
+        for name, p, q in zip(names, x.tolist(), y.tolist(), strict=True)
+    ]
+    slope = "" if math.isnan(a.averages_slope) else f"Slope {number(a.averages_slope, 2)}"
+    interval = a.intervals["averages_slope"]
+    limits = between(*interval, lambda value: number(value, 2))
+    about = f"{number_of(len(a.bins), 'bin')} of {a.estimator}"
+    return Chart(
+        title=_title(a, slope, limits),
+        subtitle=f"Bars are measured probabilities of {about}; R, G, D are robustness, geometric accuracy and"
+        f" decisiveness of the probabilities assigned to the outcomes, at the floor {a.floor:.3g}",
+        label=f"Measured by reported probability, {about}. {'; '.join(texts) if there else 'No averages in this view'}."
+        f" {slope}".rstrip(),
+        x=_axis("Reported probability"),
+        y=_axis("Measured probability"),
+        bars=(_bars(a),),
+        lines=(Line(x[[0, 2]], y[[0, 2]], "second", label=slope),) if there else (),
+        points=(Points(x, y, role="second", labels=("R", "G", "D"), texts=texts),) if there else (),
+        references=(Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),),
+        percent=False,
+    )
+
+
+def _title(a: Assessment, slope: str, limits: str) -> str:
+    """State slope and interval, which are what the picture is for."""
+    if not slope:
+        return "Measured by reported probability"
+    return f"{slope} of the averages" + (f", {100 * a.uncertainty.confidence:.10g}% CI {limits}" if limits else "")
+
+
+def _axis(label: str) -> Axis:
+    return Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], label)
+
+
+def _bars(a: Assessment) -> Bars:
+    """Bars as wide as the bins, and no narrower than can be seen."""
+    bins, least = a.bins, 0.004
+    middle, half = (bins.highest + bins.lowest) / 2, np.maximum(bins.highest - bins.lowest, least) / 2
+    left: Floats = np.clip(middle - half, 0, 1 - least)
+    right = np.clip(middle + half, least, 1)
+    texts = [
+        f"Reported {number(low)} to {number(high)}: measured {number(height)}, {count(total)} pairs"
+        for low, high, height, total in zip(bins.lowest, bins.highest, bins.measured, bins.total, strict=True)
+    ]
+    return Bars(left, right, bins.measured, texts)

@@ -1,0 +1,154 @@
+"""Calibration errors, score decompositions and calibration tests as documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from .._lib.formatting import p_value_text, rule_text
+from ..calibration.decomposition import Decomposition
+from ..calibration.errors import CalibrationErrors
+from ..calibration.test import CalibrationTest
+from ..report.document import Block, Column, Document, Prose, Table
+from ..report.numbers import MINUS, number, share
+from ..report.result import Naming, document
+from ..tally.tables import Cells
+from ..tally.tally import Tally, View
+
+_ERRORS = {
+    "ece": "ECE, bins of equal width",
+    "ece_equal_population": "ECE, bins of equal population",
+    "rmsce": "RMSCE, root mean square",
+    "mce": "MCE, the largest bin",
+    "smooth_ece": "smooth ECE, without bins",
+}
+_BY_CHANCE = (
+    "Both are without a floor, and include overfitting: the curve is fitted to the same rows (in-sample), so that they"
+    " are above 0 by chance. The cost is that of the named errors alone; the verdict of assess and calibration_test()"
+    " test miscalibration."
+)
+
+
+def calibration_blocks(
+    tally: Tally, bins: int, errors: Mapping[View, CalibrationErrors], decompositions: Sequence[Decomposition]
+) -> list[Block]:
+    """Describe the calibration errors of each view, and scores in their parts."""
+    costs = " and ".join(_cost(each) for each in reversed(decompositions))
+    return [
+        Prose(f"Miscalibration by the isotonic decomposition (CORP) is {costs}. {_BY_CHANCE}"),
+        errors_table(errors, f"{bins} bins"),
+        *map(Prose, _about_classes(tally, errors)),
+        decomposition_table(decompositions),
+        *(factors_table(each) for each in decompositions if each.rule == "log_loss"),
+    ]
+
+
+def _cost(d: Decomposition) -> str:
+    """Say how much of a score is due to miscalibration."""
+    parts = f"{_rounded(d.miscalibration)} of {number(d.score)}"
+    if not 0 < d.score < math.inf:
+        return f"{parts} in {rule_text(d.rule)}"
+    return f"{share(max(d.miscalibration, 0) / d.score)} of the {rule_text(d.rule)} ({parts})"
+
+
+def errors_table(errors: Mapping[View, CalibrationErrors], bins: str) -> Table:
+    """Return the calibration errors, a column for each view."""
+    views = [Column(view, [_rounded(getattr(of, name)) for name in _ERRORS]) for view, of in errors.items()]
+    return Table(f"Calibration errors, {bins}. 0 is best.", [Column("error", [*_ERRORS.values()]), *views])
+
+
+def _about_classes(tally: Tally, errors: Mapping[View, CalibrationErrors]) -> Iterator[str]:
+    if "each-class" in errors:
+        yield "For each class, the ECE is the class-wise ECE; with equal population it is the ACE."
+    else:
+        yield "The errors of each class need a tally with the part classes: tally --parts classes."
+    if isinstance(tally.classes, Cells):
+        yield "The errors of each class are from coarse cells, so bins are made of these; tally --cells allows more."
+
+
+def decomposition_table(decompositions: Sequence[Decomposition]) -> Table:
+    """Return scores in their parts, one a row."""
+    return Table(
+        f"Score = miscalibration {MINUS} discrimination + uncertainty. Smaller miscalibration and larger discrimination"
+        " are better.",
+        [
+            Column("score", [rule_text(d.rule) for d in decompositions]),
+            Column("mean", [_rounded(d.score) for d in decompositions]),
+            Column("miscalibration", [_rounded(d.miscalibration) for d in decompositions]),
+            Column("discrimination", [_rounded(d.discrimination) for d in decompositions]),
+            Column("uncertainty", [_rounded(d.uncertainty) for d in decompositions]),
+            Column("view", [d.view for d in decompositions], words=True),
+        ],
+    )
+
+
+def factors_table(d: Decomposition) -> Table:
+    """Return the parts of a log loss as a probability and factors."""
+    f = d.factors
+    return Table(
+        "The log loss as a probability, by the isotonic decomposition without a floor: geometric accuracy ="
+        " reference \u00d7 gain \u00d7 divergence probability.",
+        [
+            Column("", ["exp of minus the part"]),
+            Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),
+            Column("divergence probability", [_rounded(f["divergence_probability"])]),
+            Column("gain", [_rounded(f["gain"])]),
+            Column("reference", [_rounded(f["reference"])]),
+        ],
+    )
+
+
+@document.register(CalibrationErrors)
+def errors_document(errors: CalibrationErrors, naming: Naming, *, brief: bool) -> Document:
+    """Describe the calibration errors of one view."""
+    values = [_rounded(getattr(errors, name)) for name in _ERRORS]
+    return Document(
+        title="Calibration errors",
+        facts="",
+        headline=f"ECE {values[0]}, smooth ECE {values[-1]}",
+        lead="Smaller is better. Calibration errors are above 0 by chance; calibration_test() tests miscalibration.",
+        calm=True,
+        summary=[Table("", [Column("error", [*_ERRORS.values()]), Column("value", values)])],
+    )
+
+
+@document.register(Decomposition)
+def decomposition_document(d: Decomposition, naming: Naming, *, brief: bool) -> Document:
+    """Describe the parts of a score."""
+    return Document(
+        title=f"Decomposition of the {rule_text(d.rule)}",
+        facts="",
+        headline=f"Miscalibration is {_cost(d)}",
+        lead="The parts are measured on the same rows (in-sample), so miscalibration is above 0 by chance.",
+        calm=True,
+        summary=[decomposition_table([d]), *([factors_table(d)] if d.rule == "log_loss" else [])],
+    )
+
+
+@document.register(CalibrationTest)
+def test_document(test: CalibrationTest, naming: Naming, *, brief: bool) -> Document:
+    """Describe a test of calibration."""
+    if math.isnan(test.p_value):
+        headline = "No p-value: nothing could be tested"
+    elif test.p_value < _LEVEL:
+        headline = f"Evidence of miscalibration ({p_value_text(test.p_value)})"
+    else:
+        headline = f"No evidence of miscalibration ({p_value_text(test.p_value)})"
+    return Document(
+        title="Calibration test",
+        facts="",
+        headline=headline,
+        lead="A small p-value is evidence of miscalibration; a large one is no evidence of calibration. diagnose()"
+        " names the errors and what to do about them.",
+        calm=not test.p_value < _LEVEL,
+        settings=f"statistic {number(test.statistic)}, by {test.by}",
+    )
+
+
+_LEVEL = 0.05
+_ROUNDING = 1e-9
+
+
+def _rounded(value: float) -> str:
+    """Give a figure of which less than 1e-9 is rounding."""
+    return number(0.0 if abs(value) < _ROUNDING else value)

@@ -1,0 +1,414 @@
+"""A comparison as a document: the verdict first, then the differences, each forecaster, and how it was found out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .._lib.formatting import (
+    at_floor_text,
+    capital,
+    confidence_interval,
+    number_of,
+    p_value_text,
+    percent,
+    printable,
+    short_name,
+)
+from ..assessment.remedy import mendable
+from ..assessment.result import Assessment
+from ..comparison.result import Comparison, Difference, PairedComparison
+from ..comparison.verdict import Said, verdict_clauses
+from ..pairing.dependence import dependent_text
+from ..report.commands import Python, lookup
+from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
+from ..report.numbers import between, estimate, number, share
+from ..report.result import Naming, document, picture, picture_size
+from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
+from ..statistics.means import DEFAULT_FLOOR, floor_for
+from .assessment_charts import Event
+from .assessment_words import MEANING, terms_of
+from .comparison_charts import (
+    MOST_LINES,
+    ROLES,
+    ChartKind,
+    comparison_chart,
+    curves_table,
+    differences_chart,
+    profiles_chart,
+    ratio_chart,
+    reliability_chart,
+)
+from .comparison_tables import (
+    asked_scores,
+    averages_table,
+    contributions_table,
+    differences_table,
+    forecasters_table,
+    group_differences_table,
+    scores_table,
+    short_differences_table,
+)
+from .skill import skill_blocks
+from .tally import counted, notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_READINGS, MOST_PAIRS = 4, 10
+"""Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
+
+SHORT_FORECASTERS, SHORT_PAIRS = 20, 6
+"""Forecasters and pairs that a short form shows."""
+
+
+@document.register(Comparison)
+def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Document:
+    """Describe a comparison, in full or in brief."""
+    return Described(c).summary(naming) if brief else Described(c).document(naming)
+
+
+def dependence_text(c: Comparison) -> str:
+    """Name the assumption about rows on which intervals and p-values rest."""
+    return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series)
+
+
+class Described:
+    """Makes the document of a comparison."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        """Take the comparison that is described."""
+        self.c = comparison
+
+    @cached_property
+    def events(self) -> dict[str, Event]:
+        """The event of each forecaster."""
+        return {name: Event(each.assessment) for name, each in self.c.forecasters.items()}
+
+    @cached_property
+    def first(self) -> dict[str, Assessment]:
+        """Assessments of the first forecasters."""
+        return {name: each.assessment for name, each in list(self.c.forecasters.items())[:MOST_READINGS]}
+
+    def document(self, naming: Naming) -> Document:
+        """Describe it, under a name and with the command where they are known."""
+        c, name = self.c, short_name(naming.name, 200)
+        titled = f"{name}: " if name else ""
+        best = short_name(next(iter(c.forecasters)), 200)
+        figure = reliability_chart(self.events)
+        headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
+        return Document(
+            title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
+            facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
+            headline=headline.words,
+            lead=" ".join([*map(_sentence, rest), *self._pair()]),
+            calm=self._calm,
+            actions=list(self._actions(naming.recalibrate)),
+            command=self._commands(naming.recalibrate),
+            further=self._to_look_up(),
+            figure=figure,
+            figure_table=curves_table(figure),
+            metrics=[_coloured(metric) for metric in self._metrics()],
+            first=Section(
+                "differences",
+                "Which is better? Paired differences",
+                [
+                    Prose(self._significance(), quiet=True),
+                    differences_table(c, headline=True),
+                    *self._forests(),
+                    differences_table(c, headline=False),
+                ],
+                "Differences",
+            ),
+            sections=list(self._sections(naming.command)),
+        )
+
+    def summary(self, naming: Naming) -> Document:
+        """Describe it in short, without charts: for text and cards."""
+        c, name = self.c, short_name(naming.name, 200)
+        return Document(
+            title=c.verdict,
+            facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(c)}"])),
+            headline=c.verdict,
+            lead=" ".join(self._pair()),
+            calm=self._calm,
+            actions=list(self._actions()),
+            command=self._commands(),
+            further=self._to_look_up(),
+            summary=list(self._short_blocks()),
+            settings=self._short_settings(),
+            more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: curves, risk profiles, all scores,"
+            " largest contributions; frame() and --json: everything",
+            warnings=[*c.warnings, *self._notes()],
+        )
+
+    def _counted(self) -> str:
+        c = self.c
+        return f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
+
+    def _short_blocks(self) -> Iterator[Block]:
+        """Yield forecasters, the differences of the first pairs, and how many rows decide the first."""
+        c, pair = self.c, self.c.pairs[0]
+        table = forecasters_table(c, SHORT_FORECASTERS)
+        yield table
+        first = next(iter(c.forecasters.values())).assessment.diagnosis
+        if not first.made:
+            yield Prose(first.verdict)
+        yield short_differences_table(c, c.pairs[:SHORT_PAIRS])
+        if len(c.pairs) > SHORT_PAIRS:
+            yield Prose(f"... and {number_of(len(c.pairs) - SHORT_PAIRS, 'further pair')}")
+        yield from map(Table.short, self._by_group())
+        if c.skill is not None:
+            yield from skill_blocks(c.skill)
+        if len(pair.contributions):
+            yield from _turning(pair, c.n_rows)
+        else:
+            same = all(each.equal for each in pair.differences.values())
+            what = "score the same" if same else "have the same log loss"
+            yield Prose(f"{short_name(pair.first)} and {short_name(pair.second)} {what} in every row.")
+
+    def _short_settings(self) -> str:
+        c = self.c
+        several = f"; p-values and intervals adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+        return (
+            f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
+            f" {at_floor_text(c.scored_floor)}; slope of the averages and calibration curve"
+            f" {at_floor_text(c.floor)}{several}"
+        )
+
+    def _notes(self) -> list[str]:
+        """Return what was left out or rescaled, by forecaster."""
+        return [
+            f"{short_name(name)}: {line}"
+            for name, each in self.c.forecasters.items()
+            for line in notes_lines(each.assessment.notes)
+        ]
+
+    def _by_group(self) -> Iterator[Table]:
+        asked = [rule for rule in self.c.pairs[0].differences if rule in asked_scores(self.c) or rule not in SCORES]
+        for rule in dict.fromkeys((LOG_LOSS, BRIER_SCORE, *asked)) if self.c.groups else ():
+            yield group_differences_table(self.c, rule)
+
+    def _forests(self) -> Iterator[Block]:
+        for rule in ("log_loss", "brier_score"):
+            if any(math.isfinite(pair.differences[rule].difference) for pair in self.c.pairs):
+                yield differences_chart(self.c, rule)
+
+    @property
+    def _calm(self) -> bool:
+        """Whether no difference is significant."""
+        return not any(self._significant(d) for pair in self.c.pairs for d in pair.differences.values())
+
+    def _significant(self, d: Difference) -> bool:
+        return d.adjusted_p_value < 1 - self.c.confidence
+
+    def _significance(self) -> str:
+        c = self.c
+        pairs = f", adjusted for {len(c.pairs):,} pairs (Bonferroni)" if len(c.pairs) > 1 else ""
+        level = f"significant below {1 - c.confidence:.3g}"
+        return f"The p-values are those of paired differences{pairs}, {dependence_text(c)}; {level}."
+
+    def _pair(self) -> Iterator[str]:
+        """Give the differences of the first pair."""
+        pair = self.c.pairs[0]
+        for rule in ("log_loss", "brier_score"):
+            d = pair.differences.get(rule)
+            if d is not None and math.isfinite(d.difference):
+                value, limits = estimate(d.difference, d.interval)
+                level = confidence_interval(self.c.confidence, len(self.c.pairs))
+                in_brackets = [f"{level} {limits}"] if limits else []
+                in_brackets += [p_value_text(d.adjusted_p_value)] if not math.isnan(d.adjusted_p_value) else []
+                about = f" ({', '.join(in_brackets)})" if in_brackets else ""
+                first, second = short_name(pair.first), short_name(pair.second)
+                yield f"{capital(rule_at_floor(rule, self.c.scored_floor))} of {first} − {second}: {value}{about}."
+
+    def _commands(self, recalibrate: str = "") -> Code | None:
+        if recalibrate:
+            return Code(recalibrate, "Command that recalibrates new forecasts")
+        code = "" if self.c.next_step is None else self.c.next_step.code
+        return Code(code, "Commands or lines of Python that recalibrate, and compare again") if code else None
+
+    def _actions(self, recalibrate: str = "") -> Iterator[Action]:
+        """Say which forecasters are miscalibrated, and what recalibration would bring; a map may be at hand."""
+        found = []
+        for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
+            d = each.assessment.diagnosis
+            if d.findings:
+                cost = f", about {number(d.cost)} nats a row" if d.cost > 0 else ""
+                found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
+        if found:
+            yield Action("What miscalibration costs", " ".join(found), "Cost")
+        if self.c.next_step is not None:
+            again = " Compare again on other rows before you choose." if self.c.next_step.mended else ""
+            yield Action("What to do", f"{self.c.next_step.words}{again}", "Next")
+        elif recalibrate:
+            words = (
+                "Each row here is recalibrated by a map that was fitted to other rows (cross-fitted). Apply the saved"
+                " map to new forecasts, and assess these when their outcomes are known."
+            )
+            yield Action("What to do", words, "Next")
+        elif any(mendable(each.assessment.diagnosis.findings) for each in self.c.forecasters.values()):
+            yield Action(
+                "What to do",
+                "Recalibrate these forecasters on rows that they were not trained on, and compare again on others.",
+                "Remedy",
+            )
+
+    def _to_look_up(self) -> Action | None:
+        """Name the command that explains the findings about the forecasters whose verdicts are shown."""
+        shown = list(self.c.forecasters.values())[:SHORT_FORECASTERS]
+        return lookup(term for each in shown for term in terms_of(each.assessment))
+
+    def _metrics(self) -> Iterator[Metric]:
+        """Key figures, a value for each of the first forecasters."""
+        c, shown = self.c, list(self.c.forecasters.items())[:MOST_READINGS]
+        for rule in (LOG_LOSS, BRIER_SCORE):
+            best = min(each.scores[rule].mean for _, each in shown)
+            yield Metric(
+                capital(rule_at_floor(rule, c.scored_floor)),
+                MEANING[rule],
+                readings=[
+                    Reading(key, number(each.scores[rule].mean), between(*each.scores[rule].interval),
+                            each.scores[rule].mean == best)
+                    for key, each in shown
+                ],
+            )  # fmt: skip
+        accuracies = {key: each.assessment.prediction_accuracy for key, each in shown}
+        limits = {
+            key: each.assessment.intervals.get("prediction_accuracy", (math.nan, math.nan)) for key, each in shown
+        }
+        yield Metric(
+            "Accuracy",
+            MEANING["accuracy"],
+            readings=[
+                Reading(key, share(value), between(*limits[key], share), value == max(accuracies.values()))
+                for key, value in accuracies.items()
+            ],
+        )
+        least = min(a.ece.value for a in self.first.values())
+        yield Metric(
+            "Calibration error (ECE)",
+            f"{MEANING['ece']}.",
+            readings=[
+                Reading(key, number(a.ece.value), between(*a.ece.interval), a.ece.value == least)
+                for key, a in self.first.items()
+            ],
+        )
+        yield Metric(
+            "Calibration slope",
+            f"{MEANING['calibration slope']}. {MEANING['slope sides']}",
+            readings=[Reading(key, number(a.slope.value), between(*a.slope.interval)) for key, a in self.first.items()],
+        )
+
+    def _sections(self, command: str) -> Iterator[Section]:
+        c = self.c
+        yield Section("forecasters", "Forecasters", [forecasters_table(c), ratio_chart(c)], "Forecasters")
+        if c.groups:
+            yield Section("by", f"Differences by {', '.join(map(printable, c.by))}", [*self._by_group()], "By group")
+        if c.skill is not None:
+            yield Section("skill", f"Skill against {c.skill.reference}", skill_blocks(c.skill), "Skill")
+        words = "Low orders weigh the worst forecasts most, high orders the best."
+        blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
+        yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
+        yield Section("scores", "Scores", [scores_table(c)], "Scores", 7)
+        for at, pair in enumerate(each for each in c.pairs[:MOST_PAIRS] if len(each.contributions)):
+            names = f"{short_name(pair.first, 200)} − {short_name(pair.second, 200)}"
+            title = f"Largest contributions to {names}, {rule_at_floor(LOG_LOSS, c.scored_floor)}"
+            table = contributions_table(pair)
+            folded = replace(table, folded=True, caption="The ten rows") if at else table
+            blocks = [folded, *_turning(pair, c.n_rows)]
+            yield Section(f"rows{at}", title, blocks, "" if at else "Rows", 6 if len(c.pairs) > 1 else 12)
+        yield self._reproduce(command)
+
+    def _reproduce(self, command: str) -> Section:
+        c = self.c
+        notes = self._notes()
+        blocks: list[Block] = [Code(command, "Command")] if command else []
+        blocks.append(Code(compare_call(c), "From Python"))
+        blocks.append(Settings(list(self._settings(notes))))
+        if warnings := [*c.warnings, *notes]:
+            blocks.append(Notes("Warnings", warnings))
+        return Section("reproduce", "Reproduce", blocks, "Reproduce", halved=True)
+
+    def _settings(self, notes: list[str]) -> Iterator[tuple[str, str]]:
+        c = self.c
+        a = next(iter(c.forecasters.values())).assessment
+        yield "forecasts", f"{c.n_rows:,} of each"
+        yield "classes", f"{c.n_classes:,}"
+        yield "weights", "yes" if c.weighted else "none"
+        yield "rows", dependence_text(c)
+        yield "floor", f"{c.floor:g}"
+        yield "log loss and geometric accuracy", at_floor_text(c.scored_floor)
+        yield "calibration curve", a.estimator
+        yield "view", a.view
+        yield "confidence", percent(c.confidence)
+        yield "bootstrap replicates", f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none"
+        yield "left out, dropped, rescaled", "; ".join(notes) or "none"
+        yield "version", c.version
+
+
+def _sentence(clause: Said) -> str:
+    """Make a clause of the verdict a sentence of its own."""
+    return f"{clause.words if clause.by_name else capital(clause.words)}."
+
+
+def compare_call(c: Comparison) -> Python:
+    """Give the import and the call of `compare` with the options that differ from their defaults."""
+    names = [f"{name!r}: {chr(ord('p') + at)}" for at, name in enumerate(c.forecasters)]
+    forecasts = f"{{{', '.join(names)}}}" if len(names) <= _MOST_SPELLED else "forecasts"
+    positive = c.labels[1] if c.n_classes == 2 else None
+    default = f"{float(floor_for(DEFAULT_FLOOR, c.n_classes)):g}"
+    options = {
+        "sample_weight=sample_weight": c.weighted,
+        f"pos_label={positive!r}": positive not in (None, 1, "1"),
+        f"scale={c.scale!r}": c.scale != "probability",
+        f"floor={c.floor:g}": f"{c.floor:g}" != default,
+        "clusters=clusters": c.n_clusters is not None,
+        "within=within": c.n_series is not None,
+        "by=by": bool(c.by),
+        f"lag={c.lag}": bool(c.lag),
+        f"confidence={c.confidence:g}": c.confidence != 0.95,
+    }
+    used = "".join(f", {option}" for option, differs in options.items() if differs)
+    return Python(f"from unperplexed import compare\n\ncompare(y, {forecasts}{used}).verdict")
+
+
+_MOST_SPELLED = 4
+
+
+def _coloured(metric: Metric) -> Metric:
+    """Give each forecaster's name the colour of its curve."""
+    roles = [*ROLES[:MOST_LINES], *[None] * len(metric.readings)]
+    return replace(
+        metric, readings=[replace(each, role=role) for each, role in zip(metric.readings, roles, strict=False)]
+    )
+
+
+def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:
+    """Say on how many rows a significant lead rests; a lead that may be chance rests on any."""
+    low, high = pair.differences[LOG_LOSS].interval
+    if 0 < pair.turning_rows < n_rows and (low > 0 or high < 0):
+        rows = number_of(pair.turning_rows, "row")
+        yield Prose(
+            f"Without the {rows} most in its favour ({share(pair.turning_rows / n_rows)} of the rows),"
+            f" {short_name(pair.first)} would not be ahead by log loss. A small share means that few rows decide the"
+            " comparison.",
+            quiet=True,
+        )
+
+
+@picture.register(Comparison)
+def _draw(c: Comparison, ax: Axes | None, kind: ChartKind, score: str | None) -> Axes:
+    from ..report.matplotlib_draw import draw
+
+    return draw(comparison_chart(c, kind, score), ax)
+
+
+@picture_size.register(Comparison)
+def _size(c: Comparison) -> tuple[float, float]:
+    from ..report.matplotlib_draw import chart_size
+
+    return chart_size(comparison_chart(c))

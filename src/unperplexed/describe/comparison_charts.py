@@ -1,0 +1,290 @@
+"""Charts of a comparison, as marks: curves of the forecasters, their risk profiles, and ratios of accuracies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    p_value_text,
+    percent,
+    rule_text,
+    short_name,
+    short_names,
+)
+from ..comparison.result import Comparison, Difference, PairedComparison
+from ..comparison.sequential import SequentialComparison
+from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, thinned, value_axis
+from ..report.document import Column, Table
+from ..report.numbers import between, count, number, share
+from ..scores.registry import rule_at_floor, score_named
+from .assessment_charts import Event, curve_of, order_axis
+
+ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
+MOST_RATIOS, MOST_LINES = 30, 3
+"""Ratios, and forecasters' curves, that a page shows."""
+_REPLICATES = 100
+
+
+def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Chart:
+    """Calibration curves of the first forecasters."""
+    lines, ends, of = [], [], next(iter(events.values()))
+    for name, event, role in zip(short_names(events), [*events.values()][:most], ROLES, strict=False):
+        curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
+        x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
+        limits = (low, high) if np.isfinite(low).any() else (None, None)
+        ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
+        lines.append(Line(x, y, role, name, limits[0], limits[1], name))
+    more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
+    level = percent(of.confidence)
+    band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
+    end = max(ends)
+    return Chart(
+        title=_title(list(events.items())[:most]),
+        subtitle=f"Curves of {of.name}{band}{more}",
+        label=f"Reliability diagram of {', '.join(line.name for line in lines)}: the closer to the identity line, the"
+        " better calibrated.",
+        x=percent_axis(f"Predicted probability of {of.name}", end),
+        y=percent_axis(
+            f"Observed frequency of {of.name}" if of.two else "Share of rows whose top class is observed", end
+        ),
+        lines=lines,
+        references=(Reference((0.0, end), (0.0, end), "Identity line"),),
+    )
+
+
+def _title(events: Sequence[tuple[str, Event]]) -> str:
+    """State which curves depart from the identity line, as far as it was tested."""
+    found = {name: event.assessment.diagnosis for name, event in events}
+    if not all(d.made for d in found.values()):
+        return "Calibration curve of each forecaster"
+    off = [short_name(name) for name, d in found.items() if d.findings]
+    if len(off) == len(found):
+        return "All curves differ from the identity line"
+    return f"Evidence of miscalibration: {', '.join(off)}" if off else "No evidence of miscalibration"
+
+
+def curves_table(chart: Chart) -> Table:
+    """Return the curves of a chart as numbers, at each tenth of the predicted probability that a curve reaches."""
+    at = [chart.x.high * tenth / 10 for tenth in range(11)]
+    at = [x for x in at if any(line.x[0] <= x <= line.x[-1] for line in chart.lines)]
+    return Table(
+        "The diagram as a table",
+        [
+            Column("predicted", [share(x) for x in at]),
+            *(
+                Column(
+                    line.name,
+                    [share(float(np.interp(x, line.x, line.y))) if line.x[0] <= x <= line.x[-1] else "–" for x in at],
+                )
+                for line in chart.lines
+            ),
+        ],
+        folded=True,
+    )
+
+
+def profiles_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
+    """Risk profiles of the first forecasters."""
+    lines = []
+    for name, each, role in zip(short_names(c.forecasters), [*c.forecasters.values()][:most], ROLES, strict=False):
+        profile = each.assessment.profile
+        finite = np.isfinite(profile.orders)
+        limits = [x[finite] for x in profile.interval(c.confidence)] if c.assessed_for_sure else [None, None]
+        orders, values = profile.orders[finite], profile.values[finite]
+        lines.append(Line(orders, values, role, name, limits[0], limits[1], name))
+    ends = (float(lines[0].x.min()), float(lines[0].x.max())) if lines[0].x.size else (0.0, 1.0)
+    spoken = "; ".join(
+        f"{line.name} {number(float(line.y[0]))} to {number(float(line.y[-1]))}" for line in lines if line.y.size
+    )
+    return Chart(
+        title="",
+        label=f"Risk profiles: average probability assigned to the outcomes from order {ends[0]:g} to {ends[1]:g}."
+        f" {spoken}.",
+        x=order_axis(*ends),
+        y=Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], "Average probability assigned to the outcomes"),
+        lines=lines,
+        shape="wide",
+        percent=False,
+    )
+
+
+def ratio_chart(c: Comparison) -> Chart:
+    """Ratios of geometric accuracies with their confidence intervals, the best pair on top."""
+    pairs = c.pairs[:MOST_RATIOS]
+    short = dict(zip(c.forecasters, short_names(c.forecasters, 18), strict=True))
+    names = [f"{short[pair.first]} / {short[pair.second]}" for pair in pairs]
+    ratios, low, high = (
+        np.array(x)
+        for x in (
+            [pair.accuracy_ratio for pair in pairs],
+            [pair.accuracy_ratio_interval.low for pair in pairs],
+            [pair.accuracy_ratio_interval.high for pair in pairs],
+        )
+    )
+    finite = np.concatenate([x[np.isfinite(x)] for x in (ratios, low, high)] + [np.ones(1)])
+    rows = np.arange(len(pairs), 0, -1).astype(np.float64)
+    level = confidence_interval(c.confidence)
+    texts = [
+        f"{name}: {number(pair.accuracy_ratio)}" + (f" ({level} {limits})" if limits else "")
+        for name, pair in zip(names, pairs, strict=True)
+        for limits in [between(*pair.accuracy_ratio_interval)]
+    ]
+    return Chart(
+        title="Ratios of geometric accuracies",
+        subtitle=f"Above 1 the first forecaster is ahead. Points with {level}",
+        label=f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}. {'; '.join(texts)}",
+        x=value_axis(float(finite.min()), float(finite.max()), f"Ratio {at_floor_text(c.scored_floor)}"),
+        y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
+        points=(Points(ratios, rows, low, high, texts=texts),),
+        references=(Reference((1.0, 1.0), (0.5, len(pairs) + 0.5)),),
+        shape="forest",
+        percent=False,
+    )
+
+
+MOST_PAIRS = 30
+"""Pairs that a forest shows."""
+
+_MOST_ROWS = 300
+"""Places along the rows at which a sequential difference is drawn."""
+
+
+def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
+    """Make a forest of the paired differences by a score with their confidence intervals, the best pair on top.
+
+    Parameters
+    ----------
+    c : Comparison
+        What is drawn.
+    score : str, default "log_loss"
+        Name of a score of the comparison.
+
+    Returns
+    -------
+    Chart
+
+    Raises
+    ------
+    InputError
+        For a score that the comparison does not have, and where no difference is finite.
+    """
+    check_choice("score", score, [*c.pairs[0].differences])
+    pairs = [pair for pair in c.pairs if math.isfinite(pair.differences[score].difference)][:MOST_PAIRS]
+    if not pairs:
+        raise InputError(f"score: no difference by {rule_text(score)} is finite; choose another score.")
+    larger = score_named(score).larger_is_better
+    found = [pair.differences[score] for pair in pairs]
+    values = np.array([d.difference for d in found])
+    low, high = (np.array([d.interval[end] for d in found]) for end in (0, 1))
+    finite = np.concatenate([x[np.isfinite(x)] for x in (values, low, high)] + [np.zeros(1)])
+    short = dict(zip(c.forecasters, short_names(c.forecasters, 18), strict=True))
+    names = [f"{short[pair.first]} − {short[pair.second]}" for pair in pairs]
+    rows = np.arange(len(pairs), 0, -1).astype(np.float64)
+    texts = [f"{name}: {_estimate(c, d)}" for name, d in zip(names, found, strict=True)]
+    rule = rule_text(score) + (f" {at_floor_text(c.scored_floor)}" if score_named(score).surprisal else "")
+    more = f"; the first {len(pairs)} of {len(c.pairs):,} pairs" if len(pairs) < len(c.pairs) else ""
+    return Chart(
+        title=_found(c, score, larger),
+        subtitle=f"Points with {confidence_interval(c.confidence, len(c.pairs))};"
+        f" {'above' if larger else 'below'} 0 the first forecaster is better{more}",
+        label=f"Paired differences in {rule}. {'; '.join(texts)}",
+        x=value_axis(float(finite.min()), float(finite.max()), f"Difference in {rule}"),
+        y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
+        points=(Points(values, rows, low, high, texts=texts),),
+        references=(Reference((0.0, 0.0), (0.5, len(pairs) + 0.5)),),
+        shape="forest",
+        percent=False,
+    )
+
+
+def _estimate(c: Comparison, d: Difference) -> str:
+    """Give a difference with interval and p-value, as far as there are any."""
+    limits = between(*d.interval)
+    about = [f"{confidence_interval(c.confidence, len(c.pairs))} {limits}"] if limits else []
+    about += [] if math.isnan(d.adjusted_p_value) else [p_value_text(d.adjusted_p_value)]
+    return number(d.difference) + (f" ({', '.join(about)})" if about else "")
+
+
+def _found(c: Comparison, score: str, larger: bool) -> str:
+    """State which pairs differ, as far as it was tested."""
+    rule, level = rule_text(score), 1 - c.confidence
+    apart: list[PairedComparison] = [pair for pair in c.pairs if pair.differences[score].adjusted_p_value < level]
+    if len(c.pairs) > 1:
+        return f"{len(apart):,} of {len(c.pairs):,} pairs differ significantly by {rule}"
+    if not apart:
+        return f"No significant difference by {rule}"
+    [pair] = apart
+    ahead = pair.first if (pair.differences[score].difference > 0) == larger else pair.second
+    return f"{short_name(ahead)} is better by {rule}"
+
+
+def sequential_chart(c: SequentialComparison) -> Chart:
+    """Make the mean difference over the rows with its confidence sequence, and where it was decided.
+
+    The difference is the score of the forecaster that is ahead over all rows minus that of the other. The first
+    intervals are wide, so the axis ends at those after a tenth of the rows, or of the rows until the decision.
+    """
+    sides = [(c.first, c.difference, c.low, c.high), (c.second, -c.difference, -c.high, -c.low)]
+    (first, difference, below, above), (second, *_) = sides[::-1] if c.second_ahead else sides
+    rows = np.unique(np.linspace(1, c.n_rows, _MOST_ROWS).astype(np.int64))
+    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
+    rule = rule_at_floor(c.score, c.floor or 0.0)
+    y = value_axis(
+        min(0.0, float(below[start:].min())),
+        max(0.0, float(above[start:].max())),
+        f"Difference in {rule}, {' − '.join(short_names((first, second)))}",
+    )
+    mean, low, high = (np.clip(column[rows - 1], y.low, y.high) for column in (difference, below, above))
+    side = "larger" if c.larger_is_better else "smaller"
+    title = f"Not decided after {c.n_rows:,} rows"
+    points: tuple[Points, ...] = ()
+    if c.decided_after is not None:
+        title = f"{short_name(str(c.better))} has the {side} {rule} (decided after {c.decided_after:,} rows)"
+        if c.better_now != c.better:
+            after = f"after {c.decided_after:,} rows, but not over all rows"
+            title = f"{short_name(str(c.better))} had the {side} {rule} {after}"
+        at = (np.array([float(c.decided_after)]), difference[[c.decided_after - 1]])
+        points = (Points(*at, role="second", labels=(f"Decided after {c.decided_after:,}",)),)
+    level = percent(c.confidence)
+    last = f"{number(float(difference[-1]))} ({between(float(below[-1]), float(above[-1]))})"
+    return Chart(
+        title=title,
+        subtitle=f"Mean so far, with its {level} confidence sequence, valid at all rows together;"
+        f" {'above' if c.larger_is_better else 'below'} 0 {short_name(first)} is better",
+        label=f"Mean difference in {rule} between {short_name(first)} and {short_name(second)} over the rows. {title}."
+        f" After all rows: {last}.",
+        x=value_axis(0.0, float(c.n_rows), "Rows", lambda value, _: count(value)),
+        y=y,
+        lines=(Line(rows.astype(np.float64), mean, "observed", "Mean so far", low, high),),
+        points=points,
+        references=(Reference((0.0, float(c.n_rows)), (0.0, 0.0)),),
+        shape="wide",
+        percent=False,
+    )
+
+
+ChartKind = Literal["differences", "ratios", "profiles", "reliability"]
+
+MOST_CURVES = 6
+"""Forecasters whose curves can be told apart."""
+
+
+def comparison_chart(c: Comparison, kind: ChartKind = "differences", score: str | None = None) -> Chart:
+    """Make the chart of a kind."""
+    check_choice("kind", kind, ("differences", "ratios", "profiles", "reliability"))
+    if kind == "differences":
+        return differences_chart(c, score or "log_loss")
+    if score is not None:
+        raise InputError(f"score: {score!r} needs kind='differences'.")
+    if kind == "ratios":
+        return ratio_chart(c)
+    if kind == "profiles":
+        return profiles_chart(c, MOST_CURVES)
+    return reliability_chart({name: Event(each.assessment) for name, each in c.forecasters.items()}, MOST_CURVES)

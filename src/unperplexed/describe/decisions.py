@@ -1,0 +1,285 @@
+"""A Decision as a document: from which probability on to act, what that costs, and the confusion matrix there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lib.formatting import confidence_interval, number_of, short_name, short_names
+from .._lib.typing import Bools, Floats
+from ..assessment.decision_curve import MODEL, DecisionCurve
+from ..assessment.decision_result import Decision, MeanCost, conclusion
+from ..assessment.net_benefit import NetBenefit
+from ..assessment.recalibrated import RECALIBRATED
+from ..forecasts.forecasts import Notes
+from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, value_axis
+from ..report.document import Action, Block, Code, Column, Document, Prose, Section, Table
+from ..report.document import Notes as NotesBlock
+from ..report.numbers import between, count, number, same_decimals, share
+from ..report.result import Naming, document, picture
+from .tally import notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@document.register(Decision)
+def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
+    """Describe decisions at a threshold."""
+    name, command = naming.name, naming.command
+    headline, lead = conclusion(d)
+    costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
+    called = short_name(name, 200)
+    notes = [*notes_of(d.notes)]
+    advised = _advised(d)
+    code = d._code if advised else ""
+    return Document(
+        title=f"{called}: decisions" if name else "Decisions",
+        facts=facts_of(called, d),
+        headline=headline,
+        lead=lead,
+        calm=not advised,
+        actions=[Action("What to do", _ADVICE, "Remedy")] if code else [],
+        command=Code(code, "Commands or lines of Python that recalibrate and decide") if code else None,
+        figure=costs_chart(d),
+        first=Section("costs", "Costs", [costs, Prose(_best(d))], "Costs"),
+        sections=[
+            Section("decisions", "Decisions at the threshold", [confusion, shares], "Decisions"),
+            how_section(_settings(d), d.warnings, notes, command),
+        ],
+        summary=[costs, Prose(_best(d)), confusion, shares],
+        settings=_settings(d),
+        warnings=[*d.warnings, *notes],
+    )
+
+
+_ADVICE = "Fit a recalibration map on held-out rows, apply it to new forecasts, and act by the new probabilities."
+
+
+def _advised(d: Decision) -> bool:
+    """Whether recalibration significantly lowers the cost."""
+    return d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
+
+
+def _costs(d: Decision) -> list[tuple[str, MeanCost]]:
+    """Costs by their names."""
+    found = [("predicted probabilities", d.cost)]
+    if d.recalibrated is not None and d.miscalibration is not None:
+        found += [("recalibrated probabilities", d.recalibrated), ("loss due to miscalibration", d.miscalibration)]
+    found += [("acting on all rows", d.cost_all), ("never acting", d.cost_none)]
+    if d.best_cost_cross_fitted is not None:
+        found.append(("threshold tuned on other folds", d.best_cost_cross_fitted))
+    return found
+
+
+def costs_table(d: Decision) -> Table:
+    """Return the mean costs with their intervals."""
+    costs = _costs(d)
+    values = Column(
+        "cost a row",
+        [number(cost.value) for _, cost in costs],
+        [between(*cost.interval) for _, cost in costs],
+        meaning="Mean cost a row, in units of the costs. Smaller is better.",
+    )
+    return Table(
+        "", [Column("decisions by", [name for name, _ in costs]), values], notes=confidence_interval(d.confidence)
+    )
+
+
+def confusion_table(d: Decision) -> Table:
+    """Return the rows by decision and outcome."""
+    negative, positive = short_names(map(str, d.labels))
+    c = d.confusion
+    return Table(
+        "Decisions by the predicted probabilities.",
+        [
+            Column(f"at threshold {d.threshold:.4g}", [f"observed {positive!r}", f"observed {negative!r}"]),
+            Column("acted on", [count(c.true_positives), count(c.false_positives)]),
+            Column("not acted on", [count(c.false_negatives), count(c.true_negatives)]),
+        ],
+    )
+
+
+def shares_table(d: Decision) -> Table:
+    """Return sensitivity, specificity and the like."""
+    shares = d.confusion.shares()
+    values = [number(each.value) for each in shares.values()]
+    limits = [between(*each.interval) for each in shares.values()]
+    return Table("", [Column("", [*shares]), Column("share", values, limits)], notes=confidence_interval(d.confidence))
+
+
+def costs_chart(d: Decision) -> Chart | None:
+    """Draw the costs of the ways to decide with their intervals."""
+    costs = [(name, cost) for name, cost in _costs(d) if name != "loss due to miscalibration"]
+    values = np.array([cost.value for _, cost in costs])
+    low, high = (np.array([getattr(cost.interval, end) for _, cost in costs]) for end in ("low", "high"))
+    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)]])
+    at = np.arange(len(costs), 0, -1).astype(np.float64)
+    spoken = ", ".join(f"{name} {number(cost.value)}" for name, cost in costs)
+    return Chart(
+        title="Mean cost a row",
+        subtitle=f"Points with {confidence_interval(d.confidence)}",
+        label=f"Mean cost a row: {spoken}",
+        x=value_axis(float(ends.min()), float(ends.max()), "Cost a row. Smaller is better"),
+        y=Axis(0.5, len(costs) + 0.5, list(zip(at.tolist(), [name for name, _ in costs], strict=True))),
+        points=(Points(values, at, low, high),),
+        shape="forest",
+        percent=False,
+    )
+
+
+def _best(d: Decision) -> str:
+    at = "never acting" if math.isinf(d.best_threshold) else f"threshold {d.best_threshold:.4g}"
+    words = f"Best on these very rows (in-sample): {at}, cost {number(d.best_cost)} a row."
+    if d.best_cost_cross_fitted is None or not d.optimism > 0:
+        return words
+    expected = number(d.best_cost_cross_fitted.value)
+    return f"{words} This in-sample cost is optimistic by about {number(d.optimism)}; expect {expected}."
+
+
+def _settings(d: Decision) -> str:
+    costs = f"cost of a false positive {d.costs.false_positive:.6g}, of a false negative {d.costs.false_negative:.6g}"
+    for name, cost in (("positive", d.costs.true_positive), ("negative", d.costs.true_negative)):
+        costs += f", benefit of a true {name} {-cost:.6g}" if cost else ""
+    return costs
+
+
+def facts_of(called: str, d: Decision | DecisionCurve) -> str:
+    """Say how many forecasts there are, what they are called, and how often the positive class occurred."""
+    of = "" if d.n_clusters is None else f" in {number_of(d.n_clusters, 'cluster')}"
+    rows = f"{number_of(d.n_rows, 'forecast')}{of}{' with weights' * d.weighted}"
+    words = f"{rows}; observed frequency of {short_name(str(d.labels[1]))!r} {number(d.frequency)}"
+    return f"{called} · {words}" if called else words
+
+
+def notes_of(notes: dict[str, Notes]) -> Iterator[str]:
+    """Say what was left out or changed of each forecaster's rows."""
+    for name, each in notes.items():
+        for line in notes_lines(each):
+            yield f"{short_name(name)}: {line}" if len(notes) > 1 else line
+
+
+def how_section(settings: str, warnings: tuple[str, ...], notes: list[str], command: str) -> Section:
+    """Return the section of a page that says how its figures were computed."""
+    blocks: list[Block] = [Prose(f"Settings: {settings}.", quiet=True)]
+    blocks += [NotesBlock("Warnings", warnings)] if warnings else []
+    blocks += [NotesBlock("Rows left out or changed", notes)] if notes else []
+    blocks += [Code(command, "Make this report again")] if command else []
+    return Section("how", "How this was computed", blocks, "Settings")
+
+
+_MOST_THRESHOLDS = 11
+_MOST_MODELS = 4
+_MEANING = (
+    "Net benefit: share of true positives minus share of false positives times the odds of the threshold. Larger is"
+    " better. Avoided: interventions avoided in 100 rows, compared with acting on all, at no loss in true positives."
+)
+
+
+@document.register(DecisionCurve)
+def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) -> Document:
+    """Describe a decision curve."""
+    name, command = naming.name, naming.command
+    first, *others = (useful_words(each, rule, c.thresholds) for each, rule in c.models.items())
+    called, notes = short_name(name, 200), [*notes_of(c.notes)]
+    settings = f"{confidence_interval(c.confidence)} at each threshold by itself (pointwise)"
+    some = benefits_table(c, every=False)
+    return Document(
+        title=f"{called}: decision curve" if name else "Decision curve",
+        facts=facts_of(called, c),
+        headline=first,
+        lead=" ".join(f"{each}." for each in others),
+        calm=any(rule.useful.any() for rule in c.models.values()),
+        figure=benefits_chart(c),
+        first=Section("benefit", "Net benefit", [some, Prose(_MEANING)], "Net benefit"),
+        sections=[
+            Section("all", "All thresholds", [benefits_table(c, every=True)], "All thresholds"),
+            how_section(settings, c.warnings, notes, command),
+        ],
+        summary=[some, Prose(_MEANING)],
+        settings=settings,
+        warnings=[*c.warnings, *notes],
+    )
+
+
+def useful_words(name: str, rule: NetBenefit, thresholds: Floats) -> str:
+    """Say at which thresholds a model is significantly better than acting on all rows and on none."""
+    who = {MODEL: "The model", RECALIBRATED: "The recalibrated model"}.get(name, repr(short_name(name)))
+    if not rule.useful.any():
+        return f"{who} is at no threshold significantly better than both acting on all rows and acting on none"
+    ranges = ", ".join(_ranges(rule.useful, thresholds))
+    return f"{who} is significantly better than acting on all rows and on none at thresholds {ranges}"
+
+
+def _ranges(where: Bools, thresholds: Floats) -> Iterator[str]:
+    """Name runs of neighbouring thresholds."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(int)))
+    for start, stop in edges.reshape(-1, 2).tolist():
+        low, high = thresholds[start], thresholds[stop - 1]
+        yield f"{low:.3g}" if low == high else same_decimals(f"{low:.3g}", f"{high:.3g}")
+
+
+def benefits_table(c: DecisionCurve, every: bool) -> Table:
+    """Return net benefits at all thresholds, or at some of them."""
+    size = c.thresholds.size
+    at = np.arange(size) if every else np.unique(np.linspace(0, size - 1, _MOST_THRESHOLDS).round().astype(int))
+    models = list(c.models.items())[: None if every else _MOST_MODELS]
+    one = len(models) == 1
+    columns = [Column("threshold", [f"{t:.3g}" for t in c.thresholds[at]]), _benefits("all", c.all, at, False)]
+    names = short_names((name for name, _ in models), 16)
+    columns += [_benefits(name, rule, at, one or every) for name, (_, rule) in zip(names, models, strict=True)]
+    if one:
+        rule = models[0][1]
+        columns.append(Column("avoided", [number(x, 1) for x in (100 * rule.avoided[at]).tolist()]))
+        columns.append(Column("acted on", [share(x) for x in rule.acted_on[at].tolist()]))
+    left_out = len(c.models) - len(models)
+    caption = f"{number_of(left_out, 'forecaster')} more: frame()" if left_out else ""
+    if every:
+        caption = "Net benefit at all thresholds."
+    notes = confidence_interval(c.confidence) if one or every else ""
+    return Table(caption, columns, brief=_MOST_THRESHOLDS, folded=every, notes=notes)
+
+
+def _benefits(heading: str, rule: NetBenefit, at: np.ndarray, limits: bool) -> Column:
+    notes = [between(*ends) for ends in zip(rule.low[at].tolist(), rule.high[at].tolist(), strict=True)]
+    return Column(heading, [number(x) for x in rule.net_benefit[at].tolist()], notes if limits else ())
+
+
+_ROLES: tuple[Role, ...] = ("first", "second")
+"""Roles of the models' curves; further ones look like the last."""
+
+
+def benefits_chart(c: DecisionCurve) -> Chart:
+    """Draw the net benefits over the thresholds, those of acting on all rows and on none as references."""
+    top, x = c.frequency, c.thresholds
+    lowest = min(float(np.nanmin(rule.net_benefit)) for rule in c.models.values())
+    floor = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
+    here = c.all.net_benefit >= floor
+    lines = [
+        Line(x, rule.net_benefit, _ROLES[min(at, 1)], name, rule.low, rule.high, label=name)
+        for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True))
+    ]
+    if here.any():
+        lines.append(Line(x[here], c.all.net_benefit[here], "third", "all", label="acting on all rows"))
+    spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())
+    return Chart(
+        title="Net benefit",
+        subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
+        label=f"Net benefit over thresholds. {spoken}",
+        x=percent_axis(f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
+        y=value_axis(floor, top if top > 0 else 0.1, "Net benefit. Larger is better"),
+        lines=lines,
+        references=(Reference((0.0, 1.0), (0.0, 0.0)),),
+        shape="wide",
+        percent=False,
+    )
+
+
+@picture.register(DecisionCurve)
+def _draw(c: DecisionCurve, ax: Axes | None, *, standardized: bool) -> Axes:
+    from .pictures import plot_decision_curve
+
+    return plot_decision_curve(c, ax, standardized=standardized)

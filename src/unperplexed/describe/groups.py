@@ -1,0 +1,333 @@
+"""A breakdown as a document: that of all rows, with a table of the groups and a chart of their accuracies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
+from ..assessment.breakdown import Breakdown, GroupAssessment, PlotKind
+from ..assessment.group_remedies import MOST_GROUPS as REMEDIED
+from ..assessment.group_remedies import GroupRemedy
+from ..assessment.remedy import Commands, PythonLine
+from ..assessment.result import Assessment
+from ..forecasts.group_keys import ALL_ROWS, Key, key_text, key_texts
+from ..report.chart import Axis, Chart, Points, Reference, value_axis
+from ..report.commands import lookup
+from ..report.document import Block, Code, Column, Document, Prose, Section, SmallCharts, Table
+from ..report.numbers import between, count, number, share, small
+from ..report.result import Naming, document, pictures
+from ..scores.registry import is_printed
+from ..sources.row_filter import condition_of
+from .assessment import assessment_document
+from .assessment_charts import MOST_CURVES, Event, reliability_chart, small_chart
+from .assessment_metrics import KEY_SCORES
+from .assessment_words import terms_of
+from .diagnosis import short_verdict
+from .groups_charts import (
+    MOST_ACROSS,
+    MOST_DOWN,
+    MOST_DRAWN,
+    findings_chart,
+    two_way,
+    two_way_blocks,
+    two_way_chart,
+    two_way_table,
+)
+from .skill import skill_blocks
+from .tally import notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@document.register(Breakdown)
+def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document:
+    """Describe all rows, and their groups."""
+    groups, one_map = _miscalibrated(b), _map_of_groups(b)
+    whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
+    if brief:
+        blocks: list[Block] = [
+            groups_table(b),
+            *two_way_blocks(two_way(b)),
+            *_between_groups(b),
+            *_drivers(b),
+            *_remedies(b),
+            *_skill(b),
+        ]
+        warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
+        return replace(
+            whole,
+            metrics=(),
+            summary=blocks,
+            settings="",
+            further=lookup([*terms_of(b.whole), *_to_look_up(groups)]),
+            more=f"{naming.report or _MORE}: {_SHOWN}",
+            warnings=warnings,
+        )
+    from ..report.explanations import folded
+
+    title = f"Groups by {', '.join(map(printable, b.by))}"
+    shown = [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b), *folded(_to_look_up(groups))]
+    sections = [Section("by", title, shown, "Groups")]
+    if b.skill is not None:
+        sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", _skill(b), "Skill"))
+    grid = two_way(b)
+    if grid is not None:
+        blocks = [two_way_chart(grid), replace(two_way_table(grid), folded=True)]
+        sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
+    if len(b) > 1:
+        curves = [
+            small_chart(group.assessment, name)
+            for group, name in zip(b.groups[:MOST_CURVES], _names(b.groups[:MOST_CURVES]), strict=True)
+        ]
+        more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
+        sections += [
+            Section("by-accuracy", "Accuracy by group", [groups_chart(b)], width=6),
+            Section("by-findings", "Findings by group", [findings_chart(b)], width=6),
+            Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
+        ]
+    return replace(whole, sections=[*sections, *whole.sections])
+
+
+def _skill(b: Breakdown) -> list[Block]:
+    return [] if b.skill is None else skill_blocks(b.skill)
+
+
+_MORE, _SHOWN = "--report PAGE.html, or to_html() in Python", "a chart and all figures of the groups, and of all rows"
+
+
+def groups_table(b: Breakdown) -> Table:
+    """Return all rows, and the groups, with their figures."""
+    of, shrunk = [b.total, *b.groups], b.shrinkage is not None
+    found = [group.assessment for group in of]
+    shares = [b.cost_shares[group.key] for group in b.groups]
+    columns = [
+        Column(
+            ", ".join(map(printable, b.by)),
+            [ALL_ROWS, *_names(b.groups, 200)],
+            ["few rows" if group.small else "" for group in of],
+        ),
+        Column("rows", [count(a.n_rows) for a in found]),
+        Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
+        Column("standard error", [small(group.standard_error) for group in of], detail=True),
+        Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
+        Column("cost in nats", [small(group.cost) for group in of], meaning="What the errors found cost, nats a row."
+               " Smaller is better."),
+        Column("share of all cost", ["", *(share(each.share) for each in shares)], meaning="Cost times rows, of"
+               " the total over all groups."),
+        Column("share of all rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
+        Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
+               meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
+        Column("slope of the averages", [number(a.averages_slope) for a in found], detail=True, meaning="1 is best."),
+        *_further_scores(b, found),
+        Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
+        Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),
+    ]  # fmt: skip
+    if b.shrinkage is not None:
+        shrunken = [group.shrunken for group in of]
+        columns[3:3] = [
+            Column(
+                "shrunken",
+                ["" if s is None else number(s.geometric_accuracy) for s in shrunken],
+                ["" if s is None else between(s.low, s.high) for s in shrunken],
+                meaning="The own share of the predicted geometric accuracy, the rest that of the centre of all groups.",
+            ),
+            Column("own share", ["" if s is None else f"{s.own_share:.0%}" for s in shrunken]),
+        ]
+    level = confidence_interval(0.95 if b.shrinkage is None else b.shrinkage.confidence)
+    return Table(_caption(b), columns, sortable=True, notes=level)
+
+
+def _further_scores(b: Breakdown, found: list[Assessment]) -> list[Column]:
+    """Return the scores that were asked for by name."""
+    asked = b.whole.source.asked
+    names = [name for name in b.whole.scores if name not in KEY_SCORES and is_printed(name, asked)]
+    names += [name for name in KEY_SCORES if name in asked]
+    return [Column(rule_text(name), [number(a.scores[name]) for a in found]) for name in names]
+
+
+ORDERS = {
+    "geometric_accuracy": "the lowest predicted geometric accuracy first",
+    "cost": "the highest cost of miscalibration first",
+    "prediction_accuracy": "the lowest accuracy first",
+    "rows": "the most rows first",
+    "group": "in order",
+}
+_MOST_EMPTY = 3
+
+
+def _caption(b: Breakdown) -> str:
+    """Count the groups, and state their order and what a small one is."""
+    order = ORDERS[b.sort]
+    if b.shrinkage is not None and not b.small_last:
+        order = order.replace("predicted", "shrunken")
+    if b.small_last:
+        order += ", small ones last"
+    sentences = [f"{number_of(len(b), 'group')} by {', '.join(map(printable, b.by))}, {order}."]
+    if b.empty:
+        named = ", ".join(short_name(key_text(key)) for key in b.empty[:_MOST_EMPTY])
+        left_out = f"{number_of(len(b.empty), 'group')} without rows to assess"
+        sentences.append(f"{left_out}, left out: {named}{', ...' if len(b.empty) > _MOST_EMPTY else ''}.")
+    if any(group.small for group in (b.total, *b.groups)):
+        sentences.append(
+            "Few rows: the most probable class was right in fewer than 100 rows of the group, or wrong in fewer than"
+            " 100. Do not rely on the calibration of such a group."
+        )
+    return " ".join([*sentences, "All groups are in frame() and --json."])
+
+
+def _between_groups(b: Breakdown) -> list[Block]:
+    """State by how much shrunken groups differ."""
+    if b.shrinkage is None:
+        return []
+    centre, spread = number(b.shrinkage.centre), math.exp(b.shrinkage.between)
+    words = f"Shrunken: the own share of the predicted geometric accuracy, the rest {centre}, the centre of all groups."
+    if spread > 1:
+        factor = f"{spread:.{2 if spread > 1.1 else 3}f}"
+        return [Prose(f"{words} The groups differ by a factor of {factor} (standard deviation) more than by chance.")]
+    return [Prose(f"{words} The groups differ by no more than chance.")]
+
+
+def _names(groups: Sequence[GroupAssessment], most: int = 28) -> list[str]:
+    return key_texts((group.key for group in groups), most)
+
+
+def _miscalibrated(b: Breakdown) -> str:
+    """Count the groups that are miscalibrated, corrected for the number of groups, with a verb; "" for none."""
+    found = sum(each.significant for each in b.cost_shares.values())
+    by = ", ".join(map(printable, b.by))
+    return f"{found:,} of {number_of(len(b), 'group')} by {by} {'is' if found == 1 else 'are'}" if found else ""
+
+
+def _map_of_groups(b: Breakdown) -> str:
+    """Say how the errors of groups are mended."""
+    how = " (recalibrate --by; GroupRecalibrator in Python)" if b.whole.source.commands.of_groups(b.by) else ""
+    return f"Fit a map for each group{how}: one map for all rows would fit noise."
+
+
+def _to_look_up(groups: str) -> list[str]:
+    return ["groups"] if groups else []
+
+
+def _drivers(b: Breakdown) -> list[Block]:
+    return [Prose(b.drivers)] if b.drivers else []
+
+
+def _remedies(b: Breakdown) -> Iterator[Block]:
+    if len(b) <= REMEDIED:
+        keys = [group.key for group in b.groups]
+        yield from remedy_blocks(b.remedies, b.by, keys, b.whole.source.commands, b.whole.n_rows)
+
+
+def groups_chart(b: Breakdown) -> Chart:
+    """Geometric accuracy of each group with a 95% confidence interval, the first groups on top."""
+    shown = b.groups[:MOST_DRAWN]
+    values = np.array([group.assessment.reported.geometric_accuracy for group in shown])
+    errors = np.array([group.standard_error for group in shown])
+    low, high = values - 1.96 * errors, values + 1.96 * errors
+    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)]])
+    axis = value_axis(float(ends.min()), float(ends.max()), "Geometric accuracy. Larger is better")
+    rows = np.arange(len(shown), 0, -1).astype(np.float64)
+    whole = b.whole.reported.geometric_accuracy
+    more = f"; the first {len(shown)} of {len(b):,} groups" if len(b) > len(shown) else ""
+    names = _names(shown)
+    texts = [
+        f"{name}: {number(group.assessment.reported.geometric_accuracy)} in {count(group.assessment.n_rows)} rows"
+        + (f" (95% CI {limits})" if (limits := between(float(low[at]), float(high[at]))) else "")
+        for at, (name, group) in enumerate(zip(names, shown, strict=True))
+    ]
+    return Chart(
+        title="Geometric accuracy of each group",
+        subtitle=f"Points with 95% CI; the dashed line is all rows{more}",
+        label=f"Geometric accuracy by group. {'; '.join(texts)}",
+        x=axis,
+        y=Axis(0.5, len(shown) + 0.5, list(zip(rows.tolist(), names, strict=True))),
+        points=(Points(values, rows, low, high, texts=texts),),
+        references=(Reference((whole, whole), (0.5, len(shown) + 0.5)),),
+        shape="forest",
+        percent=False,
+    )
+
+
+@pictures.register(Breakdown)
+def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Figure:
+    """Draw the reliability diagrams or the findings of the first groups, as `Breakdown.plot` describes it."""
+    from ..report.matplotlib_draw import draw_alone
+    from ..report.matplotlib_multiples import draw_multiples
+
+    check_choice("kind", kind, get_args(PlotKind))
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise InputError(f"most: expected a whole number of groups from 1, got {most!r}.")
+    grid = two_way(b)
+    if kind == "two-way" and grid is None:
+        raise InputError(
+            "kind: a two-way picture is of groups by two columns with at least two values each, at most"
+            f" {MOST_DOWN} and {MOST_ACROSS}; here by {', '.join(b.by)}. Use kind='findings'."
+        )
+    if grid is not None and kind in ("auto", "two-way"):
+        return draw_alone(two_way_chart(grid), figure)
+    if kind == "findings":
+        return draw_alone(findings_chart(b), figure)
+    charts = []
+    for group, name in zip(b.groups[:most], _names(b.groups[:most]), strict=True):
+        a = group.assessment
+        chart = reliability_chart(Event(a), after_remedy=False)
+        charts.append((name, f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
+    left_out = f"The first {most} of {len(b):,} groups, {ORDERS[b.sort]}" if len(b) > most else ""
+    return draw_multiples(charts, left_out, figure)
+
+
+def remedy_blocks(
+    found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine, n_rows: int
+) -> Iterator[Block]:
+    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help.
+
+    ``n_rows`` counts all rows, in whichever group.
+    """
+    n_groups = len(keys)
+    helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)
+    doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
+    if helped:
+        yield Table(
+            "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
+            f" Bonferroni-adjusted for {number_of(n_groups, 'group')}.",
+            [
+                Column("group", [_name(each.key) for each in helped]),
+                Column("log loss", [number(each.remedy.gain.before) for each in helped]),
+                Column("recalibrated", [number(each.remedy.gain.after) for each in helped]),
+                Column(
+                    "adjusted p-value",
+                    [p_value_cell(each.adjusted_p_value) for each in helped],
+                ),
+                Column("map", [each.remedy.map for each in helped], words=True),
+            ],
+        )
+        first = helped[0].key
+        if code := commands.of_rows(condition_of(by, first, keys)):
+            yield Prose(f"For one group, here {_name(first)}. The rows of other groups are left as they are.")
+            yield Code(code, "Commands or line of Python that recalibrates one group")
+        else:
+            yield Prose("Fit a map to the rows of one group: recalibrate --where CONDITION.")
+        if n_groups > 1 and (code := commands.of_groups(by)):
+            gained = sum(each.remedy.gain.value * each.remedy.gain.n_rows for each in helped)
+            yield Prose(
+                f"For all groups at once. The maps of the groups above reduce the log loss of all rows by"
+                f" {gained / n_rows:.2g} nats (cross-fitted). The fit compares maps of groups with one map, and keeps"
+                " the one map unless they gain significantly."
+            )
+            yield Code(code, "Commands or line of Python that recalibrates each group")
+    if doubtful:
+        yield Prose(
+            f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"
+            f" {', '.join(doubtful)}."
+        )
+
+
+def _name(key: Key) -> str:
+    return short_name(key_text(key))

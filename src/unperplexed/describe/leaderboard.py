@@ -1,0 +1,204 @@
+"""A leaderboard as a document."""
+
+from __future__ import annotations
+
+import math
+
+from .._lib.formatting import confidence_interval, number_of, short_name, short_names
+from ..language_models.ranking import Entry, Leaderboard
+from ..report.commands import lookup
+from ..report.document import Block, Column, Document, Section, Table
+from ..report.numbers import between, number, share, signed
+from ..report.result import Naming, document
+
+
+@document.register(Leaderboard)
+def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> Document:
+    """Describe models and their confidences on graded answers.
+
+    Parameters
+    ----------
+    found : Leaderboard
+        What is described.
+
+    Returns
+    -------
+    Document
+    """
+    models = {each.model for each in found.entries}
+    kinds = list(dict.fromkeys(each.confidence for each in found.entries))
+    beaten = [each for each in found.entries if each.beats]
+    judged = [each for each in found.entries if each.gain == each.gain]
+    of = "confidences" if len(models) == 1 else "models' confidences"
+    first = found.entries[0]
+    lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)}" if len(models) > 1 else ""
+    tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
+    if found.differences:
+        tables.insert(0, difference_table(found))
+    if found.agreement:
+        tables.append(agreement_table(found))
+    if found.graders:
+        tables.append(grader_table(found))
+    return Document(
+        title="Graded answers of language models",
+        facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "
+        f"{number_of(len(models), 'model')}, confidences: {', '.join(kinds)}",
+        headline=(
+            f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
+            if judged
+            else "Too few answers to recalibrate their confidences"
+        ),
+        lead=f"{lead} ({confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)})."
+        if lead
+        else "",
+        calm=True,
+        further=lookup(term for each in found.entries for term in each.terms),
+        first=Section("models", "Models", tables, "Models"),
+        summary=tables,
+        settings="questions are the clusters; log losses in nats; recalibration and base rate on held-out questions",
+        warnings=found.remarks,
+    )
+
+
+def _without_rank(found: Leaderboard) -> str:
+    """Say which confidences cannot beat the base rate, since they do not rank answers."""
+    said = []
+    for each in found.entries:
+        if not (each.beats or each.ranks or math.isnan(each.gain)):
+            limits = between(*each.auc_interval)
+            limits = f", {confidence_interval(found.confidence)} {limits}" if limits else ""
+            said.append(f"{_name(each)} (AUC {number(each.auc)}{limits})")
+    if not said:
+        return ""
+    return (
+        f" No gain is to be expected where right answers have no higher confidences than wrong ones: {', '.join(said)}."
+    )
+
+
+def _name(each: Entry) -> str:
+    return short_name(each.model) if each.model else each.confidence
+
+
+def _names(found: Leaderboard) -> list[Column]:
+    kinds = len({each.confidence for each in found.entries}) > 1
+    models = any(each.model for each in found.entries)
+    first = [Column("model", short_names((each.model for each in found.entries), 200))] if models else []
+    return first + ([Column("confidence", [each.confidence for each in found.entries])] if kinds or not first else [])
+
+
+def score_table(found: Leaderboard) -> Table:
+    """Return the share of right answers beside the mean confidence, and how confidences rank answers."""
+    rows = found.entries
+    return Table(
+        "Share of right answers beside the mean confidence. AUC: how well confidences rank right answers above wrong"
+        " ones (0.5 is chance).",
+        [
+            *_names(found),
+            Column("answers", [f"{each.n:,}" for each in rows]),
+            Column(
+                "right",
+                [share(each.accuracy.value) for each in rows],
+                [between(*each.accuracy.interval, share) for each in rows],
+            ),
+            Column("mean confidence", [share(each.mean_confidence) for each in rows]),
+            Column("AUC", [number(each.auc) for each in rows], [between(*each.auc_interval) for each in rows]),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def gain_table(found: Leaderboard) -> Table:
+    """Return log losses on held-out answers: of the base rate, and of recalibrated confidences."""
+    rows = found.entries
+    return Table(
+        "Log loss; smaller is better. Base rate and recalibrated are of held-out answers; the gain is their difference"
+        f" (above 0: recalibrated confidences beat the base rate).{_without_rank(found)}",
+        [
+            *_names(found),
+            Column("as stated", [number(each.log_loss) for each in rows]),
+            Column("base rate", [number(each.base_rate) for each in rows]),
+            Column("recalibrated", [number(each.recalibrated) for each in rows]),
+            Column("gain", [signed(each.gain) for each in rows], [between(*each.gain_interval) for each in rows]),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def abstaining_table(found: Leaderboard) -> Table:
+    """Return the share of wrong answers among the most confident ones, and the area under the curve."""
+    rows = [each.risk_coverage for each in found.entries]
+    columns = [Column(f"{at}%", [share(each.points[at // 10 - 1].risk) for each in rows]) for at in (20, 50, 80, 100)]
+    return Table(
+        "Abstaining: share of wrong answers among the most confident 20% to 100%, and its mean over all shares (area"
+        " under the risk-coverage curve, AURC). Smaller is better.",
+        [
+            *_names(found),
+            *columns,
+            Column("AURC", [number(each.area) for each in rows], [between(*each.interval) for each in rows]),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def remedy_table(found: Leaderboard) -> Table:
+    """Return what is wrong with each model's confidences, and what mends it."""
+    return Table(
+        "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
+        " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
+        [
+            *_names(found),
+            Column("finding", [each.finding for each in found.entries], words=True),
+            Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
+        ],
+    )
+
+
+def difference_table(found: Leaderboard) -> Table:
+    """Return differences between kinds of confidences in the same answers."""
+    rows = found.differences
+    return Table(
+        "Two confidences in the same answers, the first minus the second: log loss after recalibration (held out), and"
+        " area under the risk-coverage curve. Below 0 the first is better.",
+        [
+            Column("confidences", [f"{each.first} − {each.second}" for each in rows]),
+            *([Column("model", [each.model for each in rows], words=True)] if any(each.model for each in rows) else []),
+            Column("answers", [f"{each.n:,}" for each in rows]),
+            Column(
+                "log loss",
+                [signed(each.log_loss) for each in rows],
+                [between(*each.log_loss_interval) for each in rows],
+            ),
+            Column("AURC", [signed(each.area) for each in rows], [between(*each.area_interval) for each in rows]),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def agreement_table(found: Leaderboard) -> Table:
+    """Return how much of the agreement among samples is not chance."""
+    rows = found.agreement
+    return Table(
+        "Agreement among samples. Reliability: the share of its variance that is not chance of so few samples; the"
+        " standard error is that of one agreement (beta-binomial).",
+        [
+            Column("model", [each[0] or "all" for each in rows]),
+            Column("samples", [number(each[1], 1) for each in rows]),
+            Column("reliability", [share(each[2]) for each in rows]),
+            Column("standard error", [number(each[3]) for each in rows]),
+        ],
+    )
+
+
+def grader_table(found: Leaderboard) -> Table:
+    """Return how often graders agree."""
+    rows = found.graders
+    return Table(
+        "Graders. An answer is right if most graders call it right. Cohen's kappa: agreement beyond chance (1 is"
+        " best).",
+        [
+            Column("graders", [f"{each[0]}, {each[1]}" for each in rows]),
+            Column("equal grades", [share(each[2]) for each in rows]),
+            Column("kappa", [number(each[3]) for each in rows]),
+            Column("answers", [f"{each[4]:,}" for each in rows]),
+        ],
+    )

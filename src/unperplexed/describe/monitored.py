@@ -1,0 +1,373 @@
+"""What monitoring found, as a document, and its control chart."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lib.formatting import capital, number_of, percent, short_name
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.words import terms
+from ..monitoring.control import ControlPoint
+from ..monitoring.history import WHOLE
+from ..monitoring.monitored import Alarm, Impossible, Monitored, monitored_warnings
+from ..monitoring.naming import TOP
+from ..report.chart import Chart
+from ..report.commands import lookup
+from ..report.document import Action, Column, Document, Section, Table
+from ..report.numbers import count, evidence_text, number, share
+from ..report.result import Naming, document, picture_size, pictures
+from ..tally.periods import at
+from .alarm import (
+    about,
+    after_text,
+    alike,
+    change_text,
+    ended_text,
+    first_text,
+    from_first,
+    going_on,
+    grew,
+    limits_text,
+    next_text,
+    result_text,
+    rule_text,
+    sentence,
+    shown_in,
+    since_text,
+    span,
+    when,
+)
+from .over_time import (
+    LAST,
+    MOST_GROUPS,
+    chart_over_time,
+    charts_size,
+    details,
+    draw_charts,
+    evidence_chart,
+    groups_tables,
+    groups_text,
+    limit_text,
+    marks,
+    range_text,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHOWN = 3
+"""Groups of which tables and charts are shown."""
+
+
+@document.register(Monitored)
+def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
+    """Describe what monitoring found."""
+    named = f"{naming.name}: " if naming.name else ""
+    ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
+    shown = _shown(m)
+    tables = [
+        *_requirements(m),
+        *[_table(m, each, brief) for each in (shown if brief or not m.named else (WHOLE, *shown))],
+        *groups_tables(m, {name: result_text(m, name) for name in m.named} | dict.fromkeys(alike(m), "as all rows")),
+    ]
+    chart = None if brief else _evidence_chart(m)
+    settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{_top_class(m)}"
+    warnings = list(monitored_warnings(m))
+    sections = []
+    if not brief:
+        charts = [_panels(m, each) for each in shown]
+        control, scores = ([chart for each in charts for chart in each[part]] for part in (slice(2), slice(2, None)))
+        sections = [
+            *([Section("control", "Bias and slope over time", control, "Control chart", 6)] if control else []),
+            *([Section("scores", "Log loss and skill over time", scores, "", 6)] if scores else []),
+            Section("periods", "Periods", tables, "Periods"),
+            details(settings, warnings),
+        ]
+    return Document(
+        title="Monitoring",
+        facts=f"{named}{number_of(m.n_rows, 'forecast')} in {number_of(len(m.periods), 'period')}, {ends}",
+        headline=_headline(m),
+        lead=_lead(m),
+        calm=bool(m),
+        actions=list(_actions(m)),
+        further=_to_look_up(m),
+        figure=chart,
+        sections=sections,
+        summary=tables,
+        settings=settings,
+        more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
+        warnings=warnings,
+    )
+
+
+def _top_class(m: Monitored) -> str:
+    return "; mean prediction, calibration intercept and slope: of the most probable class" if len(m.labels) > 2 else ""
+
+
+def _shown(m: Monitored) -> tuple[str, ...]:
+    """Name the groups whose numbers are shown: those of the first alarms; all rows together where no group is named."""
+    names = dict.fromkeys(name for each in m.alarms for name in each.groups)
+    return tuple(names)[:_SHOWN] or (WHOLE,)
+
+
+def _headline(m: Monitored) -> str:
+    if m.alarm is not None:
+        told = about(m)
+        a = told[0]
+        if len(told) > 1:
+            n, of = len(told), len(m.groups)
+            over = "" if a.over is None else ", and these errors are over"
+            return f"Calibration broke in {f'all {n}' if n == of else f'{n} of {of}'} groups{over}"
+        if a.over is not None:
+            return f"Calibration broke, and that error is over: {span(a)}"
+        if from_first(a):
+            return f"Miscalibrated{'' if len(a.probable) == 1 else ','} {first_text(a)}"
+        if grew(a):
+            return f"Calibration broke, and the error grew: seen since {a.began}{range_text(a)}"
+        return f"Calibration broke: most probably {at(a.began)}{range_text(a)}"
+    if m.impossible is not None:
+        whose = _of_groups(m, m.impossible)
+        return f"Predictions of exactly 0 or 1 were wrong, first {at(m.impossible.period)}{whose}"
+    if not m:
+        failed = [each.requirement for each in m.kept if not each.passed]
+        return f"Failed: {', '.join(failed)}"
+    return f"No alarm in {number_of(len(m.periods), 'period')}"
+
+
+def _lead(m: Monitored) -> str:
+    if m.alarm is None:
+        if m.impossible is not None:
+            return ""
+        now = evidence_text(float(m.log_evidence[-1]))
+        return (
+            f"No evidence of miscalibration ({now} to 1; the alarm is at {limit_text(m)} to 1). This is no proof of"
+            " calibration."
+        )
+    current = about(m)
+    if len(current) > 1:
+        told = [f"{sentence(m, each, since_text(each))}." for each in current[:MOST_GROUPS]]
+        more = [f"{len(current) - MOST_GROUPS} more: see the groups."] if len(current) > MOST_GROUPS else []
+    else:
+        told, more = [f"{sentence(m, m.alarm)}."], ["The groups do not differ beyond chance."] if alike(m) else []
+        if m.alarm.over is not None:
+            more.append(after_text(m.alarm, m.alarm.over))
+    failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]
+    return " ".join([*told, *more, *failed])
+
+
+def _actions(m: Monitored) -> Iterator[Action]:
+    a = m.alarm
+    if m.impossible is not None:
+        rows, whose = number_of(m.impossible.rows, "prediction"), _of_groups(m, m.impossible)
+        yield Action(
+            "Certain and wrong",
+            f"{rows} of exactly 0 or 1 {'was' if m.impossible.rows == 1 else 'were'} wrong, first"
+            f" {at(m.impossible.period)}{whose}. Calibrated forecasts have none; look at these rows, and keep"
+            " predictions away from 0 and 1.",
+            "Certain",
+        )
+    if a is None:
+        return
+    told = about(m)
+    if len(told) > 1:
+        for each in told[:MOST_GROUPS]:
+            [name] = (f"'{short_name(group)}'" for group in each.groups)
+            after = "" if each.over is None else f" {after_text(each, each.over)}"
+            text = f"{name}: {when(m, each)} {change_text(each, whose='')}{after}"
+            yield Action(f"Group {name}", text, "Group")
+    else:
+        yield Action("When", capital(when(m, a)), "When")
+        yield Action("What changed", change_text(a, "in the group, " if a.groups else ""), "Change")
+    ended = [each for each in m.others if each.over is not None and each not in told]
+    if ended:
+        yield Action("Errors that are over", ended_text(m, ended), "Over")
+    yield Action("Evidence", rule_text(m, a), "Rule")
+    yield Action("What to do", next_text(m, told), "Next")
+
+
+def _of_groups(m: Monitored, found: Impossible) -> str:
+    """Name the groups with such predictions, behind a comma."""
+    named = groups_text(m, found.groups)
+    return f", in {named}" if named else ""
+
+
+def _to_look_up(m: Monitored) -> Action | None:
+    """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
+    shown = about(m)[:MOST_GROUPS]
+    broke = [term for each in shown if each.diagnosis is not None for term in terms(each.diagnosis)]
+    return lookup([*broke, *KINDS["certainty"].terms[: m.impossible is not None]])
+
+
+def _requirements(m: Monitored) -> list[Table]:
+    if not m.kept:
+        return []
+    return [
+        Table(
+            "Requirements",
+            [
+                Column("requirement", [each.requirement for each in m.kept]),
+                Column("value", [number(each.value) for each in m.kept]),
+                Column("evidence against it", [evidence_text(each.log_evidence) for each in m.kept]),
+                Column(
+                    "result", ["pass" if each.passed else f"FAIL after {each.failed}" for each in m.kept], words=True
+                ),
+            ],
+        )
+    ]
+
+
+def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[ControlPoint, ...]]:
+    """Give the evidence after each period, and the control points, of a group or of all rows."""
+    if group == WHOLE:
+        return m.log_evidence.tolist(), m.control
+    return m.named[group].log_evidence, m.named[group].control
+
+
+def _table(m: Monitored, group: str, brief: bool) -> Table:
+    evidence, control = _over_time(m, group)
+    after = dict(zip(m.periods, evidence, strict=True))
+    chosen = _some(m, group, control) if brief else range(len(control))
+    points = [control[k] for k in chosen]
+    name, names = _names(m, control, points)
+    caption = "Over time" if group == WHOLE else f"Group '{short_name(group)}' over time"
+    if len(m.labels) > 2:
+        caption += f", {TOP}"
+    if any(each.by == "cells" for each in points):
+        caption += " (from cells: approximate)"
+    elif len(m.labels) > 2 and not brief:
+        caption += "; log loss and skill of all classes"
+    limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
+    biases = [limits_text(each.bias_interval) for each in points] if limits else ()
+    shown = shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
+    columns = [
+        Column(name, names),
+        Column("forecasts", [count(each.rows) for each in points]),
+        Column("mean prediction", [share(each.predicted) for each in points]),
+        Column("observed frequency", [share(each.observed) for each in points]),
+        Column("calibration intercept", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
+        Column(
+            "calibration slope",
+            [number(each.slope, 2) for each in points],
+            [limits_text(each.slope_interval) for each in points] if not brief else (),
+            detail=shown != "slope",
+        ),
+        Column("log loss", [number(each.log_loss) for each in points], detail=shown != "loss"),
+        Column("skill", [number(each.skill) for each in points], detail=True),
+        Column("evidence", [evidence_text(after[each.last]) for each in points]),
+    ]
+    return Table(
+        f"{caption}: {len(points)} of {len(control)} rows" if len(points) < len(control) else caption,
+        [_with_gaps(each, chosen, "..." if each is columns[0] else "") for each in columns],
+        notes="95% CI" if limits else "",
+    )
+
+
+def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence[int]:
+    """Choose rows by number: those nearest to the beginnings and ends of errors and to the last row."""
+    ends = [m.periods.index(each.last) for each in control]
+    places = [len(control)]
+    for each in _told(m, group):
+        places.append(bisect_left(ends, m.periods.index(each.began)))
+        if each.over is not None:
+            places.append(bisect_left(ends, m.periods.index(each.until)) + 1)
+
+    def distance(row: int) -> tuple[float, int]:
+        return min((abs(row + 0.5 - place), number) for number, place in enumerate(places))
+
+    return sorted(sorted(range(len(control)), key=distance)[:LAST])
+
+
+def _with_gaps(column: Column, rows: Sequence[int], sign: str) -> Column:
+    """Put a sign between rows that are no neighbours."""
+    gaps = [k for k in range(1, len(rows)) if rows[k] > rows[k - 1] + 1]
+    values, notes = [*column.values], [*column.notes]
+    for k in reversed(gaps):
+        values.insert(k, sign)
+        if notes:
+            notes.insert(k, "")
+    return replace(column, values=values, notes=notes)
+
+
+def _own(m: Monitored, group: str) -> tuple[list[Alarm], list[Alarm]]:
+    """Give the alarms of a group, or of all rows together: those of errors that go on, and all."""
+    own = [each for each in m.alarms if group in (each.groups or (WHOLE,))]
+    return [each for each in own if each.over is None], own
+
+
+def _told(m: Monitored, group: str) -> list[Alarm]:
+    """Give those of errors that go on, or else all."""
+    current, own = _own(m, group)
+    return current or own
+
+
+def _together(m: Monitored, control: Sequence[ControlPoint]) -> int:
+    """Say how many periods are together in each row and point; 1 where that differs."""
+    numbers = {m.periods.index(each.last) - m.periods.index(each.first) + 1 for each in control[:-1]}
+    return numbers.pop() if len(numbers) == 1 else 1
+
+
+def _names(m: Monitored, control: Sequence[ControlPoint], points: Sequence[ControlPoint]) -> tuple[str, list[str]]:
+    """Head the column of periods, and name them: where as many are together in each row, the first of them."""
+    if (together := _together(m, control)) > 1:
+        return f"{together} periods from", [each.first for each in points]
+    return "period", [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
+
+
+def _log_odds(value: float) -> str:
+    """Write what is nearer to 0 than two decimals show as 0."""
+    return number(0.0 if abs(value) < 0.005 else value, 2)
+
+
+def _evidence_chart(m: Monitored) -> Chart:
+    return evidence_chart(m, "Evidence that calibration broke", _headline(m), marks(going_on(m), m.alarms))
+
+
+def control_charts(m: Monitored) -> list[Chart]:
+    """Draw evidence, bias, calibration slope, log loss and skill over time, one chart each.
+
+    All but the evidence are those of the group with the strongest alarm, if there is one; bias and slope of others
+    follow.
+    """
+    first, *others = (_panels(m, each) for each in _shown(m))
+    return [_evidence_chart(m), *first, *[chart for each in others for chart in each[:2]]]
+
+
+def _panels(m: Monitored, group: str) -> list[Chart]:
+    """Draw bias, calibration slope, log loss and skill of a group or of all rows."""
+    control = _over_time(m, group)[1]
+    if not control:
+        return []
+    place = {name: float(at) for at, name in enumerate(m.periods)}
+    x = np.array([(place[each.first] + place[each.last]) / 2 for each in control])
+    together = _together(m, control)
+    each_of = f"; {together} periods a point" if together > 1 else ""
+    marked = marks(*_own(m, group))
+    charts = []
+    for title, better, name, ideal, limits in (
+        ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
+        ("Calibration slope", "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
+        ("Log loss", "nats, smaller is better", "log_loss", None, ""),
+        ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
+    ):
+        values = np.array([getattr(each, name) for each in control])
+        ends = [getattr(each, limits) for each in control] if limits else []
+        low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
+        whose = "" if group == WHOLE else f", group '{short_name(group)}'"
+        charts.append(chart_over_time(m, f"{title}{whose}", better + each_of, x, values, ideal, low, high, marked))
+    return charts
+
+
+@pictures.register(Monitored)
+def _draw(m: Monitored, figure: Figure | None) -> Figure:
+    return draw_charts(control_charts(m), figure)
+
+
+@picture_size.register(Monitored)
+def _size(m: Monitored) -> tuple[float, float]:
+    return charts_size(control_charts(m))

@@ -1,0 +1,237 @@
+"""What results of monitoring have in common, in words and pictures: evidence, beginning, groups, charts over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import capital, number_of, short_name, short_names
+from .._lib.typing import Floats
+from ..monitoring.alarms import Began
+from ..monitoring.drifted import Drift
+from ..monitoring.monitored import Monitored
+from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
+from ..report.document import Column, Notes, Prose, Section, Table
+from ..report.numbers import MOST_EVIDENCE, evidence_text, number
+from ..statistics.intervals import alpha_of
+from ..tally.periods import at
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    pass
+
+MOST_GROUPS = 5
+"""Groups that text names."""
+
+LAST = 12
+"""Rows of the table over time that text shows."""
+
+_TICKS = 5
+_ABOVE = 0.25
+"""Room above the evidence, in powers of ten."""
+_INCHES = (6.8, 2.5)
+"""Width of a chart over time, and height of each of its parts."""
+
+
+Watched = Monitored | Drift
+
+
+def limit_text(m: Watched) -> str:
+    """Give the evidence of the alarm."""
+    limit = 1 / alpha_of(m.confidence)
+    return f"{round(limit):,}" if limit >= 100 else f"{limit:.3g}"
+
+
+def range_text(a: Began) -> str:
+    """Give the periods in which it probably began; "" for one."""
+    if len(a.probable) == 1:
+        return ""
+    return f" (95% range {a.probable[0]} to {a.probable[-1]})"
+
+
+def began_text(a: Began) -> str:
+    """Say where to look for what changed."""
+    again = f", and again {at(a.further)}" if a.further else ""
+    if len(a.probable) == 1:
+        return at(a.began) + again
+    return f"between {a.probable[0]} and {a.probable[-1]}, most probably {at(a.began)}{again}"
+
+
+def when_text(a: Began) -> str:
+    """Say when the alarm came, and when it began, inside a sentence."""
+    many = len(a.probable)
+    which = "the alarm" if a.number == 1 else f"Alarm {a.number}"
+    spread = f" With 95% probability it began in one of {many} periods: {_periods(a)}." if many > 1 else ""
+    further = f" The periods since then show a further change, most probably {at(a.further)}." if a.further else ""
+    over = "" if a.until == a.period else f" The evidence was strongest after {a.until}."
+    return f"{which} came after {a.period}.{spread}{further}{over}"
+
+
+def _periods(a: Began) -> str:
+    names = a.probable if len(a.probable) <= 4 else (*a.probable[:3], "...", a.probable[-1])
+    return ", ".join(names)
+
+
+def groups_text(m: Watched, names: Sequence[str]) -> str:
+    """Name groups; "" for none."""
+    if not names:
+        return ""
+    if len(names) == len(m.groups) > 1:
+        return f"all {len(names)} groups"
+    return f"group{'s' * (len(names) > 1)} {names_text(names)}"
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Name the first of some groups, and say how many more there are."""
+    some = ", ".join(f"'{short_name(each)}'" for each in names[:MOST_GROUPS])
+    return some + (f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else "")
+
+
+def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
+    """Give the evidence of each group by itself, and what became of those with alarms, if there are any groups."""
+    if not m.groups:
+        return []
+    names = sorted(m.groups, key=lambda name: -m.groups[name])
+    return [
+        Table(
+            "Groups",
+            [
+                Column("group", short_names(names, 200)),
+                Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
+                Column("result", [results.get(name, "no alarm") for name in names], words=True),
+            ],
+        )
+    ]
+
+
+def details(settings: str, warnings: Sequence[str]) -> Section:
+    """Give settings and warnings as the last part of a page."""
+    notes = [Notes("Warnings", warnings)] if warnings else []
+    return Section("details", "Details", [Prose(f"Settings: {settings}.", quiet=True), *notes], "Details")
+
+
+def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Chart:
+    """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
+    tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
+    limit = m.log_limit / math.log(10)
+    top = max(2.0, min(float(tens.max()) + 0.2, MOST_EVIDENCE), limit + 0.5) + _ABOVE
+    ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
+    x = np.arange(len(m.periods), dtype=np.float64)
+    return Chart(
+        title=title,
+        subtitle=f"After each period; dashed, the alarm at {limit_text(m)} to 1{marked.meaning}",
+        label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {headline}.",
+        x=_time_axis(m),
+        y=Axis(-1.0, top, ticks, "Evidence"),
+        lines=[Line(x, tens, "first", "Evidence")] if x.size > 1 else [],
+        points=[] if x.size > 1 else [Points(x, tens, None, None, "first")],
+        references=(Reference(_ends(m), (limit, limit)), *_verticals(m, marked, -1.0, top)),
+        shape="wide",
+        percent=False,
+    )
+
+
+def chart_over_time(
+    m: Watched,
+    title: str,
+    better: str,
+    x: Floats,
+    values: Floats,
+    ideal: float | None,
+    low: Floats | None,
+    high: Floats | None,
+    marked: Marks,
+) -> Chart:
+    """Draw numbers of periods, with what is ideal and their limits, where there are any."""
+    there = np.isfinite(values)
+    x, values = x[there], values[there]
+    shown = [values, np.array([] if ideal is None else [ideal])]
+    below = above = None
+    if low is not None and high is not None and values.size and np.isfinite(low[there]).all():
+        below, above = low[there], high[there]
+        ends = np.concatenate([below, above])
+        most = np.quantile(ends, [0.05, 0.95])
+        shown.append(ends if np.ptp(ends) < 2 * np.ptp(most) else most)  # those of few rows would flatten it
+    every = np.concatenate(shown) if values.size else np.array([0.0, 1.0])
+    axis = value_axis(float(every.min()), float(every.max()), title)
+    if below is not None and above is not None:
+        below, above = np.clip(below, axis.low, axis.high), np.clip(above, axis.low, axis.high)
+    return Chart(
+        title=title,
+        subtitle=capital(better) + ("" if values.size else "; not determined"),
+        label=f"{title} over time ({better}): {number(float(values[0]), 2)} at first and {number(float(values[-1]), 2)}"
+        " at the end."
+        if values.size
+        else f"{title}: not determined.",
+        x=_time_axis(m),
+        y=axis,
+        points=[Points(x, values, below, above, "first")] if values.size else [],
+        references=(
+            *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
+            *_verticals(m, marked, axis.low, axis.high),
+        ),
+        shape="wide",
+        percent=False,
+    )
+
+
+class Marks(NamedTuple):
+    """Periods that charts mark, and what they are."""
+
+    periods: tuple[str, ...] = ()
+    meaning: str = ""
+
+
+def marks(going_on: Sequence[Began], over: Sequence[Began] = ()) -> Marks:
+    """Mark the most probable beginnings of errors that go on; else beginning and end of the first that is over."""
+    ends = [end for a in over[:1] for end in (a.began, a.until)]
+    periods = tuple(dict.fromkeys([each.began for each in going_on] or ends))
+    many = "s" * (len(periods) > 1)
+    what = f"beginning{many}" if going_on else "beginning and end" if many else "period of the error"
+    return Marks(periods, f"; vertical line{many}, most probable {what}") if periods else Marks()
+
+
+def _verticals(m: Watched, marked: Marks, low: float, high: float) -> tuple[Reference, ...]:
+    places = [float(m.periods.index(each)) for each in marked.periods]
+    return tuple(Reference((each, each), (low, high)) for each in places)
+
+
+def _ends(m: Watched) -> tuple[float, float]:
+    return (-0.5, len(m.periods) - 0.5)
+
+
+def _time_axis(m: Watched) -> Axis:
+    n = len(m.periods)
+    at = range(0, n, math.ceil(n / _TICKS))
+    return Axis(*_ends(m), [(float(each), short_name(m.periods[each], 12)) for each in at], "Period (equally spaced)")
+
+
+def charts_size(charts: Sequence[Chart]) -> tuple[float, float]:
+    """Width and height, in inches, that suit charts one below the other."""
+    return _INCHES[0], _INCHES[1] * len(charts)
+
+
+def draw_charts(charts: Sequence[Chart], figure: Figure | None = None) -> Figure:
+    """Draw charts over time, one below the other, by matplotlib."""
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from ..report.matplotlib_draw import draw
+
+    if figure is None:
+        import matplotlib.pyplot as plt  # only a new figure needs a display
+
+        figure = plt.figure(figsize=charts_size(charts), layout="constrained")
+    if not isinstance(figure, MatplotlibFigure):
+        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
+    axes = figure.subplots(len(charts), 1, squeeze=False).ravel()
+    for ax, chart in zip(axes, charts, strict=True):
+        draw(chart, ax)
+    for ax in axes[:-1]:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+    return figure

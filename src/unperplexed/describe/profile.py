@@ -1,0 +1,81 @@
+"""A risk profile as a document: means at some orders, with intervals and the three that have names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._lib.formatting import capital, confidence_interval
+from ..assessment.risk_profile import MeasuredProfile, RiskProfile
+from ..report.document import Column, Document, Table
+from ..report.numbers import MINUS, estimate, number
+from ..report.result import Naming, document, picture
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "decisiveness"}
+_READ = "Low orders weigh the worst forecasts most, high orders the best. Larger is better."
+_FEW = "few rows: the interval has an effective sample size below twenty and is too narrow; collect more rows"
+_SAME = 1e-9
+
+
+@document.register(RiskProfile)
+def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, orders: Sequence[float] = ()) -> Document:
+    """Describe a risk profile at some of its orders; by default at the whole and half ones, and that of robustness."""
+    shown = [at for at, order in enumerate(profile.orders.tolist()) if _wanted(order, orders)]
+    shown = shown or list(range(profile.orders.size))
+    low, high = profile.interval()
+    found = [estimate(float(profile.values[at]), (float(low[at]), float(high[at])), most=4) for at in shown]
+    at_order = {order: found[i][0] for i, at in enumerate(shown) for order in [_named(profile.orders[at])] if order}
+    few = ["few rows" if profile.few_rows[at] else "" for at in shown]
+    text = ", ".join(f"{name} {at_order[name]}" for name in _NAMES.values() if name in at_order)
+    headline = capital(text) if text else f"Risk profile at {len(shown):,} orders"
+    table = Table(
+        "Generalized means of the probabilities assigned to the outcomes.",
+        [
+            Column("order", [_order(float(profile.orders[at])) for at in shown]),
+            Column("mean", [value for value, _ in found], [limits for _, limits in found]),
+            Column("name", [_named(profile.orders[at]) for at in shown], words=True),
+            *([Column("", few, words=True)] if any(few) else []),
+        ],
+        brief=len(shown),
+        notes=confidence_interval(0.95),
+    )
+    return Document(
+        title="Risk profile",
+        facts="",
+        headline=headline,
+        lead=_READ,
+        calm=True,
+        summary=[table],
+        settings=f"floor {profile.floor:g}{'' if profile.limit == 'floor' else f' and ceiling {1 - profile.floor:g}'}",
+        warnings=[_FEW] if any(few) else [],
+    )
+
+
+def _wanted(order: float, orders: Sequence[float]) -> bool:
+    if orders:
+        return any(math.isclose(order, each, abs_tol=_SAME) for each in orders)
+    return abs(order * 2 - round(order * 2)) < _SAME if math.isfinite(order) and abs(order - ROBUST) > _SAME else True
+
+
+def _named(order: float) -> str:
+    return next((name for at, name in _NAMES.items() if abs(order - at) < _SAME), "")
+
+
+def _order(order: float) -> str:
+    if not math.isfinite(order):
+        return number(order)
+    if abs(order - ROBUST) < _SAME:
+        return f"{MINUS}2/3"
+    return f"{order:.4g}".replace("-", MINUS)
+
+
+@picture.register(RiskProfile)
+def _draw(profile: RiskProfile, ax: Axes | None, *, label: str | None, measured: MeasuredProfile | None) -> Axes:
+    from .pictures import plot_profile
+
+    return plot_profile(profile, ax, label=label, measured=measured)

@@ -1,0 +1,209 @@
+"""A sequential comparison as a document: the decision, the difference over the rows, and the guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lib.formatting import number_of, percent, rule_text, short_name, short_names
+from .._lib.typing import Floats
+from ..comparison.sequential import SequentialComparison
+from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
+from ..report.commands import Python
+from ..report.document import Block, Code, Column, Document, Notes, Section, Settings, Table
+from ..report.numbers import between, count, estimate, number
+from ..report.result import Naming, document, picture
+from ..scores.registry import rule_at_floor
+from ..statistics.intervals import Interval, alpha_of
+from ..statistics.means import DEFAULT_FLOOR, floor_for
+from .comparison_charts import sequential_chart
+from .tally import counted, notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ENOUGH = 1e6
+"""An e-value from which on its order of magnitude is enough."""
+
+
+@document.register(SequentialComparison)
+def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool) -> Document:
+    """Describe a sequential comparison, in full or in brief."""
+    name = short_name(naming.name, 200)
+    what = f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
+    verdict = _verdict(c)
+    return Document(
+        title=f"{name}: {verdict}" if name else verdict,
+        facts=(": " if brief else " · ").join(filter(None, [name, what])),
+        headline=verdict,
+        lead=f"{_lead(c)} {_guarantee(c)}",
+        calm=c.better is None,
+        figure=None if brief else difference_chart(c),
+        sections=() if brief else list(_sections(c, naming.command)),
+        summary=[evidence_table(c)],
+        settings="; ".join(f"{key}: {value}" for key, value in _settings(c)),
+        more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: the difference over the rows; frame()"
+        " and --json: each row",
+        warnings=_notes(c),
+    )
+
+
+def _sections(c: SequentialComparison, command: str) -> Iterator[Section]:
+    yield Section("evidence", "Evidence for either forecaster", [evidence_table(c), course_table(c)], "Evidence")
+    python = sequential_call(c)
+    blocks: list[Block] = [Code(command, "Command")] if command else []
+    blocks += [Code(python, "From Python"), Settings([*_settings(c), ("version", c.version)])]
+    blocks += [Notes("Rows left out or changed", _notes(c))] if _notes(c) else []
+    yield Section("reproduce", "Reproduce", blocks, "Reproduce")
+
+
+def sequential_call(c: SequentialComparison) -> Python:
+    """Give the import and the call of `compare_sequentially` with the options that differ from their defaults."""
+    positive = c.labels[1] if c.n_classes == 2 else None
+    default = f"{float(floor_for(DEFAULT_FLOOR, c.n_classes)):g}"
+    options = {
+        f"metric={c.score!r}": c.score != "brier_score",
+        f"confidence={c.confidence:g}": c.confidence != 0.95,
+        f"floor={c.floor:g}" if c.floor is not None else "": c.floor is not None and f"{c.floor:g}" != default,
+        f"pos_label={positive!r}": positive not in (None, 1, "1"),
+    }
+    used = "".join(f", {option}" for option, differs in options.items() if differs)
+    forecasts = f"{{{c.first!r}: p, {c.second!r}: q}}"
+    return Python(f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially(y, {forecasts}{used}))")
+
+
+def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
+    """Return both forecasters, the one with the better mean score first, their difference, and its ends."""
+    if c.second_ahead:
+        return c.second, c.first, -c.difference, -c.high, -c.low
+    return c.first, c.second, c.difference, c.low, c.high
+
+
+def _verdict(c: SequentialComparison) -> str:
+    if c.better is None or c.decided_after is None:
+        return "Not decided: the confidence sequence contained 0 after every row"
+    better, now = short_name(c.better), c.better_now
+    after = f"decided after {number_of(c.decided_after, 'row')}"
+    score = f"the {'larger' if c.larger_is_better else 'smaller'} {rule_text(c.score)}"
+    if now == c.better:
+        return f"{better} has {score} ({after})"
+    over_all = "there is no evidence of a difference" if now is None else f"{short_name(now)} has {score}"
+    return f"{better} had {score} ({after}); over all rows {over_all}"
+
+
+def _lead(c: SequentialComparison) -> str:
+    """Give the mean difference of the scores over all rows."""
+    first, second, difference, low, high = _sides(c)
+    value, limits = estimate(float(difference[-1]), Interval(float(low[-1]), float(high[-1])))
+    direction = "Larger" if c.larger_is_better else "Smaller"
+    return (
+        f"Mean difference in {rule_text(c.score)}, {short_name(first)} − {short_name(second)}: {value}"
+        f" ({_sequence(c)} {limits}). {direction} scores are better."
+    )
+
+
+def _sequence(c: SequentialComparison) -> str:
+    """Name the limits: "95% confidence sequence"."""
+    return f"{percent(c.confidence)} confidence sequence"
+
+
+def _guarantee(c: SequentialComparison) -> str:
+    return (
+        f"The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g}, however often"
+        " you look and whenever you stop."
+    )
+
+
+def evidence_table(c: SequentialComparison) -> Table:
+    """Return the e-values after all rows."""
+    first, second, *_ = _sides(c)
+    values = [(c.e_second if name == c.second else c.e_first)[-1] for name in (first, second)]
+    return Table(
+        "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
+        f" ever exceeds N with probability 1/N at most. One above {number(2 / alpha_of(c.confidence), 0)} decides; 1 is"
+        " no evidence.",
+        [
+            Column("forecaster that is better", short_names((first, second), 200)),
+            Column("e-value", [_e_value(float(e)) for e in values]),
+        ],
+    )
+
+
+def _e_value(e: float) -> str:
+    return number(e) if e < 1000 else f"{e:,.0f}" if e < _ENOUGH else "∞" if np.isinf(e) else f"{e:.1e}"
+
+
+_LOOKS = 12
+
+
+def course_table(c: SequentialComparison) -> Table:
+    """Return the difference, its confidence sequence and the e-values after some of the rows."""
+    first, second, difference, low, high = _sides(c)
+    rows = {*np.unique(np.geomspace(1, c.n_rows, _LOOKS).round().astype(int)).tolist(), c.decided_after or 1}
+    at = np.array(sorted(rows)) - 1
+    e = {c.first: c.e_first, c.second: c.e_second}
+    return Table(
+        f"Mean difference of the {rule_text(c.score)}, {short_name(first)} − {short_name(second)}, with its"
+        f" {_sequence(c)}, and e-values. All rows are in frame() and --json.",
+        [
+            Column("after rows", [count(row) for row in (at + 1).tolist()]),
+            Column(
+                "mean difference",
+                [number(value) for value in difference[at].tolist()],
+                [between(*limits) for limits in zip(low[at].tolist(), high[at].tolist(), strict=True)],
+            ),
+            *(
+                Column(f"e-value for {short}", [_e_value(value) for value in e[name][at].tolist()])
+                for name, short in zip((first, second), short_names((first, second)), strict=True)
+            ),
+        ],
+    )
+
+
+def difference_chart(c: SequentialComparison) -> Chart:
+    """Draw the mean difference with its confidence sequence over the rows.
+
+    The first intervals are wide, so the axis ends at those after a tenth of the rows, or of those until the decision.
+    """
+    first, second, difference, low, high = _sides(c)
+    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
+    y = value_axis(
+        min(0.0, float(low[start:].min())),
+        max(0.0, float(high[start:].max())),
+        f"Mean {rule_text(c.score)}, {' − '.join(short_names((first, second)))}",
+    )
+    rows = np.arange(1, c.n_rows + 1, dtype=np.float64)
+    x, mean, below, above = (np.clip(v, y.low, y.high) if v is not rows else v for v in (rows, difference, low, high))
+    x, mean, below, above = thinned(x, mean, below, above, most=300)
+    x_axis = value_axis(0.0, float(c.n_rows), "Rows")
+    ticks = [(at, count(at)) for at, _ in x_axis.ticks if at <= c.n_rows]
+    decided = "" if c.decided_after is None else f", decided after {number_of(c.decided_after, 'row')}"
+    return Chart(
+        title="Mean difference over the rows",
+        subtitle=f"With {_sequence(c)}, valid after all rows together{decided}",
+        label=f"Mean difference of {short_name(first)} and {short_name(second)} over {number_of(c.n_rows, 'row')}:"
+        f" {number(float(difference[-1]))} at the end, {_sequence(c)} {between(float(low[-1]), float(high[-1]))}.",
+        x=Axis(0.0, float(max(c.n_rows, 2)), ticks, "Rows"),
+        y=y,
+        lines=[Line(x, mean, "first", "Mean difference", below, above)],
+        references=(Reference((0.0, float(max(c.n_rows, 2))), (0.0, 0.0), "No difference"),),
+        shape="wide",
+        percent=False,
+    )
+
+
+def _settings(c: SequentialComparison) -> list[tuple[str, str]]:
+    return [("score", rule_at_floor(c.score, c.floor or 0.0)), ("confidence", f"{c.confidence:.10g}")]
+
+
+def _notes(c: SequentialComparison) -> list[str]:
+    return [f"{short_name(name)}: {line}" for name, notes in c.notes.items() for line in notes_lines(notes)]
+
+
+@picture.register(SequentialComparison)
+def _draw(c: SequentialComparison, ax: Axes | None) -> Axes:
+    from ..report.matplotlib_draw import draw
+
+    return draw(sequential_chart(c), ax)

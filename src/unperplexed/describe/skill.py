@@ -1,0 +1,244 @@
+"""Skill scores as words, as text for a terminal and as a document."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import (
+    at_floor_text,
+    capital,
+    p_value_cell,
+    p_values,
+    rule_text,
+    short_name,
+    short_names,
+)
+from ..forecasts.group_keys import key_text
+from ..pairing.dependence import dependent_text
+from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
+from ..report.chart import Axis, Chart, Points, Reference, Role, value_axis
+from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
+from ..report.numbers import between, count, number, share
+from ..report.result import Naming, document, picture, picture_size
+from ..scores.registry import LOG_LOSS
+from .tally import counted, notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_DRAWN = 30
+"""Lines that a chart has at most."""
+
+
+def _lead(s: Skill) -> str:
+    """Give the skill scores, and what one is."""
+    several, parts = len(s.whole.scores) > 1, []
+    for name in s.whole.scores:
+        _, size, where = conclusion_about(s, name)
+        text = "; ".join(filter(None, [size, where]))
+        if text:
+            parts.append(f"{short_name(name)}: {text}." if several else f"{capital(text)}.")
+    parts.append(
+        "A skill score is 1 minus the mean score divided by that of the reference: 1 is perfect, 0 as good as the"
+        " reference. p-values and intervals are adjusted for the number of groups and forecasters."
+    )
+    return " ".join(parts)
+
+
+def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
+    """Each line of the table: what it is called, its group and the forecaster."""
+    several = len(s.whole.scores) > 1
+    return [
+        (f"{where}: {short_name(name)}" if several else where, group, name)
+        for group in (s.whole, *s.groups)
+        for where in ["all rows" if not group.key else short_name(key_text(group.key))]
+        for name in group.scores
+    ]
+
+
+def _settings(s: Skill) -> str:
+    rows = dependent_text(s.n_clusters, s.n_crossed_clusters, s.lag, s.n_series)
+    floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
+    return f"compared with {s.reference}, paired by row, {rows}{floor}"
+
+
+def _notes(s: Skill) -> list[str]:
+    """Say what was left out or changed of each forecaster's rows."""
+    return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
+
+
+@document.register(Skill)
+def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
+    """Describe skill scores."""
+    rules = [*next(iter(s.whole.scores.values()))]
+    name, command = short_name(naming.name, 200), naming.command
+    title = f"{name}: skill against {s.reference}" if name else f"Skill against {s.reference}"
+    tables: list[Block] = [skill_table(s, rule) for rule in rules]
+    notes: list[Block] = [Prose(f"Settings: {_settings(s)}.", quiet=True)]
+    notes += [Notes("Warnings", s.warnings)] if s.warnings else []
+    notes += [Notes("Rows left out or changed", _notes(s))] if _notes(s) else []
+    notes += [Code(command, "Make this report again")] if command else []
+    headline = "; ".join(conclusion_about(s, each)[0] for each in s.whole.scores)
+    return Document(
+        title=title,
+        facts=" · ".join(filter(None, [name, counted(s.n_rows, s.n_classes, s.labels)])),
+        headline=capital(headline),  # a name stands in quotes
+        lead=_lead(s),
+        calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
+        figure=skill_chart(s, LOG_LOSS),
+        first=Section("skill", "Skill scores", tables, "Skill"),
+        sections=[Section("how", "How this was computed", notes, "Settings")],
+        summary=[table for table in tables if isinstance(table, Table)],
+        settings=_settings(s),
+        warnings=[*s.warnings, *_notes(s)],
+    )
+
+
+def skill_blocks(s: Skill) -> list[Block]:
+    """Give the skill scores as a part of another result: by every rule, or group by group."""
+    rules = [*next(iter(s.whole.scores.values()))]
+    tables: list[Block] = [skill_table(s, rule) for rule in rules] if s.groups else [_rules_table(s, rules)]
+    return [*tables, *(Prose(f"Warning: {line}.", quiet=True) for line in s.warnings)]
+
+
+def _rules_table(s: Skill, rules: list[str]) -> Table:
+    found = [(name, rule, s.whole.scores[name][rule]) for name in s.whole.scores for rule in rules]
+    several = len(s.whole.scores) > 1
+    return Table(
+        f"Skill against {s.reference}: 1 is perfect, 0 as good as the reference.",
+        [
+            *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
+            Column("score", [rule_text(rule) for _, rule, _ in found]),
+            *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
+        ],
+        notes=level_of(s),
+    )
+
+
+def _estimates(found: list[SkillScore], p_value: str) -> list[Column]:
+    return [
+        Column(
+            "skill score",
+            [number(each.skill) for each in found],
+            [between(*each.interval) for each in found],
+            meaning="1 minus the ratio of the two scores. Larger is better.",
+        ),
+        Column(p_value, [p_value_cell(each.adjusted_p_value) for each in found]),
+        Column("mean score", [number(each.score) for each in found], detail=True),
+        Column("reference's score", [number(each.reference_score) for each in found], detail=True),
+    ]
+
+
+def skill_table(s: Skill, rule: str) -> Table:
+    """Return the skill scores by a rule, all rows first."""
+    lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
+    p_value = p_values(len(s.whole.scores)) + ", of groups adjusted" * adjusts_groups(s)
+    return Table(
+        f"Skill against {s.reference} by {rule_text(rule)}.",
+        [
+            Column("group", [text for text, _, _ in lines]),
+            Column("rows", [count(group.n_rows) for _, group, _ in lines]),
+            *_estimates([each for *_, each in lines], p_value),
+            Column("share of the total score", [share(each.share) for *_, each in lines]),
+        ],
+        sortable=True,
+        notes=level_of(s, groups=True),
+    )
+
+
+@picture.register(Skill)
+def draw_skill(s: Skill, ax: Axes | None, *, rule: str) -> Axes:
+    """Draw `skill_chart` on matplotlib Axes."""
+    chart = skill_chart(s, rule)
+    if chart is None:
+        raise InputError(f"rule: no skill score by {rule_text(rule)} is defined; choose another rule.")
+    from ..report.matplotlib_draw import draw
+
+    return draw(chart, ax)
+
+
+@picture_size.register(Skill)
+def _size(s: Skill) -> tuple[float, float] | None:
+    chart = skill_chart(s, LOG_LOSS)
+    if chart is None:
+        return None
+    from ..report.matplotlib_draw import chart_size
+
+    return chart_size(chart)
+
+
+def skill_chart(s: Skill, rule: str) -> Chart | None:
+    """Draw the skill score of each group with its interval; None where none is defined."""
+    lines = [line for line in _names(s) if math.isfinite(line[1].scores[line[2]][rule].skill)][:MOST_DRAWN]
+    if not lines:
+        return None
+    found = [group.scores[name][rule] for _, group, name in lines]
+    values, low, high = (
+        np.array(column)
+        for column in ([e.skill for e in found], [e.interval.low for e in found], [e.interval.high for e in found])
+    )
+    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
+    at = np.arange(len(lines), 0, -1).astype(np.float64)
+    level = level_of(s, groups=True)
+    names = [_line_name(s, group, text) for text, group, _ in lines]
+    texts = [
+        f"{text}: {number(e.skill)}" + (f" (CI {limits})" if (limits := between(*e.interval)) else "")
+        for text, e in zip(names, found, strict=True)
+    ]
+    roles = [_role(s, each, name) for (*_, name), each in zip(lines, found, strict=True)]
+    points = []
+    for role in dict.fromkeys(roles):
+        some = np.array([each == role for each in roles])
+        of_role = [text for text, each in zip(texts, roles, strict=True) if each == role]
+        points.append(Points(values[some], at[some], low[some], high[some], role, texts=of_role))
+    grey = "; grey: not significant, p-values adjusted" if "other" in roles else ""
+    return Chart(
+        title=_title(s, rule),
+        subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.reference}{grey}",
+        label=f"Skill score by group. {'; '.join(texts)}",
+        x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
+        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), short_names(names, 28), strict=True))),
+        points=points,
+        references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
+        shape="forest",
+        percent=False,
+    )
+
+
+_COLOURS: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def _role(s: Skill, each: SkillScore, name: str) -> Role:
+    """Colour several forecasters apart; for one alone grey what is not significant."""
+    names = [*s.whole.scores]
+    if len(names) == 1:
+        return "observed" if s.significant(each) else "other"
+    return _COLOURS[min(names.index(name), len(_COLOURS) - 1)]
+
+
+def _line_name(s: Skill, group: GroupSkill, text: str) -> str:
+    """Name a line; a number alone says nothing without its column."""
+    bare = len(group.key) == 1 and isinstance(group.key[0], int | float)
+    return f"{s.by[0]} {text}" if bare else text
+
+
+def _title(s: Skill, rule: str) -> str:
+    """State in how many groups the forecaster, if there is one alone, differs from the reference."""
+    if not s.groups or len(s.whole.scores) > 1:
+        return f"Skill score by {rule_text(rule)} against {s.reference}"
+    [name] = s.whole.scores
+    found = [group.scores[name][rule] for group in s.groups]
+    better, worse = (sum(s.significant(each) and sign * each.skill > 0 for each in found) for sign in (1, -1))
+    who = "Better" if name in _UNNAMED else f"{short_name(name)} is better"
+    where = f"all {len(found):,}" if better == len(found) > 1 else f"{better:,} of {len(found):,}"
+    return f"{who} than {s.reference} in {where} groups by {', '.join(s.by)}" + (
+        f", worse in {worse:,}" if worse else ""
+    )
+
+
+_UNNAMED = ("forecast", "forecasts")
+"""Names of a forecaster to whom the user gave none."""

@@ -1,0 +1,297 @@
+"""An assessment of texts as a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._lib.formatting import capital, confidence_interval, number_of, short_name, short_names
+from ..language_models.text_comparison import TextComparison
+from ..language_models.text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
+from ..language_models.token_frequency import FrequencyLoss
+from ..report.chart import Axis, Chart, Points, value_axis
+from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
+from ..report.numbers import MINUS, between, count, estimate, number, share, signed
+from ..report.result import Naming, document
+from ..statistics.means import ROBUST
+
+_CALLED = {"token": "per token", "byte": "per byte", "word": "per word", "document": "per document"}
+_MEANS = {0.0: "geometric accuracy", 1.0: "decisiveness", ROBUST: "robustness"}
+
+_TEXTS = "ratios of sums over documents, which are the clusters of the intervals"
+_PAIRED = "paired by document, jackknife over documents; bytes are those of the same texts for both models"
+"""How figures of one model, and of two, are computed."""
+
+
+@document.register(TextAssessment)
+def text_document(found: TextAssessment, naming: Naming, *, brief: bool) -> Document:
+    """Describe an assessment of texts."""
+    name, command = naming.name, naming.command
+    rate = rate_of(found)
+    level = confidence_interval(found.confidence)
+    if rate.unit == "byte":
+        headline = f"{number(rate.bits)} bits per byte{_limits(level, rate.bits_interval)}"
+    else:
+        headline = f"Perplexity {number(rate.perplexity)} {_CALLED[rate.unit]}"
+        headline += _limits(level, rate.perplexity_interval)
+    called = "geometric mean of the probability " + _CALLED[rate.unit]
+    lead = f"The {called} is {number(rate.geometric_accuracy)} (geometric accuracy; larger is better)."
+    if found.greedy is not None:
+        lead += f" All tokens were the most probable ones in {share(found.greedy.value)} of the texts."
+    totals = [number_of(found.n_documents, "document")]
+    totals += [number_of(round(each.total), unit) for unit, each in found.rates.items() if unit != "document"]
+    where: list[Block] = [position_table(found)] if found.positions else []
+    where += [frequency_table(found)] if found.frequencies else []
+    where += [document_table(found)] if found.documents else []
+    where += [token_table(found)] if found.tokens else []
+    notes: list[Block] = [Prose(f"Settings: {_TEXTS}.", quiet=True)]
+    notes += [Notes("What was found in the logs", found.remarks)] if found.remarks else []
+    notes += [Code(command, "Make this report again")] if command else []
+    profiles: list[Block] = [profile_table(found)] if found.document_profile else []
+    return Document(
+        title=f"{short_name(name, 200)}: language model on texts" if name else "Language model on texts",
+        facts=", ".join(totals),
+        headline=headline,
+        lead=lead,
+        calm=True,
+        figure=position_chart(found),
+        first=Section("rates", "Probability per unit of text", [rate_table(found)], "Rates"),
+        sections=[
+            Section("profile", "Risk profile", profiles, "Profile"),
+            Section("where", "Where the loss is", where, "Where"),
+            Section("how", "How this was computed", notes, "Settings"),
+        ],
+        summary=[
+            rate_table(found),
+            *([profile_table(found, (ROBUST, 0.0, 1.0))] if profiles else []),
+            *([position_table(found)] if len(found.positions) > 1 else []),
+            *([frequency_table(found)] if len(found.frequencies) > 1 else []),
+            *([token_table(found, 5)] if found.tokens else []),
+        ],
+        settings=_TEXTS,
+        warnings=[*_warnings(found), *found.remarks],
+    )
+
+
+def _limits(level: str, interval: tuple[float, float]) -> str:
+    limits = between(*interval)
+    return f" ({level} {limits})" if limits else ""
+
+
+def _warnings(found: TextAssessment) -> list[str]:
+    if found.n_documents < 2:
+        return ["one document has no interval: documents are the clusters"]
+    if found.n_documents < FEW_DOCUMENTS:
+        return [f"{found.n_documents} documents are few, so that intervals are too narrow"]
+    return []
+
+
+def rate_table(found: TextAssessment) -> Table:
+    """Return geometric accuracy, perplexity and bits of each unit."""
+    rates: list[Rate] = list(found.rates.values())
+    return Table(
+        "Smaller perplexity and fewer bits are better. Only figures per byte and per word of the same texts are"
+        " comparable between models with different tokens.",
+        [
+            Column("", [_CALLED[each.unit] for each in rates]),
+            Column("geometric accuracy", [number(each.geometric_accuracy) for each in rates]),
+            Column("perplexity", [number(each.perplexity) for each in rates]),
+            Column("bits", [number(each.bits) for each in rates], [between(*each.bits_interval) for each in rates]),
+        ],
+        notes=f"{confidence_interval(found.confidence)} of bits",
+    )
+
+
+def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None) -> Table:
+    """Return generalized means over tokens and documents; of some orders only, if named."""
+    tokens = {each.order: each for each in found.token_profile}
+    documents = {each.order: each for each in found.document_profile}
+    shown = [each for each in documents if orders is None or each in orders]
+    columns = [
+        Column(
+            "order",
+            [f"{MINUS}2/3 {_MEANS[r]}" if r == ROBUST else f"{number(r)} {_MEANS.get(r, '')}".strip() for r in shown],
+        )
+    ]
+    for title, profile in (("over tokens", tokens), ("over documents", documents)):
+        if profile:
+            points: list[ProfilePoint] = [profile[r] for r in shown]
+            values, limits = [number(each.mean) for each in points], [between(*each.interval) for each in points]
+            columns.append(Column(title, values, limits))
+    per = "byte" if "byte" in found.rates else "token"
+    return Table(
+        f"Generalized mean of the probability of a token, and of the documents' geometric accuracies per {per}. Larger"
+        " is better; low orders are moved by the least probable ones.",
+        columns,
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def _loss_columns(rows: Sequence[PositionLoss | FrequencyLoss]) -> list[Column]:
+    """Return the loss of each class of tokens, with its share."""
+    loss, limits = [number(each.bits_per_token) for each in rows], [between(*each.interval) for each in rows]
+    return [Column("bits per token", loss, limits), Column("share of the loss", [share(each.share) for each in rows])]
+
+
+def position_table(found: TextAssessment) -> Table:
+    """Return the loss by position within the document."""
+    rows = found.positions
+    return Table(
+        "Loss by position in the document.",
+        [
+            Column("position", [position_text(each) for each in rows]),
+            Column("tokens", [count(each.tokens) for each in rows]),
+            *_loss_columns(rows),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def position_text(each: PositionLoss) -> str:
+    """Name positions: "1", "5 to 8", "4,194,305 and later"."""
+    if each.last is None:
+        return f"{each.first:,} and later"
+    return _range_text(each.first, each.last)
+
+
+def _range_text(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+
+
+def frequency_table(found: TextAssessment) -> Table:
+    """Return the loss of rare and of frequent tokens."""
+    rows = found.frequencies
+    return Table(
+        "Loss by token frequency: how often the distinct token occurs in these texts.",
+        [
+            Column("occurrences", [_range_text(each.first, each.last) for each in rows]),
+            Column("distinct tokens", [count(each.distinct) for each in rows]),
+            Column("tokens", [count(each.tokens) for each in rows]),
+            *_loss_columns(rows),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def document_table(found: TextAssessment) -> Table:
+    """Return the documents with the most bits per byte, or per token."""
+    per = "byte" if "byte" in found.rates else "token"
+    rows = found.documents
+    sizes = [(each.n_bytes if per == "byte" else each.tokens) or 0 for each in rows]
+    return Table(
+        f"Documents with the most bits per {per}.",
+        [
+            Column("document", short_names((each.name for each in rows), 200)),
+            Column(f"{per}s", [count(size) for size in sizes]),
+            Column(
+                f"bits per {per}", [number(each.bits / (size or 1)) for each, size in zip(rows, sizes, strict=True)]
+            ),
+            Column("bits", [number(each.bits, 1) for each in rows]),
+        ],
+    )
+
+
+def token_table(found: TextAssessment, most: int = 20) -> Table:
+    """Return the most surprising tokens after what comes before them."""
+    rows = found.tokens[:most]
+    return Table(
+        "Most surprising tokens.",
+        [
+            Column("token", [short_name(repr(each.token), 24) for each in rows]),
+            Column("bits", [number(each.bits, 1) for each in rows]),
+            Column("document", short_names((each.document for each in rows), 200), words=True),
+            Column("after", [short_name(each.context[-24:], 24) for each in rows], words=True),
+        ],
+    )
+
+
+def position_chart(found: TextAssessment) -> Chart | None:
+    """Draw the loss by position; None with fewer than three groups of positions."""
+    rows = [each for each in found.positions if math.isfinite(each.bits_per_token)]
+    if len(rows) < 3:
+        return None
+    x = np.arange(len(rows), dtype=np.float64)
+    y, low, high = (
+        np.array(column)
+        for column in (
+            [each.bits_per_token for each in rows],
+            [each.interval.low for each in rows],
+            [each.interval.high for each in rows],
+        )
+    )
+    top = float(max(y.max(), np.max(high[np.isfinite(high)], initial=0.0)))
+    return Chart(
+        title="Bits per token by position in the document",
+        subtitle=f"Points with {confidence_interval(found.confidence)}; positions double from one point to the next",
+        label="Bits per token by position: "
+        + ", ".join(f"{position_text(each)} {number(each.bits_per_token)}" for each in rows),
+        x=Axis(-0.5, len(rows) - 0.5, [(float(at), f"{row.first:,}") for at, row in enumerate(rows)], "Position"),
+        y=value_axis(0.0, top, "Bits per token. Smaller is better"),
+        points=(Points(x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)),),
+        shape="wide",
+        percent=False,
+    )
+
+
+@document.register(TextComparison)
+def comparison_document(c: TextComparison, naming: Naming, *, brief: bool) -> Document:
+    """Describe a comparison of two models on the same texts."""
+    text = c.verdict
+    notes: list[Block] = [Prose(f"Settings: {_PAIRED}.", quiet=True)]
+    notes += [Notes("What was found in the logs", c.remarks)] if c.remarks else []
+    notes += [Code(naming.command, "Make this report again")] if naming.command else []
+    few = [f"{c.n_documents} documents are few, so that the interval is too narrow"]
+    warnings = few if c.n_documents < FEW_DOCUMENTS else []
+    if c.left_out:
+        warnings.append(f"{number_of(c.left_out, 'document')} left out: in one of the logs only")
+    ratio = number(c.geometric_accuracy_ratio)
+    return Document(
+        title=f"{' and '.join(c.names)} on the same texts",
+        facts=f"{number_of(c.n_documents, 'document')}, {number_of(c.n_bytes, 'byte')}; effective sample"
+        f" size {number_of(round(c.effective_documents), 'document')}",
+        headline=text if c.significant and not c.reservation else capital(text),  # names keep their case
+        lead=f"The geometric accuracy per byte of {c.names[0]} is {ratio} times that of {c.names[1]}."
+        f" {c.names[0]} needs fewer bits in {c.first_better:,} of {number_of(c.n_documents, 'document')}.",
+        calm=not c.significant or bool(c.reservation),
+        first=Section("models", "Bits per byte", [model_table(c)], "Models"),
+        sections=[
+            Section("documents", "Documents that decide it", [decisive_table(c)], "Documents"),
+            Section("how", "How this was computed", notes, "Settings"),
+        ],
+        summary=[model_table(c), decisive_table(c, 5)],
+        settings=_PAIRED,
+        warnings=[*warnings, *c.remarks],
+    )
+
+
+def model_table(c: TextComparison) -> Table:
+    """Return the bits per byte of both models and their difference."""
+    value, limits = estimate(c.difference, c.interval)
+    return Table(
+        "Smaller is better.",
+        [
+            Column("model", [*short_names(c.names), "difference"]),
+            Column(
+                "bits per byte",
+                [*(number(each) for each in c.bits_per_byte), value if c.difference < 0 else f"+{value}"],
+                ["", "", limits],
+            ),
+        ],
+        notes=confidence_interval(c.confidence),
+    )
+
+
+def decisive_table(c: TextComparison, most: int = 20) -> Table:
+    """Return the documents that contribute most to the difference."""
+    rows = c.documents[:most]
+    return Table(
+        "Documents with the largest difference in bits.",
+        [
+            Column("document", short_names((each.name for each in rows), 200)),
+            Column("bytes", [count(each.n_bytes) for each in rows]),
+            Column("difference in bits", [signed(each.difference, 1) for each in rows]),
+            Column("per byte", [signed(each.difference / each.n_bytes) for each in rows]),
+        ],
+    )
