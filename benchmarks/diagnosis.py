@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
-from unperplexed.calibration.diagnosis.binary import diagnose_binary
+from unperplexed.calibration.diagnosis.binary import PARAMETERS, diagnose_binary
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
-from unperplexed.calibration.diagnosis.binary_search import PARAMETERS
 from unperplexed.calibration.diagnosis.choice import BOUNDS
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.result import Diagnosis

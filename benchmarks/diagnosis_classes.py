@@ -19,7 +19,7 @@ import numpy as np
 from diagnosis import earlier
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
-from unperplexed.maps.directions import tail
+from unperplexed.maps.two import tail
 
 
 class Case(NamedTuple):

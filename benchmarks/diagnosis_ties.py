@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from diagnosis import ERRORS, LEVEL, Case, Sample, draw
+from unperplexed.calibration.diagnosis.binary import Search
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
-from unperplexed.calibration.diagnosis.binary_search import Search
 from unperplexed.calibration.diagnosis.gate import gate
 
 MARGINS = (0.0, 0.5, 1.0, 2.0, 4.0)

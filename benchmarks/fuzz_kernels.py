@@ -25,7 +25,7 @@ from unperplexed import Tally
 from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
 from unperplexed.kernels import softmax as _softmax
-from unperplexed.tally import columns as _columns
+from unperplexed.tally import surprises as _columns
 
 SEED = 20_261_122
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit, ndtri, stdtr
 
 from unperplexed import assess, compare
-from unperplexed.comparison.changes import changes_of_pairs, changes_of_samples
+from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring.gate import checked
 from unperplexed.results import Assessment
 from unperplexed.statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, log_evidence

@@ -26,11 +26,10 @@ from unperplexed.monitoring.hypotheses import (
     period_factors,
     row_factors,
 )
-from unperplexed.monitoring.limits import kept
 from unperplexed.monitoring.measures import MEASURE_WEIGHTS, MEASURES, measured
+from unperplexed.monitoring.requirements import kept
 from unperplexed.results import Alarm
-from unperplexed.statistics.evidence_of_change import log_evidence
-from unperplexed.statistics.rank_evidence import rank_evidence
+from unperplexed.statistics.rank_evidence import log_evidence, rank_evidence
 
 RESULTS = Path(__file__).parent / "results" / "monitoring.csv"
 LIMIT = np.log(20)

@@ -56,7 +56,6 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "scores/rules.py": (("scores",), ("tally", "integrations/test_torchmetrics.py")),
     "tally/tables.py": (_TALLY, ("tally", "calibration", "assessment")),
     "kernels/curves.py": (_CURVES, _OF_CURVES),
-    "kernels/isotonic.py": (_CURVES, _OF_CURVES),
     "theory/coupled.py": (("theory/test_coupled.py",), ("theory", "scores")),
     "forecasts/labels.py": (
         ("forecasts/test_labels.py", "forecasts", "tally/test_columns.py"),
@@ -75,7 +74,7 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "calibration/diagnosis/binary_data.py": ((_of("binary_data"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/gate.py": ((_of("gate"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/choice.py": ((_of("binary_search"), _of("class_search")), _DIAGNOSED),
-    "calibration/diagnosis/binary_search.py": ((_of("binary_search"), _BINARY), _DIAGNOSED),
+    "calibration/diagnosis/binary.py": ((_of("binary_search"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/class_scores.py": ((_of("class_scores"), _of("class_search"), *_CLASSES), _DIAGNOSED),
     "calibration/diagnosis/class_search.py": ((_of("class_search"), *_CLASSES), _DIAGNOSED),
     "calibration/diagnosis/class_tests.py": ((_of("class_tests"), *_CLASSES), _DIAGNOSED),
@@ -120,12 +119,12 @@ SAME = {
     ("kernels/curves.py", "slope < -spread  ->  slope <= -spread", ""): "equal where both are 0, and all lines level",
     ("kernels/curves.py", "1  ->  2", "np.clip(isotonic_means(found, total), 0, 1)"): "it cuts rounding alone",
     (
-        "kernels/isotonic.py",
+        "kernels/curves.py",
         "frequency[1:] > frequency[:-1] * (1 + 1e-14)  ->  frequency[1:] >= frequency[:-1] * (1 + 1e-14)",
         "",
     ): "a tolerance; equal frequencies are below it either way",
     ("theory/coupled.py", "np.abs(z) < _LINEAR  ->  np.abs(z) <= _LINEAR", ""): "at the threshold both ways are exact",
-    ("kernels/isotonic.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
+    ("kernels/curves.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
     ("calibration/clustered_test.py", "spread < rounding  ->  spread <= rounding", ""): "equal where both are 0 alone",
     (
         "calibration/clustered_test.py",
@@ -148,7 +147,7 @@ SAME = {
         "",
     ): "a bound on what is next to nothing",
     (
-        "calibration/diagnosis/binary_search.py",
+        "calibration/diagnosis/binary.py",
         "sides >= _BOTH_SIDES * v.sum()  ->  sides > _BOTH_SIDES * v.sum()",
         "",
     ): "equal sums of rounded numbers; where both are 0, no error is apart",

@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 from scipy.special import gammainc, gammaln, hyp1f1
 
-from unperplexed.statistics.confidence_sequences import RATES, bets, log_wealth
+from unperplexed.statistics.many_looks import RATES, bets, log_wealth
 
 LEVEL = 0.05
 LOG_LIMIT = math.log(2 / LEVEL)

@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from unperplexed.cli.demo import train_digits
+from unperplexed.cli.commands import train_digits
 
 ROOT = Path(__file__).resolve().parent.parent
 EPOCHS = 10, 30, 300

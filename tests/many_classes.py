@@ -4,7 +4,7 @@ import numpy as np
 
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, RowBlock, count
 from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
-from unperplexed.maps.directions import tail
+from unperplexed.maps.two import tail
 
 
 def simulate(rng, n, classes, confidence=0.0, biases=0.0, tails=0.0, noise=0.0):

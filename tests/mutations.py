@@ -34,8 +34,7 @@ from unperplexed.results import History, Pool
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
-from unperplexed.tally.packing import packed
-from unperplexed.tally.sections import Sections
+from unperplexed.tally.sections import Sections, packed
 from unperplexed.tally.serialization import _PREFIX, MAGIC
 
 LONGEST = 20

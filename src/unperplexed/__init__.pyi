@@ -22,7 +22,7 @@ from .calibration.errors import calibration_errors as calibration_errors
 from .calibration.errors import expected_calibration_error as expected_calibration_error
 from .calibration.errors import smooth_calibration_error as smooth_calibration_error
 from .calibration.estimators import ESTIMATORS as ESTIMATORS
-from .calibration.test import calibration_test as calibration_test
+from .calibration.null_samples import calibration_test as calibration_test
 from .comparison.compare import compare as compare
 from .comparison.sequential import compare_sequentially as compare_sequentially
 from .forecasts.forecasts import Forecasts as Forecasts

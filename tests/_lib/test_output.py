@@ -13,8 +13,7 @@ from unperplexed import InputError
 from unperplexed._lib import json_files
 from unperplexed._lib.arrays import as_array, by_forecaster
 from unperplexed._lib.formatting import three_digits
-from unperplexed._lib.output import check_output
-from unperplexed._lib.output_files import write_whole
+from unperplexed._lib.output_files import check_output, write_whole
 from unperplexed._lib.progress import in_turn, steps
 
 

@@ -20,9 +20,9 @@ from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, 
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli import former, meaning
+from unperplexed.cli.help import HEADINGS, USAGE
 from unperplexed.cli.meaning import settle
 from unperplexed.cli.parser import _parsed, _parser, main
-from unperplexed.cli.usage import HEADINGS, USAGE
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.document import Document
 from unperplexed.report.numbers import share

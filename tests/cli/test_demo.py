@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed.cli import demo
+from unperplexed.cli import commands as demo
 
 ROOT = Path(__file__).parents[2]
 

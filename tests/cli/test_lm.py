@@ -6,7 +6,7 @@ import pytest
 
 from unperplexed import InputError
 from unperplexed.cli import main
-from unperplexed.cli.kinds import Kinds
+from unperplexed.cli.lm import Kinds
 
 
 def inspect_log(path, texts):

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import skew, ttest_ind
 
 from unperplexed import InputError, assess, compare
-from unperplexed.comparison.changes import changes_of_pairs, changes_of_samples
+from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 
 Y = np.tile([1, 0, 1, 1], 20)
 P = np.linspace(0.2, 0.9, 80)

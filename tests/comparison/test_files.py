@@ -95,7 +95,7 @@ def assert_same(found, other):
 @pytest.mark.slow
 def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, options, settings, small_batches):
     if small_batches:
-        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+        monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     if "--metric" in options:
         settings = {**settings, "metrics": ["ranked_probability_score", "power_score(2)"]}
     if "clusters" in settings:
@@ -143,7 +143,7 @@ def test_files_are_paired_by_id_whatever_their_order_and_format(
     data, tmp_path, rng, capsys, monkeypatch, suffix, spelling
 ):
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 300)
-    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     frame(data, "ours").write_csv(tmp_path / "ours.csv")
     other = frame(data, "theirs")[rng.permutation(N).tolist()]
     other = other.with_columns(SPELLINGS[spelling](other["id"]))
@@ -203,7 +203,7 @@ def test_several_columns_make_an_id(data, tmp_path, capsys):
 @pytest.mark.slow
 def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches):
     if small_batches:
-        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+        monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     theirs = frame(data, "theirs").select(pl.col(f"p{j}").alias(f"q{j}") for j in range(3))
     one_hot = pl.DataFrame({name: (data["y"] == at).astype(int) for at, name in enumerate(("won", "drawn", "lost"))})
     pl.concat([frame(data, "ours"), theirs, one_hot], how="horizontal").write_csv(tmp_path / "both.csv")
@@ -221,7 +221,7 @@ def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches)
 @pytest.mark.parametrize("mixed", [False, True])
 def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkeypatch, small_batches, mixed):
     if small_batches:
-        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+        monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     ours, theirs = (frame(data, name).with_columns(pl.lit(name).alias("by")) for name in ("ours", "theirs"))
     order = [*range(2 * N)]
     if mixed:
@@ -359,7 +359,7 @@ def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsy
 @pytest.mark.slow
 @pytest.mark.parametrize("pairing", [["--in-order"], ["--on", "id"]])
 def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monkeypatch, pairing):
-    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     holes = data["theirs"].copy()
     holes[[4, 100]] = np.nan
     frame({**data, "theirs": holes}, "theirs").write_csv(files[1])
@@ -505,7 +505,7 @@ def long_table(data, order):
 @pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecaster"])
 def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, monkeypatch, pairing, small_batches):
     if small_batches:
-        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+        monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     ours, theirs, paths, order = frame(data, "ours"), frame(data, "theirs"), [tmp_path / "ours.csv"], np.arange(N)
     if pairing in ("--in-order", "--on"):
         paths.append(tmp_path / "theirs.csv")

@@ -6,7 +6,8 @@ from scipy.optimize import isotonic_regression
 
 from unperplexed import InputError
 from unperplexed.calibration.estimators import shrunk_isotonic
-from unperplexed.kernels import compiled, curves, isotonic
+from unperplexed.kernels import compiled, curves
+from unperplexed.kernels import curves as isotonic
 
 SHAPES = {
     "calibrated": lambda p: p,

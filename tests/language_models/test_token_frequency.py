@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from unperplexed.cli import main
-from unperplexed.language_models import Text, TextTally, assess_texts, token_frequency
+from unperplexed.language_models import Text, TextTally, assess_texts
+from unperplexed.language_models import text_tally as token_frequency
 
 VOCABULARY = [f" w{k}" for k in range(400)]
 

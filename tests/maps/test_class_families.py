@@ -9,9 +9,9 @@ from scipy.special import log_softmax, logit, softmax
 
 from unperplexed import InputError
 from unperplexed.maps.class_families import fitted_classes
-from unperplexed.maps.directions import tail
 from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.maps.saved import class_map_of
+from unperplexed.maps.two import tail
 
 
 def simulated(n=2000, C=4, slope=1.0, biases=0.0, lapse=0.0, seed=0):

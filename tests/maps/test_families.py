@@ -7,9 +7,9 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from unperplexed.maps.cells import Counts
-from unperplexed.maps.directions import columns
 from unperplexed.maps.families import fitted_two
 from unperplexed.maps.parameters import TWO_CLASSES
+from unperplexed.maps.two import columns
 
 RNG = np.random.default_rng(0)
 S = np.sort(RNG.normal(0, 2, 400))

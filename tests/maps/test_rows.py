@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 
+from unperplexed.maps.class_families import Matrix
 from unperplexed.maps.classes import ClassMap, log_rest
-from unperplexed.maps.matrix import Matrix
 from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.maps.rows import Chunk, Rows, chunks_of
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
-from unperplexed.maps.directions import TWO, columns, tail
-from unperplexed.maps.two import BinaryMap
+from unperplexed.maps.two import TWO, BinaryMap, columns, tail
 
 S = np.linspace(-12, 12, 97)
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.stats import norm, skew
 
 from unperplexed import InputError, Tally, assess, check, compare
-from unperplexed.comparison.changes import changes_of_pairs, changes_of_samples
+from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring.gate import checked
 
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from unperplexed import InputError, Tally, monitor
 from unperplexed.monitoring.event_counts import EventCounts
-from unperplexed.monitoring.limits import kept
+from unperplexed.monitoring.requirements import kept
 from unperplexed.scores import brier_score, log_loss
 
 LIMIT = math.log(20)

@@ -15,7 +15,7 @@ from unperplexed.cli import main
 from unperplexed.describe.assessment_tables import findings_table
 from unperplexed.describe.comparison_tables import scores_table
 from unperplexed.describe.groups import groups_chart
-from unperplexed.report.commands import command_lines
+from unperplexed.report.document import command_lines
 
 NAMES = [
     "xgb; tuned (heavy)",

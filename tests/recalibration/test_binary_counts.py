@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unperplexed.recalibration import binary_counts
-from unperplexed.recalibration.binary_counts import BinaryCounter
+from unperplexed.recalibration import binary_rows as binary_counts
+from unperplexed.recalibration.binary_rows import BinaryCounter
 
 
 def counted(s, y, parts, w=None):

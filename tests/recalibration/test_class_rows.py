@@ -9,7 +9,7 @@ import pytest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
 from unperplexed.maps.parameters import MANY_CLASSES
-from unperplexed.recalibration.class_rows import rows_of_chunks
+from unperplexed.recalibration.fitting import rows_of_chunks
 from unperplexed.recalibration.folded_rows import Kept, canonical_order
 from unperplexed.scores import log_loss
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import unperplexed
-from unperplexed.report.chart import Axis, Chart, Line, Mirror, Points, Reference, percent_axis, thinned
-from unperplexed.report.chart_labels import placed_labels
+from unperplexed.report.chart import Axis, Chart, Line, Mirror, Points, Reference, percent_axis, placed_labels, thinned
 from unperplexed.report.document import Code, Column, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from unperplexed.report.html import card, page
 from unperplexed.report.numbers import between, count, number, points, share, signed

@@ -12,8 +12,7 @@ from unperplexed import InputError, assess
 from unperplexed.describe.assessment_charts import Event, reliability_chart
 from unperplexed.report.chart import Chart, Line, Points, percent_axis
 from unperplexed.report.matplotlib_chart import draw_reliability
-from unperplexed.report.matplotlib_draw import draw_alone
-from unperplexed.report.matplotlib_marks import IDENTITY
+from unperplexed.report.matplotlib_draw import IDENTITY, draw_alone
 
 
 @pytest.fixture

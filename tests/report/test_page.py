@@ -12,8 +12,7 @@ import pytest
 from unperplexed import InputError, Tally, assess, assess_by, compare, compare_sequentially
 from unperplexed.cli.outputs import called
 from unperplexed.cli.parser import main
-from unperplexed.describe.assessment_words import evidence
-from unperplexed.describe.calls import assess_call
+from unperplexed.describe.assessment_words import assess_call, evidence
 from unperplexed.describe.comparison import compare_call
 from unperplexed.describe.diagnosis import short_verdict
 from unperplexed.describe.sequential import sequential_call

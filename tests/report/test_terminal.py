@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from printed import unfolded
-from unperplexed.report.commands import Python, command_lines
-from unperplexed.report.document import Action, Code, Column, Document, Metric, Notes, Prose, Settings, Table
+from unperplexed.report.document import (
+    Action,
+    Code,
+    Column,
+    Document,
+    Metric,
+    Notes,
+    Prose,
+    Python,
+    Settings,
+    Table,
+    command_lines,
+)
 from unperplexed.report.terminal import text, width
 
 WORDS = st.text(st.characters(codec="ascii", exclude_categories=["C", "Z"]), min_size=1, max_size=30)

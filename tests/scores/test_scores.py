@@ -13,8 +13,7 @@ import sklearn.metrics as skm
 from helpers import softmax_forecasts
 from pages import text_of
 from unperplexed import SCORES, InputError, Tally, assess
-from unperplexed.forecasts.forecasts import Block, Notes
-from unperplexed.forecasts.given import Given
+from unperplexed.forecasts.forecasts import Block, Given, Notes
 from unperplexed.kernels.rows import row_primitives
 from unperplexed.scores import (
     brier_score,

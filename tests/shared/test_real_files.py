@@ -92,7 +92,7 @@ def test_every_format_gives_the_same_json(tmp_path, capsys, monkeypatch, name):
     files.append((tmp_path / "a.npz", ["p"]))
     batch = 300 * max(p.shape[1:], default=1)
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", batch)
-    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 8 * batch)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 8 * batch)
     for path, columns in files:
         assert main(["assess", str(path), "--truth", "y", "--prob", *columns, *options]) == 0
         same(capsys.readouterr().out, expected, path)

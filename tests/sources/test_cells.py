@@ -10,7 +10,7 @@ import pytest
 from unperplexed import InputError, Tally, assess, tally_files
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.labels import USUAL_MARKS
-from unperplexed.sources.readers import chunks
+from unperplexed.sources.readers import text_streams as chunks
 
 ROWS = [("1", "90%"), ("0", " 10 % "), ("#N/A", "50%"), ("1", "-"), ("1", "soon"), ("0", "20\u00a0%"), ("1", "70")]
 """Outcome and probability; rows 2, 3 and 4 hold no forecast."""

@@ -57,7 +57,7 @@ def test_text_among_the_numbers_of_other_rows_does_not_matter(tmp_path, table, f
     counted = figures(tally_files(plain, **chosen))
     assert figures(tally_files(path, **chosen)) == counted
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 40)
-    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 900)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 900)
     assert figures(tally_files(path, **chosen)) == counted
     row = int((table["age"] > 50).arg_true()[0])
     with pytest.raises(InputError, match=rf"not a number (in 1 row \({row};|at row {row} ).*'soon'"):

@@ -7,7 +7,8 @@ from unperplexed import InputError, Tally
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
-from unperplexed.sources.readers import chunks, delimited
+from unperplexed.sources.readers import delimited
+from unperplexed.sources.readers import text_streams as chunks
 
 
 def tally(path, prob=("p",), **reading):

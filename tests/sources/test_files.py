@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed._lib.output import check_output
-from unperplexed._lib.output_files import write_whole
+from unperplexed._lib.output_files import check_output, write_whole
 from unperplexed.forecasts.labels import plain
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
@@ -399,8 +398,8 @@ def refusal(path, prob=("p",), **settings):
 @pytest.fixture
 def tiny(monkeypatch):
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 30)
-    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 200)
-    monkeypatch.setattr("unperplexed.sources.readers.chunks._LONGEST_RECORD", 40)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 200)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams._LONGEST_RECORD", 40)
 
 
 @pytest.fixture(params=["whole", "tiny"])
@@ -579,7 +578,7 @@ def test_numbers_with_a_decimal_comma_are_shown_as_written(tmp_path):
 
 
 def test_long_records_of_json_are_no_matter_of_quotes_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 200)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 200)
     path = tmp_path / "f.jsonl"
     path.write_text('{"y": 1, "p": 0.5}\n{"y": 1, "p": 0.5, "t": "' + "a" * 3000 + '"}\n{"y": 1, "p": 0.5}\n')
     assert "line 2 begins a record of more than 0 MB. In CSV a quote" in refusal(path)

@@ -26,7 +26,7 @@ from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.outcomes import Seen, Spelling
-from unperplexed.sources.readers import chunks
+from unperplexed.sources.readers import text_streams as chunks
 from unperplexed.sources.readers.formats import found_files, matching
 
 

@@ -10,7 +10,7 @@ from unperplexed import InputError, Tally, assess, tally_files, tally_files_by
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
-from unperplexed.sources.readers import chunks
+from unperplexed.sources.readers import text_streams as chunks
 
 ROWS = 250
 RNG = np.random.default_rng(12)

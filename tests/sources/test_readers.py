@@ -23,12 +23,13 @@ from unperplexed import InputError, Tally, assess
 from unperplexed._lib.progress import ahead, in_turn
 from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from unperplexed.forecasts.shards import shards_of_clusters
+from unperplexed.forecasts.group_keys import shards_of_clusters
 from unperplexed.sources import records as arrow_records
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
-from unperplexed.sources.readers import Options, chunks, parquet
+from unperplexed.sources.readers import Options, parquet
+from unperplexed.sources.readers import text_streams as chunks
 from unperplexed.sources.readers.formats import File, formats, open_source
 
 N = 211

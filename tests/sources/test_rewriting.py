@@ -10,8 +10,7 @@ import pytest
 
 from unperplexed import InputError, assess, tally_files
 from unperplexed.sources.file_reading import FileReading
-from unperplexed.sources.kinds import TextKinds
-from unperplexed.sources.rewriting import forecast_file
+from unperplexed.sources.rewriting import TextKinds, forecast_file
 
 ROWS = 500
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from unperplexed import InputError, tally_files
-from unperplexed.sources.readers import chunks, text_streams
+from unperplexed.sources.readers import text_streams
+from unperplexed.sources.readers import text_streams as chunks
 
 ROWS = 400  # 12 chunks of the tiny ones and more
 WORDS = np.array(["grün", "weiß"])[np.random.default_rng(4).integers(0, 2, ROWS)]

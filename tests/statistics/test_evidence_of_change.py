@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unperplexed.statistics.evidence_of_change import beginning, log_begins, log_evidence, log_not_begun
+from unperplexed.statistics.rank_evidence import beginning, log_begins, log_evidence, log_not_begun
 
 
 def test_shares_that_begin_and_those_that_have_not_add_up_to_one():

@@ -10,7 +10,7 @@ from unperplexed import Forecasts, InputError, Tally
 from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
 from unperplexed.scores.registry import SCORES
-from unperplexed.tally import columns as _columns
+from unperplexed.tally import surprises as _columns
 
 EDGES = [
     0.0,
@@ -257,7 +257,7 @@ LITTLE_MEMORY = """
 import resource
 import numpy as np
 from unperplexed.kernels.rows import Grid
-from unperplexed.tally.columns import ColumnCounter
+from unperplexed.tally.surprises import ColumnCounter
 
 p = np.random.default_rng(0).random(10_000)
 y = (p > 0.5).astype(np.int8)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers import softmax_forecasts
 from unperplexed import SCORES, InputError, Tally
-from unperplexed.forecasts.shards import N_SHARDS, shards_of_clusters, shards_of_rows
+from unperplexed.forecasts.group_keys import N_SHARDS, shards_of_clusters, shards_of_rows
 from unperplexed.kernels.exact_sum import UNIT_BITS, exact_sum
 from unperplexed.kernels.rows import COARSE, COARSE_CELLS
 from unperplexed.scores import row_scores

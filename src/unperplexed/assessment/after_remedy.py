@@ -11,13 +11,12 @@ from .._lib.by_value import ByValue
 from .._lib.elementary import logit
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.scored import Scored
-from ..recalibration.held_out import HeldOut
+from ..recalibration.averaging import HeldOut
 from ..statistics.averages import averages
 from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs
 from .familiar import ECE_GROUPS
-from .group_error import expected_error
-from .probability_groups import probability_groups
+from .group_error import expected_error, probability_groups
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
-from ..report.frames import frames_as_input
+from ..report.result import frames_as_input
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -36,7 +36,6 @@ from ..tally.tally import (
     View,
 )
 from ..tally.views import refuse_rows
-from .against import skill_against
 from .bins import bin_table, curve_of, distribution
 from .classes import (
     ClassTables,
@@ -51,7 +50,7 @@ from .intervals import profile_of_tally
 from .remedy import PythonLine
 from .result import Assessment
 from .risk_profile import sensitivity_of_points
-from .settings import AssessmentSettings, Auto
+from .settings import AssessmentSettings, Auto, skill_against
 from .source import Source
 
 

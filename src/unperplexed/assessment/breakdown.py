@@ -20,20 +20,18 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading, reads
 from ..pairing.skill_result import Skill
-from ..report.frames import frame_like_input, frames_as_input
-from ..report.result import JsonResult, pictures
+from ..report.result import JsonResult, frame_like_input, frames_as_input, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View
 from ..tally.views import refuse_rows
-from .against import skill_against
 from .assess import assess_tally, parts_for
 from .cost_shares import CostShare, common_share, cost_shares, drivers_text
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import GroupRemedy, group_remedies
 from .result import Assessment
-from .settings import AssessmentSettings, Auto
+from .settings import AssessmentSettings, Auto, skill_against
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

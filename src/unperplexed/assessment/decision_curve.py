@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -11,23 +11,29 @@ from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
-from ..report.frames import frame_like_input, frames_as_input
-from ..report.result import JsonResult, picture
+from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import checked_sampling
+from ..statistics.threshold_cells import (
+    FALSE_NEGATIVE,
+    FALSE_POSITIVE,
+    TRUE_NEGATIVE,
+    TRUE_POSITIVE,
+    ThresholdCells,
+)
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
 from .counted_rows import CountedRows, rows_of_tally, rows_one_by_one
-from .net_benefit import NetBenefit, exactly_zero, net_benefit
 from .recalibrated import RECALIBRATED, Reader, Recalibrated, recalibrated_beside, same_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
@@ -251,3 +257,72 @@ def _of_cells(bounds: Floats, at: Floats) -> tuple[str, ...]:
         f"the tally counted probabilities in cells: net benefits are exact to ±{bounds[worst]:.2g} (at threshold"
         f" {at[worst]:.3g}; bounds has each); use the rows for more digits",
     )
+
+
+@dataclass(frozen=True)
+class NetBenefit(ReadOnlyArrays):
+    """Net benefit of one rule for acting. Each array has one value a threshold."""
+
+    net_benefit: Floats
+    """Share of true positives minus share of false positives times t / (1 - t). Larger is better."""
+    low: Floats
+    high: Floats
+    """Pointwise confidence interval."""
+    standardized: Floats
+    """Net benefit divided by the observed frequency: 1 for perfect decisions. Larger is better."""
+    standardized_low: Floats
+    standardized_high: Floats
+    avoided: Floats
+    """Net interventions avoided a row, compared with acting on all rows, at no loss in true positives. Larger is
+    better."""
+    avoided_low: Floats
+    avoided_high: Floats
+    acted_on: Floats
+    """Share of the rows that are acted on."""
+    true_positives: Floats
+    """Share of all rows that are acted on and positive."""
+    false_positives: Floats
+    """Share of all rows that are acted on and negative."""
+
+    @property
+    def useful(self) -> Bools:
+        """Where the net benefit is significantly above both that of acting on all rows and that of acting on none."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.low > 0) & (self.avoided_low > 0))
+
+
+def net_benefit(cells: ThresholdCells, at: Floats, confidence: float) -> NetBenefit:
+    """Return the net benefit of counted decisions."""
+    odds = at / (1 - at)
+    worth, spared, positive = np.zeros((3, at.size, 4))
+    worth[:, TRUE_POSITIVE], worth[:, FALSE_POSITIVE] = 1.0, -odds
+    spared[:, TRUE_NEGATIVE], spared[:, FALSE_NEGATIVE] = 1.0, -1 / odds
+    positive[:, [FALSE_NEGATIVE, TRUE_POSITIVE]] = 1.0
+    mean, avoided, frequency = (cells.means(values) for values in (worth, spared, positive))
+    limits = cells.limits(TRUE_POSITIVE, FALSE_POSITIVE, odds, confidence)
+    avoided_limits = cells.limits(TRUE_NEGATIVE, FALSE_NEGATIVE, 1 / odds, confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(frequency > 0, mean / frequency, np.nan)
+        # A ratio of two means varies as the mean of (numerator - ratio * denominator) / mean denominator.
+        errors = cells.standard_errors(worth - ratio[:, None] * positive)
+        wider = np.where(errors > 0, errors / cells.standard_errors(worth), 1.0)
+        low, high = (ratio + wider * (limit - mean) / frequency for limit in limits)
+    return NetBenefit(
+        net_benefit=mean,
+        low=limits[0],
+        high=limits[1],
+        standardized=ratio,
+        standardized_low=low,
+        standardized_high=high,
+        avoided=avoided,
+        avoided_low=avoided_limits[0],
+        avoided_high=avoided_limits[1],
+        acted_on=cells.shares[:, [FALSE_POSITIVE, TRUE_POSITIVE]].sum(axis=1),
+        true_positives=cells.shares[:, TRUE_POSITIVE].copy(),
+        false_positives=cells.shares[:, FALSE_POSITIVE].copy(),
+    )
+
+
+def exactly_zero(rule: NetBenefit, *fields: str) -> NetBenefit:
+    """Return a rule with limits of 0 where its definition says 0."""
+    return replace(rule, **{field: np.zeros_like(rule.low) for field in fields})

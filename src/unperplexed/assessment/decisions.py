@@ -12,7 +12,7 @@ from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.gathered import gathered
 from ..forecasts.reading import RowReading, reads
-from ..report.commands import Python
+from ..report.document import Python
 from ..statistics.intervals import Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import (

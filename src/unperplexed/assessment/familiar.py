@@ -23,8 +23,15 @@ from ..statistics.means import t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
-from .group_error import error_interval, error_of_noise, expected_by_chance, expected_error, independent_noise
-from .probability_groups import ProbabilityGroups, probability_groups
+from .group_error import (
+    ProbabilityGroups,
+    error_interval,
+    error_of_noise,
+    expected_by_chance,
+    expected_error,
+    independent_noise,
+    probability_groups,
+)
 
 ECE_GROUPS = 15
 """As Guo et al. 2017."""

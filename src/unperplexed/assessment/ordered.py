@@ -12,7 +12,7 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.reading import RowReading, reads
 from ..pairing.skill import skill
-from ..report.frames import frames_as_input
+from ..report.result import frames_as_input
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, UncertainMean, holm, simultaneous, uncertain_mean
 from .assess import assess

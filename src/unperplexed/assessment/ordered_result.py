@@ -15,9 +15,8 @@ from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
-from ..report.frames import frame_like_input
 from ..report.numbers import between, number
-from ..report.result import JsonResult, picture
+from ..report.result import JsonResult, frame_like_input, picture
 from ..statistics.intervals import Interval
 from .result import Assessment
 

@@ -17,7 +17,7 @@ from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
 from ..forecasts.reading import DEFAULTS
 from ..recalibration.gain import FEWEST_ROWS
-from ..report.commands import Python
+from ..report.document import Python
 from ..statistics.means import Limit
 from ..tally.tally import Tally
 from .after_remedy import AfterRemedy, after_remedy

@@ -18,8 +18,7 @@ from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
-from ..report.frames import frame_like_input
-from ..report.result import JsonResult, picture
+from ..report.result import JsonResult, frame_like_input, picture
 from ..statistics.averages import Averages
 from ..statistics.intervals import Interval, Metric
 from ..statistics.means import Limit
@@ -28,8 +27,7 @@ from ..tally.surprises import SurpriseTable
 from ..tally.tally import CLASS_PARTS, View
 from .after_remedy import AfterRemedy
 from .bins import BinTable, Curve, Histogram, Observed, observed_between
-from .classes import Bias, ClassAverage, ClassTable, ClassTables, PredictedTable
-from .confusion import ConfusionTable, confusion_table
+from .classes import Bias, ClassAverage, ClassTable, ClassTables, ConfusionTable, PredictedTable, confusion_table
 from .measured_profile import DivergenceProfile
 from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
 from .risk_profile import MeasuredProfile, RiskProfile, checked_orders

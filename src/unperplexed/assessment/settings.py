@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .._lib.errors import check_choice
+from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..calibration.estimators import DEFAULT, Estimator, named_estimator
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor, floor_and_limit
 from ..tally.tally import VIEWS, View
 from .risk_profile import checked_orders
+
+if TYPE_CHECKING:
+    from ..pairing.skill_result import Skill
+
 
 Auto = Literal["auto"]
 
@@ -58,3 +62,25 @@ class AssessmentSettings:
     def sampling(self) -> Sampling:
         """How intervals are made."""
         return checked_sampling(self.confidence, self.resamples, self.seed)
+
+
+def skill_against(
+    y_true: Any, y_prob: Any, reference: Any, settings: AssessmentSettings, reading: Mapping[str, Any], by: Any = None
+) -> Skill | None:
+    """Compare forecasts with a reference: "base-rate", a climatology, or other probabilities; None without any."""
+    if reference is None:
+        return None
+    from ..pairing.skill import BASE_RATE, REFERENCES, skill, skill_rules  # which most assessments do without
+
+    if isinstance(reference, str) and reference != BASE_RATE:
+        raise InputError(f"reference: {reference!r}: {REFERENCES}.")
+    return skill(
+        y_true,
+        {"forecasts": y_prob},
+        reference=reference,
+        by=by,
+        floor=settings.limits[0],
+        confidence=settings.confidence,
+        metrics=skill_rules(settings.asked),
+        **reading,
+    )

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._lib.by_value import ByValue
+from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats, Ints
+from ..forecasts.labels import Label
+from ..report.result import Result
+from ..statistics.intervals import Sampling, checked_sampling
+from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.row_sample import ROOM, RowSample
-from ..tally.tally import Tally
-from .resampling import CellCounts, Sample
+from ..tally.tally import EXACT_LIMIT, Tally
+from ..tally.views import counted_for
+from .clustered_test import score_test
+from .diagnosis.diagnose import diagnose
+from .estimators import Estimator, measured_of_samples, named_estimator
+from .resampling import CellCounts, Sample, coarse_counts
 
 _AT_ONCE = 1 << 22
 """Probabilities that are drawn from at once, for the memory."""
@@ -121,3 +135,133 @@ def _quantiles(total: float, p: float, share: Floats) -> Floats:
     most = min(n, int(n * q + 12 * np.sqrt(n * q + 1) + 20))
     found = np.searchsorted(bdtr(np.arange(most), n, q), 1 - share if flip else share, side="left")
     return np.asarray(n - found if flip else found, dtype=np.float64)
+
+
+TestedBy = Literal["rows", "values", "cells", "sums", "pairs", "shards"]
+TestKind = Literal["score", "resampled"]
+
+
+@dataclass(frozen=True)
+class CalibrationTest(ByValue, Result):
+    """Whether calibrated forecasts would look as miscalibrated as these. A small p-value says that they would not."""
+
+    statistic: float
+    """W, the weighted sum of squared score components; for the resampled test the sum of o ln(f/p) - o + p over all
+    pairs (o the outcome, f the measured and p the predicted probability), or with clusters or weights the t of the sums
+    of (o - p) logit(p) over shards."""
+    p_value: float
+    by: TestedBy
+    """What was read: rows, or the values, cells or sums of a tally. For the resampled test what its samples keep to:
+    one class occurs in each row; each pair is by itself, in tallies that kept no rows; or shards of the rows."""
+
+
+def calibration_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    test: TestKind = "score",
+    measured: str | Estimator = "shrunk-isotonic",
+    resamples: int = 1000,
+    seed: int = 0,
+    sample_weight: ArrayLike | None = None,
+    clusters: Any = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> CalibrationTest:
+    """Test whether forecasts are calibrated. A small p-value says that they are not.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C), or Tally
+        Outcomes: labels or one-hot rows. Or a `Tally`, with nothing beside it.
+    y_prob : array_like of shape (n,) or (n, C)
+        Predicted probabilities of the positive class, or of each class.
+    test : {"score", "resampled"}, default "score"
+        "score" is the test behind every verdict: closed form, no random numbers, clusters and weights by the robust
+        form. "resampled" compares the measured curve with those of calibrated samples.
+    measured : str or Estimator, default "shrunk-isotonic"
+        For the resampled test, the estimator of the measured probability: a key of `ESTIMATORS`.
+    resamples : int, default 1000
+        For the resampled test, how many calibrated samples are drawn. The smallest p-value is 1 / (1 + resamples), and
+        twice that with clusters or weights.
+    seed : int, default 0
+        For the resampled test, the random seed.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    clusters : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        Clusters: rows with the same values may depend on one another. The resampled test then sees over- and
+        underconfidence only, and needs six shards.
+    labels, pos_label : optional
+        As in `Forecasts`.
+
+    Returns
+    -------
+    CalibrationTest
+        ``statistic``, ``p_value`` and what they were read from (``by``).
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for clusters or weights beside a tally, which has its own; for a tally of more than two classes,
+        of which "score" needs the part "diagnosis"; for "resampled" and a tally with weights but without the part
+        "shards".
+
+    Notes
+    -----
+    The score test is that of `diagnose`; where rows predicted as certain erred, the p-value of that is combined with it
+    (Bonferroni). With two classes ``W = sum w_k Z_k^2`` with Z_k the components for bias,
+    confidence, tails, asymmetry and four further shapes, orthonormal under the variances p (1 - p), corrected for
+    skewness; its p-value is the saddlepoint approximation of the weighted chi-squared distribution (Kuonen 1999).
+
+    Examples
+    --------
+    >>> from unperplexed import calibration_test
+    >>> calibration_test([1, 0] * 200, [0.9, 0.4] * 200).p_value < 0.01
+    True
+    """
+    check_choice("test", test, get_args(TestKind))
+    measure, sampling = named_estimator(measured), checked_sampling(0.95, resamples, seed)
+    if test == "score":
+        reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
+        found = diagnose(y_true, y_prob, **reading)
+        if not found.made:
+            raise InputError(f"test: {found.reason}. Or choose test='resampled'.")
+        return CalibrationTest(found.statistic, found.overall_p_value, found.by)  # type: ignore[arg-type]
+    if not sampling.resamples:
+        raise InputError("resamples: a test takes samples, got 0.")
+    parts = [] if sample_weight is None and clusters is None else ["shards"]
+    counting: dict[str, Any] = {"clusters": clusters, "parts": parts, "exact_limit": EXACT_LIMIT}
+    tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label, **counting)
+    return _resampled(tally, measure, sampling)
+
+
+def _resampled(tally: Tally, measure: Estimator, sampling: Sampling) -> CalibrationTest:
+    """Compare with calibrated samples: of rows, or where these are in clusters or have weights of shards."""
+    counts, rng = coarse_counts(tally), np.random.default_rng((sampling.seed, 1))
+    if tally.clustered or tally.uneven:
+        if counts.shards is None:
+            raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
+        return CalibrationTest(*score_test(counts, tally.clustered, sampling.resamples, rng), "shards")
+    floor = floor_for(DEFAULT_FLOOR, tally.n_classes)
+    null, by_row = calibrated(tally, counts, sampling.resamples, rng)
+    observed = Sample(counts.counted.happened[None], counts.counted.total[None])
+    statistic, others = (
+        _statistic(counts, sample, measured_of_samples(measure, counts.reported, *sample, floor))
+        for sample in (observed, null)
+    )
+    p_value = _share_as_far(float(statistic[0]), others, counts.rows)
+    return CalibrationTest(float(statistic[0]), p_value, "rows" if by_row else "pairs")
+
+
+def _share_as_far(observed: float, null: Floats, rows: float) -> float:
+    """p-value by samples. Equal ones count, and where nothing can vary all are equal."""
+    rounding = 1e-9 * abs(observed) + 1e-12 * rows if math.isfinite(observed) else 0.0
+    return (1 + int(np.count_nonzero(null >= observed - rounding))) / (1 + null.size)
+
+
+def _statistic(counts: CellCounts, sample: Sample, measured: Floats) -> Floats:
+    """Statistic of the calibration test, of each sample."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        surplus = np.log(measured) - np.log(counts.reported)
+        gain = np.where(sample.happened > 0, sample.happened * surplus, 0.0)
+    return np.asarray((gain - sample.happened + sample.total * counts.reported).sum(axis=-1))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.typing import Floats
-from ..kernels.isotonic import isotonic_means
+from ..kernels.curves import isotonic_means
 from ..statistics.tails import normal_cdf
 from ..theory.coupled import expm1_ratio
 from .estimators import isotonic, shrunk_isotonic

@@ -115,7 +115,7 @@ def _level(text: str) -> float | None:
 
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
     """Give the change of every score from earlier forecasts, and how it was found."""
-    from ..comparison.changes import changes_of_pairs, changes_of_samples
+    from ..comparison.sequential import changes_of_pairs, changes_of_samples
 
     if not a.on:
         before = _assessed(a, a.earlier)

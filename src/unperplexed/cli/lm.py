@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
@@ -196,7 +197,6 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
     from ..language_models.questions import assess_answers, assess_questions
     from ..language_models.text_result import assess_texts
     from ..language_models.text_tally import TextTally
-    from .kinds import Kinds
 
     kept: list[Question | Answer] = []
     tasks: set[str] = set()
@@ -231,3 +231,24 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
 def _once(found: dict[str, Any], remarks: Remarks) -> Remarks:
     """Give the remarks to the first kind alone."""
     return type(remarks)() if found else remarks
+
+
+class Kinds:
+    """What logs of several kinds hold, one kind after another."""
+
+    def __init__(self, found: dict[str, Any], report: Path | None) -> None:
+        if report is not None:
+            raise InputError(
+                f"--report: the logs hold {' and '.join(found)}; a report has one kind, from its own files."
+            )
+        self._found = found
+
+    def __str__(self) -> str:
+        """Give each kind as text."""
+        return "\n\n".join(f"{kind.upper()}\n\n{each}" for kind, each in self._found.items())
+
+    def to_json(self) -> str:
+        """Give a dictionary by kind."""
+        from .._lib.serialize import result_json
+
+        return result_json({kind: each.to_dict() for kind, each in self._found.items()})

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import command_line
-from .._lib.output import REPORTS, check_output
-from .._lib.output_files import whole_files
+from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
-from ..report.commands import Python
+from ..report.document import Python
 from ..report.result import Naming, document, picture_size
 from ..sources.readers.formats import matching
 from .terminal import drop_output, print_error, shows_colour

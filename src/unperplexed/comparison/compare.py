@@ -40,18 +40,16 @@ from ..pairing.rows import (
     tallies,
 )
 from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
-from ..report.frames import frames_as_input
+from ..report.result import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
-from .groups import group_differences
-from .mending import ChosenChunks, PairedForecasters
-from .next_step import PythonLines
+from .next_step import ChosenChunks, PairedForecasters, PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .samples import Sample, Tested, differences_of, few_rows, judged, row_differences
+from .samples import Sample, Tested, differences_of, few_rows, group_differences, judged, row_differences
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""

@@ -18,8 +18,7 @@ from ..assessment.result import Assessment
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
-from ..report.frames import frame_like_input
-from ..report.result import JsonResult, picture
+from ..report.result import JsonResult, frame_like_input, picture
 from ..scores.registry import score_named
 from ..statistics.intervals import Interval
 from .next_step import MapCommands, NextStep, PythonLines
@@ -27,7 +26,7 @@ from .next_step import MapCommands, NextStep, PythonLines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .mending import PairedForecasters
+    from .next_step import PairedForecasters
 
 ComparisonFrame = Literal["forecasters", "differences", "groups", "rows"]
 
@@ -232,7 +231,7 @@ class Comparison(JsonResult):
         infinite log losses, for over five million rows (more than two classes: 1,000,000 probabilities), and where the
         rows cannot be read any more.
         """
-        from .mending import next_step
+        from .next_step import next_step
 
         found = None if self._paired is None else next_step(self._paired)
         if found is None:

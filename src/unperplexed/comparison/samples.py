@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,12 +11,13 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
+from ..forecasts.group_keys import Key
 from ..pairing.rows import ScoredRows
 from ..scores.registry import BRIER_SCORE, LOG_LOSS
 from ..scores.rules import Score
 from ..statistics.intervals import Interval
 from ..statistics.standard_errors import LEAST_WORTH, Dependence, UncertainMean, simultaneous, uncertain_mean
-from .result import Difference
+from .result import Difference, GroupDifferences, PairDifferences
 
 Pair = tuple[str, str]
 
@@ -145,3 +146,26 @@ def few_rows(sample: Sample, differences: Mapping[str, Mapping[Pair, Difference]
         for a, b in few[:1]:
             others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
             yield f"few {what} decide between {a} and {b}{others}; {_ROUGH}"
+
+
+def group_differences(
+    groups: Iterator[tuple[Key, Ints]],
+    weights: Floats,
+    of_rows: Callable[[Ints], Mapping[str, Mapping[Pair, Tested]]],
+    confidence: float,
+) -> tuple[GroupDifferences, ...]:
+    """Compare within each group, by what gives the differences in some rows by rule and pair."""
+    keys, rows = zip(*found, strict=True) if (found := [*groups]) else ((), ())
+    differences = judged([of_rows(each) for each in rows], confidence)
+    return tuple(
+        GroupDifferences(
+            key,
+            each.size,
+            float(weights[each].sum() / weights.sum()),
+            tuple(
+                PairDifferences(*pair, {rule: of_pair[pair] for rule, of_pair in by_rule.items()})
+                for pair in next(iter(by_rule.values()))
+            ),
+        )
+        for key, each, by_rule in zip(keys, rows, differences, strict=True)
+    )

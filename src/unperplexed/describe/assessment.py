@@ -13,8 +13,7 @@ from ..assessment.result import Assessment
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
-from ..report.commands import lookup
-from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
+from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts, lookup
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming, document, picture
 from .assessment_charts import (
@@ -53,6 +52,7 @@ from .assessment_tables import (
 )
 from .assessment_words import (
     against_reference,
+    assess_call,
     bias_in_points,
     dependence_text,
     evidence,
@@ -67,7 +67,6 @@ from .assessment_words import (
     two_costs,
     wrong_predictions,
 )
-from .calls import assess_call
 from .diagnosis import diagnosis_parts, remedies_text, seen, unnamed_error
 from .skill import skill_blocks
 from .tally import counted, notes_lines

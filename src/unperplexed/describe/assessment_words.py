@@ -10,13 +10,20 @@ import numpy as np
 from .._lib.elementary import expit, logit
 from .._lib.formatting import confidence_interval, number_of, printable, short_name
 from ..assessment.flat import frequency_limits
+from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
+from ..assessment.settings import AssessmentSettings
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS
 from ..calibration.diagnosis.words import terms
-from ..forecasts.shards import N_SHARDS
+from ..calibration.estimators import DEFAULT
+from ..forecasts.group_keys import N_SHARDS
+from ..forecasts.reading import DEFAULTS
+from ..report.document import Python
 from ..report.numbers import between, estimate, expected, figure, number, share
+from ..scores.registry import SCORES
+from ..statistics.means import DEFAULT_FLOOR, floor_for
 from .assessment_charts import Event
 from .tally import class_name
 
@@ -319,3 +326,44 @@ def rows_needed(event: Event) -> Iterator[str]:
 def _rounded(rows: float) -> int:
     """Round to two digits."""
     return int(round(rows, 1 - math.floor(math.log10(rows))))
+
+
+def assess_call(a: Assessment) -> Python:
+    """Give the import and the call, with the options that differ from their defaults."""
+    commands = a.source.commands
+    reading = commands.arguments() if isinstance(commands, PythonLine) else ""
+    options = [f", {option}" for option in _options(a) if not reading or option not in _READ]
+    return Python(
+        "from unperplexed import assess\n\n"
+        f"assess(y_true, y_prob{reading}{''.join(options)}).diagnosis.verdict"
+    )  # fmt: skip
+
+
+_WEIGHTS, _CLUSTERS = "sample_weight=sample_weight", "clusters=clusters"
+_READ = (_WEIGHTS, _CLUSTERS)
+"""Options that the reading of rows in memory names already, if it names any."""
+
+
+def _options(a: Assessment) -> Iterator[str]:
+    source, default, two = a.source, AssessmentSettings(), a.n_classes == 2
+    further = [name for name in a.scores if name not in SCORES]
+    by_command = not isinstance(source.commands, PythonLine)
+    scale = source.commands.scale if isinstance(source.commands, Commands) else DEFAULTS["scale"]  # else it is read
+    different = {
+        _WEIGHTS: a.weighted,
+        _CLUSTERS: a.clustered,
+        f"pos_label={a.labels[1] if two else None!r}": by_command and two and a.labels[1] not in _POSITIVE,
+        f"scale={scale!r}": scale != DEFAULTS["scale"],
+        f"floor={a.floor:g}": a.limit == "floor" and a.floor != floor_for(DEFAULT_FLOOR, a.n_classes),
+        f"floor=({a.floor:g}, {1 - a.floor:g})": a.limit == "both",
+        f"measured={str(source.estimator)!r}": str(source.estimator) != str(DEFAULT),
+        f"view={a.view!r}": a.view != ("each-class" if two else "all-classes"),
+        f"metrics={further!r}": bool(further),
+    }
+    sampled = {name: getattr(source.sampling, name) for name in ("confidence", "resamples", "seed")}
+    different |= {f"{name}={value}": value != getattr(default, name) for name, value in sampled.items()}
+    return (option for option, differs in different.items() if differs)
+
+
+_POSITIVE = (None, 1, True, "1", "True", "true")
+"""Labels that need no name: of no label at all, or of the positive one of 0 and 1."""

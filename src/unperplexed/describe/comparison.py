@@ -23,8 +23,21 @@ from ..assessment.result import Assessment
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
-from ..report.commands import Python, lookup
-from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
+from ..report.document import (
+    Action,
+    Block,
+    Code,
+    Document,
+    Metric,
+    Notes,
+    Prose,
+    Python,
+    Reading,
+    Section,
+    Settings,
+    Table,
+    lookup,
+)
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming, document, picture, picture_size
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor

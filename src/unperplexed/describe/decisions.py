@@ -10,9 +10,8 @@ import numpy as np
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from .._lib.typing import Bools, Floats
-from ..assessment.decision_curve import MODEL, DecisionCurve
+from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
 from ..assessment.decision_result import Decision, MeanCost, conclusion
-from ..assessment.net_benefit import NetBenefit
 from ..assessment.recalibrated import RECALIBRATED
 from ..forecasts.forecasts import Notes
 from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, value_axis

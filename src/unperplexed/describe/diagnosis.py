@@ -10,8 +10,7 @@ from .._lib.formatting import capital, number_of
 from ..calibration.diagnosis.kinds import KINDS, shape
 from ..calibration.diagnosis.result import COUNTS, HELD_OUT, NOTABLE_BIAS, Advice, Diagnosis, joined
 from ..calibration.diagnosis.words import REST_LEVEL, terms
-from ..report.commands import lookup
-from ..report.document import Action, Document
+from ..report.document import Action, Document, lookup
 from ..report.numbers import number
 from ..report.result import Naming, document
 

@@ -18,8 +18,7 @@ from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
 from ..forecasts.group_keys import ALL_ROWS, Key, key_text, key_texts
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
-from ..report.commands import lookup
-from ..report.document import Block, Code, Column, Document, Prose, Section, SmallCharts, Table
+from ..report.document import Block, Code, Column, Document, Prose, Section, SmallCharts, Table, lookup
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming, document, pictures
 from ..scores.registry import is_printed
@@ -258,8 +257,8 @@ def groups_chart(b: Breakdown) -> Chart:
 @pictures.register(Breakdown)
 def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Figure:
     """Draw the reliability diagrams or the findings of the first groups, as `Breakdown.plot` describes it."""
+    from ..report.matplotlib_chart import draw_multiples
     from ..report.matplotlib_draw import draw_alone
-    from ..report.matplotlib_multiples import draw_multiples
 
     check_choice("kind", kind, get_args(PlotKind))
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:

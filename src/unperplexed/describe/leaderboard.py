@@ -6,8 +6,7 @@ import math
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..language_models.ranking import Entry, Leaderboard
-from ..report.commands import lookup
-from ..report.document import Block, Column, Document, Section, Table
+from ..report.document import Block, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
 from ..report.result import Naming, document
 

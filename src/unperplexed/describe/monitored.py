@@ -18,8 +18,7 @@ from ..monitoring.history import WHOLE
 from ..monitoring.monitored import Alarm, Impossible, Monitored, monitored_warnings
 from ..monitoring.naming import TOP
 from ..report.chart import Chart
-from ..report.commands import lookup
-from ..report.document import Action, Column, Document, Section, Table
+from ..report.document import Action, Column, Document, Section, Table, lookup
 from ..report.numbers import count, evidence_text, number, share
 from ..report.result import Naming, document, picture_size, pictures
 from ..tally.periods import at

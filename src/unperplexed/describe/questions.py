@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
 from ..language_models.question_comparison import JUDGED, QuestionComparison
-from ..language_models.question_result import GradedAssessment
+from ..language_models.questions import GradedAssessment
 from ..report.document import Column, Document, Section, Table
 from ..report.numbers import between, number, signed
 from ..report.result import Naming, document

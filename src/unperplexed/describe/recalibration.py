@@ -11,7 +11,7 @@ from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..recalibration.group_recalibrator import GroupRecalibrator
 from ..recalibration.pool_result import HeldOut, Pool
 from ..recalibration.recalibrator import Recalibrator
-from ..recalibration.saved_groups import Saved
+from ..recalibration.saved import Saved
 from ..recalibration.state import Facts, State, conclusion, map_text
 from ..report.document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Section, Table
 from ..report.numbers import MINUS, between, figure

@@ -11,8 +11,7 @@ from .._lib.formatting import number_of, percent, rule_text, short_name, short_n
 from .._lib.typing import Floats
 from ..comparison.sequential import SequentialComparison
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
-from ..report.commands import Python
-from ..report.document import Block, Code, Column, Document, Notes, Section, Settings, Table
+from ..report.document import Block, Code, Column, Document, Notes, Python, Section, Settings, Table
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming, document, picture
 from ..scores.registry import rule_at_floor

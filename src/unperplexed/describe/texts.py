@@ -10,7 +10,7 @@ import numpy as np
 from .._lib.formatting import capital, confidence_interval, number_of, short_name, short_names
 from ..language_models.text_comparison import TextComparison
 from ..language_models.text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
-from ..language_models.token_frequency import FrequencyLoss
+from ..language_models.text_tally import FrequencyLoss
 from ..report.chart import Axis, Chart, Points, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import MINUS, between, count, estimate, number, share, signed

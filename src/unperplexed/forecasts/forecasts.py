@@ -28,6 +28,7 @@ from ..kernels.devices import (
     Scale,
     device_columns,
 )
+from ..kernels.logarithms import log_odds, log_probabilities
 from ..kernels.rows import (
     BLOCK_ELEMENTS,
     BLOCK_ROWS,
@@ -38,8 +39,7 @@ from ..kernels.rows import (
 )
 from ..kernels.softmax import LogitRows, logit_rows
 from ..statistics.means import checked_weights
-from .given import Given
-from .group_keys import cluster_ways
+from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
 from .outcomes import (
     IGNORED,
@@ -50,9 +50,7 @@ from .outcomes import (
 )
 from .problems import UNREADABLE, Problems, with_text
 from .reading import Invalid
-from .row_checks import primitives, problems_of_rows, renormalized
-from .shapes import as_rows
-from .shards import hashes_of_clusters, shard_of, shards_of_rows
+from .row_checks import as_rows, primitives, problems_of_rows, renormalized
 
 
 @dataclass(frozen=True)
@@ -513,3 +511,35 @@ class Forecasts:
     @property
     def _unreadable(self) -> Unreadable | None:
         return getattr(self._columns, "unreadable", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows of a source, in whatever form it has them."""
+
+    values: AnyFloats | DeviceRows
+    scale: Scale
+    at: Ints | None = None
+    """Which of these rows are meant; None for all."""
+    sums: Floats | None = None
+    """What each of them was divided by."""
+
+    def __getitem__(self, keep: slice | Ints | Bools) -> Given:
+        """Select rows, without a copy of their values."""
+        places = np.arange(len(self.values)) if self.at is None else self.at
+        return replace(self, at=places[keep], sums=None if self.sums is None else self.sums[keep])
+
+    def _of(self, logarithms: Callable[[AnyFloats, Scale], Floats]) -> Floats:
+        some = self.values if self.at is None else self.values[self.at]
+        return logarithms(some.given if isinstance(some, DeviceRows) else some, self.scale)
+
+    @property
+    def log_probabilities(self) -> Floats:
+        """(rows, classes)."""
+        found = self._of(log_probabilities)
+        return found if self.sums is None else found - np.log(self.sums)[:, None]
+
+    @property
+    def log_odds(self) -> Floats:
+        """Of the second of two classes: no sum that both are divided by changes them."""
+        return self._of(log_odds)

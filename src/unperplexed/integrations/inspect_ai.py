@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..language_models.abstaining import risk_coverage
-from ..language_models.stated import stated_confidence
+from ..language_models.graded import stated_confidence
 
 try:
     from inspect_ai.scorer import (

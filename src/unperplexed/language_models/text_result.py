@@ -17,12 +17,19 @@ from .._lib.serialize import plain_values
 from .._version import __version__
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
-from .clustered_ratios import RatioSums, UncertainRatio
+from .clustered_ratios import Mean, RatioSums, UncertainRatio, mean_of_sums
 from .items import Item, Remarks, Text
-from .metric_means import Mean, mean_of_sums
 from .reading import read_items
-from .text_tally import DOCUMENT_UNITS, ORDERS, UNITS, SurprisingToken, TextTally, WorstDocument
-from .token_frequency import MOST_TOKENS, FrequencyLoss
+from .text_tally import (
+    DOCUMENT_UNITS,
+    MOST_TOKENS,
+    ORDERS,
+    UNITS,
+    FrequencyLoss,
+    SurprisingToken,
+    TextTally,
+    WorstDocument,
+)
 
 FEW_DOCUMENTS = 20
 

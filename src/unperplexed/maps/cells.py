@@ -12,10 +12,9 @@ import numpy as np
 
 from .._lib.elementary import expit
 from .._lib.typing import Floats
-from .directions import TWO, columns
 from .fit import Fit, Prior, fitted
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
-from .two import SMALLEST, BinaryMap
+from .two import SMALLEST, TWO, BinaryMap, columns
 
 
 class Counts(NamedTuple):

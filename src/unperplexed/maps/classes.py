@@ -17,9 +17,8 @@ import numpy as np
 from .._lib.elementary import of_rows
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats
-from .directions import tail
 from .parameters import LAPSE, shown
-from .two import LARGEST, SMALLEST
+from .two import LARGEST, SMALLEST, tail
 
 BLOCK_VALUES = 1 << 17
 """Rows times classes that are worked on at a time, so that intermediate arrays stay in the cache."""

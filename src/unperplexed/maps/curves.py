@@ -9,8 +9,7 @@ import numpy as np
 
 from .._lib.elementary import expit, logit
 from .._lib.typing import Floats, Ints
-from ..kernels.curves import shrunk_isotonic_curve
-from ..kernels.isotonic import isotonic_bins, isotonic_means
+from ..kernels.curves import isotonic_bins, isotonic_means, shrunk_isotonic_curve
 from .cells import Counts
 from .two import probability_of
 

@@ -12,10 +12,9 @@ from .._lib.elementary import logit
 from .._lib.typing import Floats
 from .cells import Cells, Counts, fitted_cells, map_of
 from .curves import CurveMap, fit_curve
-from .directions import TWO
 from .fit import Prior
 from .parameters import LAPSE, TWO_CLASSES
-from .two import BinaryMap
+from .two import TWO, BinaryMap
 
 MapOfTwo = BinaryMap | CurveMap
 

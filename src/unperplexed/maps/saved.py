@@ -11,11 +11,10 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from .class_families import MapOfClasses
+from .class_families import IsotonicMap, MapOfClasses
 from .classes import ARRAYS, ClassMap
 from .curves import CurveMap
 from .families import MapOfTwo
-from .isotonic import IsotonicMap
 from .parameters import LAPSE, MANY_CLASSES, TWO_CLASSES
 from .two import BinaryMap, finite
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .class_families import BASE_SHARE, IsotonicMap
 from .classes import ARRAYS, ClassMap, inside
 from .curves import CurveMap
-from .directions import TWO
-from .isotonic import BASE_SHARE, IsotonicMap
-from .two import BinaryMap, probability_of
+from .two import TWO, BinaryMap, probability_of
 
 try:
     import torch

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
-from ..statistics.evidence_of_change import Beginning
+from ..statistics.rank_evidence import Beginning
 from .event_counts import EventCounts
 from .history import Events, History
 

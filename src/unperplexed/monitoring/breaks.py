@@ -11,8 +11,8 @@ from scipy.special import logsumexp, ndtri
 
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
-from ..statistics.evidence_of_change import beginning, beginning_of_changing, log_begins, log_evidence
 from ..statistics.intervals import Interval
+from ..statistics.rank_evidence import beginning, beginning_of_changing, log_begins, log_evidence
 from .alarms import event_shares
 from .control import NORMAL, ControlPoint, dispersion, mended, point_of
 from .event_counts import EventCounts

@@ -20,9 +20,8 @@ from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, verd
 from ..assessment.result import Assessment
 from ..forecasts.reading import RowReading, reads
 from ..report.document import Action, Column, Document, Section, Table
-from ..report.frames import frames_as_input
 from ..report.numbers import between, count, evidence_text, number
-from ..report.result import JsonResult, Naming, document
+from ..report.result import JsonResult, Naming, document, frames_as_input
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.tally import Tally
@@ -268,8 +267,8 @@ def check(
     >>> bool(found), [each.requirement for each in found.failed]
     (False, ['log_loss < 0.2'])
     """
-    from ..comparison.changes import changes_of_pairs, changes_of_samples  # most gates compare nothing
     from ..comparison.compare import compare
+    from ..comparison.sequential import changes_of_pairs, changes_of_samples  # most gates compare nothing
     from ..pairing.skill import BASE_RATE
 
     wanted = [require] if isinstance(require, str) else list(require)

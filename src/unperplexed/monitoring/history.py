@@ -13,14 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.arrays import as_columns
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
+from .._lib.lists import at_hand
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats
+from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, in_order
 from ..forecasts.labels import Label
+from ..forecasts.unobserved import unobserved
 from ..tally.periods import span_of
 from ..tally.tags import UNKNOWN, Tags, different
 from ..tally.tallies import Tallies
@@ -28,7 +32,6 @@ from ..tally.tally import Tally, common_labels
 from ..tally.views import pairs_by_class
 from .event_counts import EventCounts, Scores
 from .nodes import Nodes
-from .predictions import Predictions, predicted
 
 FORMAT, VERSION, EARLIER = "unperplexed monitoring history", 2, 1
 
@@ -544,3 +547,63 @@ def _in_periods(time: Any, by: Any) -> dict[str, Any]:
     if time is None:
         raise InputError("time: missing; give the period of each row, such as its date, or tallies by period.")
     return {"time": time, **({} if by is None else columns_of(by))}
+
+
+@dataclass(frozen=True)
+class Predictions(ByValue):
+    """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
+
+    They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file.
+
+    Examples
+    --------
+    >>> from unperplexed.results import History, Predictions
+    >>> day = Predictions.of([0.8, 0.3]) + Predictions.of([0.6])
+    >>> day.n_rows
+    3
+    >>> History.of({"2026-03-01": day}).outcomes
+    False
+    """
+
+    tally: Tally
+    """The counts, with outcomes that stand in for unknown ones."""
+
+    @classmethod
+    def of(cls, y_prob: Any, *, labels: Sequence[Label] | None = None, **reading: Any) -> Predictions:
+        """Count predictions.
+
+        Parameters
+        ----------
+        y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
+            Predicted probabilities: of the positive class, or of each class.
+        labels : sequence, optional
+            Class labels in the order of the columns; (negative, positive) for one column. By default the names of a
+            frame's columns.
+        **reading
+            As in `Forecasts`: ``scale``, ``invalid``.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        InputError
+            For values that are no probabilities, naming the rows.
+        """
+        return cls(Tally.count(predicted(y_prob, labels, **reading), parts=["classes"], diagnosed=0))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of predictions."""
+        return self.tally.n_rows
+
+    def __add__(self, other: Predictions) -> Predictions:
+        """Count both together; refuses predictions of other classes."""
+        return Predictions(self.tally + other.tally) if isinstance(other, Predictions) else NotImplemented
+
+
+def predicted(y_prob: Any, labels: Sequence[Label] | None = None, **reading: Any) -> Forecasts:
+    """Read predictions, with outcomes that stand in for unknown ones."""
+    columns = as_columns(at_hand(y_prob), "y_prob")
+    return Forecasts(y_prob=columns, **unobserved(columns, labels), **reading)

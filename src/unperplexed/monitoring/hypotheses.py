@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
-from ..maps.directions import columns
+from ..maps.two import columns
 from .event_counts import EventCounts
 
 _BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)

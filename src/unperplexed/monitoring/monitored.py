@@ -21,7 +21,7 @@ from ..statistics.intervals import alpha_of
 from ..tally.periods import at
 from .alarms import Began
 from .control import ControlPoint
-from .limits import Kept
+from .requirements import Kept
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._lib.elementary import expit
-from ..calibration.diagnosis.binary import BinaryData, diagnose_binary
+from ..calibration.diagnosis.binary import PARAMETERS, BinaryData, diagnose_binary
 from ..calibration.diagnosis.binary_data import sums_over_clusters
-from ..calibration.diagnosis.binary_search import PARAMETERS
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import Label
 from ..maps.parameters import LAPSE

@@ -16,9 +16,8 @@ from scipy.stats import norm, rankdata
 
 from .._lib.typing import Floats
 from ..forecasts.reading import Reading, reads
-from ..statistics.evidence_of_change import Beginning, beginning_of
 from ..statistics.intervals import alpha_of
-from ..statistics.rank_evidence import rank_evidence
+from ..statistics.rank_evidence import Beginning, beginning_of, rank_evidence
 from .alarms import (
     dated,
     entered,

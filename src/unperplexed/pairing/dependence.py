@@ -10,8 +10,7 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
-from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways
-from ..forecasts.shards import hashes_of_clusters
+from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
 from ..statistics.standard_errors import Dependence
 
 

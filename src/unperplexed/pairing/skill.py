@@ -17,13 +17,12 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order, row_keys
 from ..forecasts.reading import RowReading, reads
-from ..report.frames import frames_as_input
+from ..report.result import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
-from ..statistics.ratios import UncertainRatio, uncertain_ratio
-from ..statistics.standard_errors import Dependence, simultaneous
+from ..statistics.standard_errors import Dependence, UncertainRatio, simultaneous, uncertain_ratio
 from .dependence import check_lag, dependent_rows, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore

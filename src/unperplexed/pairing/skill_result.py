@@ -14,9 +14,8 @@ from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
-from ..report.frames import frame_like_input
 from ..report.numbers import between, number
-from ..report.result import JsonResult, picture
+from ..report.result import JsonResult, frame_like_input, picture
 from ..scores.registry import LOG_LOSS
 from ..statistics.intervals import Interval
 

@@ -9,8 +9,7 @@ from typing import Any, Unpack
 
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
-from .._lib.output import check_output
-from .._lib.output_files import write_whole
+from .._lib.output_files import check_output, write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
@@ -23,8 +22,7 @@ from .fitting import checked_settings
 from .gain import Gain
 from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
 from .recalibrator import Recalibrator, in_shape_of
-from .saved import MAP
-from .saved_groups import Saved, groups_dict, groups_of
+from .saved import MAP, Saved, groups_dict, groups_of
 
 Chunks = Callable[[], Iterable[tuple[Forecasts, Any]]]
 """Reads all rows, in parts with the columns that make their groups."""

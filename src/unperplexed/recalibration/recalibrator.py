@@ -12,21 +12,20 @@ import numpy as np
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
-from .._lib.output import check_output
-from .._lib.output_files import write_whole
+from .._lib.output_files import check_output, write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
+from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..report.result import Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
+from .averaging import HeldOut
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
-from .held_out import HeldOut
-from .new_forecasts import new_forecasts
 from .saved import MAP, state_dict, state_of
 from .state import Candidate, State, map_text
 

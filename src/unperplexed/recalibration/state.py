@@ -17,9 +17,8 @@ from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
 from ..maps.parameters import family_of
 from ..report.numbers import MINUS
-from .averaging import IDENTITY, LEAST_WEIGHT, Average
+from .averaging import IDENTITY, LEAST_WEIGHT, Average, HeldOut, Weighted, predicted_by
 from .gain import Baseline, Gain
-from .held_out import HeldOut, Weighted, predicted_by
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from importlib.resources import files
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
-from .commands import lookup
-from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside
+from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside, lookup
 from .result import Naming, Result, document
 
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")

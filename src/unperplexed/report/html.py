@@ -20,7 +20,6 @@ from .._lib.formatting import printable, short_name, short_names
 from .._version import __version__
 from . import svg
 from .chart import Chart, percent_end
-from .commands import command_lines
 from .document import (
     Action,
     Block,
@@ -36,6 +35,7 @@ from .document import (
     Settings,
     Strip,
     Table,
+    command_lines,
     metrics_table,
 )
 

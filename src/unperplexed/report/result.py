@@ -5,18 +5,22 @@ This is the only module that knows more than one rendering. Each is loaded when 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
+from .._lib.arrays import library
 from .._lib.by_type import ByType
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.output import REPORTS, check_output
-from .._lib.output_files import write_whole
+from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
 from .document import Document
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -158,3 +162,57 @@ class JsonResult(ByValue, Result):
         if not isinstance(indent, int | None):
             raise InputError(f"indent: {indent!r} is no number. To write a file: Path(...).write_text(x.to_json()).")
         return result_json(self.to_dict(), indent)
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+PANDAS = "pandas"
+_DEEPEST = 5
+"""Results inside of a result are found so many levels down."""
+
+
+def frames_as_input(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let the results of a function give frames of the package that its first frame or column came from."""
+
+    @wraps(function)
+    def made(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        found = function(*args, **kwargs)
+        if next(_packages([*args, *kwargs.values()]), "") == PANDAS:
+            _mark(found, _DEEPEST)
+        return found
+
+    return made
+
+
+def frame_like_input(result: Result, frame: pl.DataFrame) -> Any:
+    """Give a frame of the package that the input of a result came from."""
+    if result.frames_of != PANDAS:
+        return frame
+    import pandas as pd
+
+    return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
+
+
+def _packages(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from _packages(value.values())
+        elif (name := library(value)) in (PANDAS, "polars"):
+            yield name
+
+
+def _mark(value: Any, levels: int) -> None:
+    if isinstance(value, Result):
+        object.__setattr__(value, "frames_of", PANDAS)
+    if not levels:
+        return
+    inside: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        inside = value.values()
+    elif isinstance(value, tuple | list):
+        inside = value
+    elif is_dataclass(value):
+        inside = [*getattr(value, "__dict__", {}).values()]
+    for each in inside:
+        _mark(each, levels - 1)

@@ -13,8 +13,7 @@ from html import escape
 import numpy as np
 
 from .._lib.typing import Floats
-from .chart import SCALE_STEPS, Axis, Bars, Cells, Chart, Line, Mirror, Points, cell_opacity
-from .chart_labels import placed_labels
+from .chart import SCALE_STEPS, Axis, Bars, Cells, Chart, Line, Mirror, Points, cell_opacity, placed_labels
 
 _BOX = 1000
 _ROLES = {

@@ -14,8 +14,20 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
-from .commands import Python, command_lines
-from .document import Action, Block, Code, Column, Document, Notes, Prose, Settings, Table, metrics_table
+from .document import (
+    Action,
+    Block,
+    Code,
+    Column,
+    Document,
+    Notes,
+    Prose,
+    Python,
+    Settings,
+    Table,
+    command_lines,
+    metrics_table,
+)
 
 WIDTH, _NARROWEST = 80, 40
 

@@ -7,9 +7,10 @@ from ..assessment.breakdown import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.classes import Bias as Bias
 from ..assessment.classes import ClassAverage as ClassAverage
 from ..assessment.classes import ClassTable as ClassTable
+from ..assessment.classes import ConfusionTable as ConfusionTable
 from ..assessment.classes import PredictedTable as PredictedTable
-from ..assessment.confusion import ConfusionTable as ConfusionTable
 from ..assessment.decision_curve import DecisionCurve as DecisionCurve
+from ..assessment.decision_curve import NetBenefit as NetBenefit
 from ..assessment.decision_result import Confusion as Confusion
 from ..assessment.decision_result import Costs as Costs
 from ..assessment.decision_result import Decision as Decision
@@ -18,7 +19,6 @@ from ..assessment.decision_result import Share as Share
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_remedies import GroupRemedy as GroupRemedy
 from ..assessment.measured_profile import DivergenceProfile as DivergenceProfile
-from ..assessment.net_benefit import NetBenefit as NetBenefit
 from ..assessment.ordered_result import OrderedAssessment as OrderedAssessment
 from ..assessment.ordered_result import PitHistogram as PitHistogram
 from ..assessment.ordered_result import PitMoment as PitMoment
@@ -32,7 +32,7 @@ from ..calibration.decomposition import Decomposition as Decomposition
 from ..calibration.diagnosis.result import Diagnosis as Diagnosis
 from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors
-from ..calibration.test import CalibrationTest as CalibrationTest
+from ..calibration.null_samples import CalibrationTest as CalibrationTest
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep
 from ..comparison.result import Comparison as Comparison
@@ -50,10 +50,10 @@ from ..monitoring.drifted import Shift as Shift
 from ..monitoring.gate import Check as Check
 from ..monitoring.gate import Outcome as Outcome
 from ..monitoring.history import History as History
-from ..monitoring.limits import Kept as Kept
+from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
-from ..monitoring.predictions import Predictions as Predictions
+from ..monitoring.requirements import Kept as Kept
 from ..monitoring.requirements import Requirement as Requirement
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill

@@ -15,7 +15,6 @@ from .._lib.progress import in_turn
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from .batch_forecasts import Builder, Place
-from .chosen_rows import group_columns, quantiles_of, standing_in
 from .columns import (
     Plans,
     Selection,
@@ -39,6 +38,7 @@ from .readers import (
 )
 from .readers.formats import File, found_files, open_source
 from .readers.numbers import refuse_text
+from .row_filter import group_columns, quantiles_of, standing_in
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,19 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import reads
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Tally
-from .arguments import ASKED, FileColumns, counting_of, described
 from .columns import Selection
 from .engines import Engine
 from .file_reading import FileReading
 from .files import ForecastBatch, ForecastFiles
 from .map_reduce import (
+    ASKED,
     Accumulator,
+    FileColumns,
     Result,
     as_tallies,
     as_tally,
+    counting_of,
+    described,
 )
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]

@@ -16,7 +16,6 @@ from .._lib.output_files import whole_file
 from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, check_column, probability_columns
 from .file_reading import FileReading, named
-from .kinds import TextKinds
 from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, formats, found_files, open_source, separator_of
 from .writers import TABLES, Rows, table_writer
@@ -266,3 +265,46 @@ def _json_series(name: str, kind: pl.DataType, rows: Sequence[Mapping[str, Any]]
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_WHOLE = r"^-?(0|[1-9][0-9]{0,14})$"
+_NUMBER = r"^[+-]?(0|[1-9][0-9]{0,14})?(\.[0-9]*)?([eE][+-]?[0-9]+)?$"
+_BOOLEAN = r"(?i)^(true|false)$"
+
+
+class TextKinds:
+    """Types of text columns, which are seen part by part before they are converted."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._left: dict[str, list[pl.DataType]] = {name: [pl.Int64(), pl.Float64(), pl.Boolean()] for name in names}
+        self._empty = set(self._left)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._left)
+
+    def add(self, columns: Mapping[str, pl.Series]) -> None:
+        """See a part of each column."""
+        for name, column in columns.items():
+            text = column.drop_nulls()
+            if len(text):
+                self._empty.discard(name)
+                self._left[name] = [kind for kind in self._left[name] if _all_are(text, kind)]
+
+    def of(self, name: str) -> pl.DataType:
+        """Type of a column; one without any value is text."""
+        left = [] if name in self._empty else self._left[name]
+        return left[0] if left else pl.String()
+
+    def typed(self, column: pl.Series) -> pl.Series:
+        """Convert a part of a column to its type."""
+        kind = self.of(column.name)
+        return column.str.to_lowercase() == "true" if isinstance(kind, pl.Boolean) else column.cast(kind)
+
+
+def _all_are(text: pl.Series, kind: pl.DataType) -> bool:
+    if isinstance(kind, pl.Boolean):
+        return bool(text.str.contains(_BOOLEAN).all())
+    spelled = text.str.contains(_WHOLE if isinstance(kind, pl.Int64) else _NUMBER)
+    return bool(spelled.all()) and not text.cast(kind, strict=False).null_count()

@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.shards import N_SHARDS
-from ..maps.directions import tail
+from ..forecasts.group_keys import N_SHARDS
+from ..maps.two import tail
 
 CELLS = 88
 """Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.shards import N_SHARDS
+from ..forecasts.group_keys import N_SHARDS
 from ..kernels.compiled import kernel as _kernel
 from .class_row_sums import (
     CELLS,

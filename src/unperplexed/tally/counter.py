@@ -6,13 +6,16 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.errors import InputError
-from .._lib.typing import Floats
+from .._lib.arrays import as_array
+from .._lib.errors import InputError, rows_text
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts, Notes
+from ..forecasts.labels import Label
 from ..kernels.devices import DeviceRows
 from ..kernels.exact_sum import ExactSum, exact_sums_of_powers
 from ..kernels.rows import Rows, crowded
@@ -21,10 +24,9 @@ from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
 from .class_sums import DIAGNOSED_UNASKED, ClassSumsCounter
 from .class_tables import ClassCounter, ClassPairCounter, top_classes
-from .columns import RUN_ROWS, ColumnCounter
 from .row_sample import RowSampleCounter
 from .shards import ShardCounter
-from .surprises import SurpriseCounter
+from .surprises import RUN_ROWS, ColumnCounter, SurpriseCounter
 from .tables import (
     Cells,
     DenseCells,
@@ -288,3 +290,43 @@ _ANY = 1 << 62
 def added(a: ScoreSums, b: ScoreSums) -> ScoreSums:
     """Sums of both parts."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+_MOST = 1 << 52
+"""Rows of two classes whose pairs a tally can count."""
+
+
+def digits_of_counts(
+    reported: Any, happened: Any, total: Any, labels: Sequence[Label]
+) -> Iterator[tuple[NDArray[np.object_], AnyFloats]]:
+    """Give outcomes and predictions of the rows of each binary digit of the counts, from the highest one.
+
+    A tally of each, doubled as often as the digit says, adds up to that of every row.
+    """
+    p = as_array(reported)
+    positive, n = _whole("happened", happened, p.size), _whole("total", total, p.size)
+    _refuse("happened", positive > n, "is above total")
+    if len(labels) != 2:
+        raise InputError(f"labels: expected two, the negative class first, got {list(labels)!r}.")
+    if int(n.sum()) > _MOST:
+        raise InputError(f"total: {int(n.sum()):,} rows; a tally of two classes counts up to {_MOST:,}.")
+    outcome = np.repeat(np.asarray(labels, dtype=object), p.size)
+    both, counts = np.concatenate([p, p]), np.concatenate([n - positive, positive])
+    for digit in range(int(counts.max(initial=0)).bit_length() - 1, -1, -1):
+        here = (counts >> digit & 1).astype(bool)
+        yield outcome[here], both[here]
+
+
+def _whole(name: str, values: Any, size: int) -> Ints:
+    """Read counts: whole numbers from 0, one for each prediction."""
+    found = np.asarray(as_array(values), dtype=np.float64)
+    if found.shape != (size,):
+        raise InputError(f"{name}: {found.size} counts for {size} predictions; each needs one.")
+    _refuse(name, ~((found >= 0) & (found < _MOST) & (found == np.floor(found))), "is no whole number from 0")
+    return found.astype(np.int64)
+
+
+def _refuse(name: str, wrong: Bools, what: str) -> None:
+    at = np.flatnonzero(wrong)
+    if at.size:
+        raise InputError(f"{name}: {what} in {rows_text(at)}. Repair the counts.")

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from .._lib.errors import InputError
 from .._version import __version__
 from ..forecasts.forecasts import Notes
+from ..forecasts.group_keys import N_SHARDS
 from ..forecasts.labels import Label
-from ..forecasts.shards import N_SHARDS
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
@@ -51,9 +51,8 @@ from .limits import (
     require,
     require_close,
 )
-from .packing import compact, packed, repeated
 from .row_sample import ROOM, RowSample
-from .sections import Sections
+from .sections import Sections, compact, packed, repeated
 from .shards import (
     PARTS,
     ShardRows,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.shards import N_SHARDS
+from ..forecasts.group_keys import N_SHARDS
 from ..kernels.rows import Rows
 from ..statistics.means import effective_number
 from .class_tables import Coarse, DenseCoarse

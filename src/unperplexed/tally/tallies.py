@@ -18,8 +18,8 @@ from ..forecasts.group_keys import (
     row_keys,
     value_of,
 )
+from .adding import BySize
 from .class_sums import DIAGNOSED_UNASKED
-from .merging import BySize
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
 
 MOST_GROUPS = 1000

@@ -14,14 +14,13 @@ import numpy as np
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.output import check_output
-from .._lib.output_files import write_whole
+from .._lib.output_files import check_output, write_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..scores.registry import scores_kept
-from .adding import batches, summed
+from .adding import BySize, batches, common_labels, first_sources, summed
 from .class_sums import DIAGNOSED_UNASKED
 from .counter import (
     NO_SUMS,
@@ -29,7 +28,6 @@ from .counter import (
     counters_of,
     jobs_of,
 )
-from .merging import BySize, common_labels, first_sources
 from .serialization import tally_bytes, tally_state
 from .shards import PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
@@ -198,7 +196,7 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.from_counts([0.2, 0.7], [10, 65], [50, 100]).n_rows
         150
         """
-        from .grouped_counts import digits_of_counts
+        from .counter import digits_of_counts
 
         found = Tally(exact_limit, fraction_bits)
         for outcome, p in digits_of_counts(reported, happened, total, labels):

@@ -14,7 +14,7 @@ from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Detectable
 from unperplexed.calibration.diagnosis.words import finding_of_two
 from unperplexed.maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
-from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
+from unperplexed.statistics.tails import weighted_chi2_sf
 
 
 def planted(rng, n, bias=0.0, confidence=0.0, asymmetry=0.0, tail=0.0, noise=0.0, sd=2.0):

@@ -22,14 +22,14 @@ from unperplexed.calibration.diagnosis.class_tests import (
     gate,
     third_moments,
 )
-from unperplexed.calibration.diagnosis.clusters import (
+from unperplexed.calibration.diagnosis.scored import (
     cluster_covariance,
     cluster_shares,
     degrees_of_freedom,
     squares_tested,
 )
-from unperplexed.maps.directions import tail
-from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
+from unperplexed.maps.two import tail
+from unperplexed.statistics.tails import weighted_chi2_sf
 
 
 @pytest.mark.parametrize(("new", "directions"), [(0.031, 2), (0.029, 1)])

@@ -8,14 +8,13 @@ from scipy.special import expit
 from scipy.stats import f, norm
 
 from unperplexed import Tally, diagnose
-from unperplexed.calibration.diagnosis.binary_clusters import uncertain
+from unperplexed.calibration.diagnosis.binary import in_cells, uncertain
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
-from unperplexed.calibration.diagnosis.binary_search import in_cells
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
-from unperplexed.calibration.diagnosis.clusters import cluster_covariance, degrees_of_freedom, squares_tested
 from unperplexed.calibration.diagnosis.gate import gate
+from unperplexed.calibration.diagnosis.scored import cluster_covariance, degrees_of_freedom, squares_tested
 from unperplexed.maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
-from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
+from unperplexed.statistics.tails import weighted_chi2_sf
 
 
 def dependent(rng, cluster, correlation, mean=0.0, sd=2.0, bias=0.0, confidence=0.0):

@@ -6,15 +6,21 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 from unperplexed.calibration.diagnosis.class_tails import hall
-from unperplexed.calibration.diagnosis.clusters import (
+from unperplexed.calibration.diagnosis.gate import (
+    _independent,
+    columns,
+    events_seen,
+    gate,
+    null_covariance,
+    orthonormal,
+)
+from unperplexed.calibration.diagnosis.scored import (
     ClusterSums,
+    Scored,
     cluster_shares,
     degrees_of_freedom,
     squares_tested,
 )
-from unperplexed.calibration.diagnosis.gate import _independent, columns, gate, orthonormal
-from unperplexed.calibration.diagnosis.null_covariance import events_seen, null_covariance
-from unperplexed.calibration.diagnosis.scored import Scored
 
 
 def scored(s, y, w=None):

@@ -6,10 +6,9 @@ from scipy.special import expit
 
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
-from unperplexed.calibration.diagnosis.clusters import cluster_shares
 from unperplexed.calibration.diagnosis.diagnose import diagnose
-from unperplexed.calibration.diagnosis.gate import gate
-from unperplexed.calibration.diagnosis.null_covariance import events_seen, null_covariance
+from unperplexed.calibration.diagnosis.gate import events_seen, gate, null_covariance
+from unperplexed.calibration.diagnosis.scored import cluster_shares
 
 
 def rows(p, happened, cluster):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unperplexed.theory.distributions.newton import minimize
+from unperplexed.theory.distributions.fitting import minimize
 
 
 def valley(x):

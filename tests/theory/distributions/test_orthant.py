@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unperplexed.theory.distributions import orthant
+from unperplexed.theory.distributions import gaussian as orthant
 from unperplexed.theory.distributions.gaussian import CoupledGaussian
 
 ROOT = np.linalg.cholesky(np.array([[4.0, -1.8, 0.5], [-1.8, 9.0, 2.0], [0.5, 2.0, 1.0]]))

@@ -18,22 +18,30 @@ from numpy.polynomial import legendre
 from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
-from ...maps.directions import columns
+from ...maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
+from ...maps.fit import Prior
 from ...maps.parameters import LAPSE
-from ...maps.two import BinaryMap
+from ...maps.two import BinaryMap, columns
+from ...statistics.means import t_quantile
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
-from .binary_clusters import Uncertain, effects_alone, uncertain
-from .binary_search import PARAMETERS, Search
-from .choice import Candidate, Errors, as_good, gains, p_value
+from .choice import BOUNDS, LEAST, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
 from .class_rows import CERTAIN
-from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
 from .kind import OfTwo, quoted, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
 from .line import CalibrationLine, Coefficient, calibration_line, power_alone
 from .result import NOTABLE_BIAS, Detectable, Diagnosis, Finding, MendedProbability
-from .scored import Scored, information_time
+from .scored import (
+    FEWEST_CLUSTERS,
+    ClusterSums,
+    Scored,
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    in_cells,
+    information_time,
+)
 from .words import finding_of_two, in_words, not_made, too_few
 
 LEVEL = 0.05
@@ -275,3 +283,149 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
         for at in some[np.argsort(log_p[some], kind="stable")][:3].tolist():
             found += [_Surprise(at, outcome, float(log_p[at]))] * min(3, round(float(times[at])))
     return sorted(found, key=lambda each: each.log_p)[:3]
+
+
+_RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class DependentScores:
+    """Scores of some directions, one a row of ``model``, were probabilities those of a map."""
+
+    model: Floats
+    """Their covariance, were rows independent."""
+    sums: Floats
+    own: Floats
+    """Sums of products over clusters, one a row, and over single rows."""
+    shares: Floats
+
+    @staticmethod
+    def of(rows: Scored, clusters: ClusterSums, directions: Floats, q: Floats) -> DependentScores:
+        """Take scores in directions, one a row, at probabilities."""
+        v = q * (1 - q)
+        return DependentScores(
+            (directions * (rows.squared * v)) @ directions.T,
+            clusters.scores(directions) + clusters.totals(directions * (expit(rows.s) - q)),
+            (directions * rows.own_squares(q)) @ directions.T,
+            cluster_shares(clusters.totals(v[None])[:, 0]),
+        )
+
+    def covariance(self, at: list[int]) -> Floats:
+        """Covariance of some of the scores; the variance of single rows is that of the model."""
+        model = self.model[np.ix_(at, at)]
+        root = np.linalg.cholesky(model + _RIDGE * np.diag(np.diag(model)))
+        back = np.linalg.inv(root)
+        inner = cluster_covariance(self.sums[:, at] @ back.T, back @ self.own[np.ix_(at, at)] @ back.T, self.shares)
+        return np.asarray(root @ inner @ root.T)
+
+
+def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
+    """By how much dependence inflates the variance of a bias, and of confidence, each fitted alone."""
+    directions = columns(("bias", "slope"), rows.s)
+    scores = DependentScores.of(rows, clusters, directions, expit(rows.s))
+    informed = directions**2 @ (rows.total * rows.variance)
+    bias, confidence = (
+        max(float(scores.covariance([at])[0, 0] / informed[at]), rows.design_effect) if informed[at] > 0 else 1.0
+        for at in (0, 1)
+    )
+    return bias, confidence
+
+
+class Uncertain(NamedTuple):
+    """How sure a parameter is."""
+
+    standard_error: float
+    reach: float
+    """Half-width of a 95% interval, in standard errors."""
+    freedom: float = math.nan
+    """Degrees of freedom, where the standard error is estimated from clusters."""
+
+    def p_value(self, value: float) -> float:
+        """Return that of a value of 0; NaN where the standard error is not estimated from clusters."""
+        if math.isnan(self.freedom):
+            return math.nan
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(self.freedom, -abs(value) / self.standard_error))
+
+
+def uncertain(rows: Scored, clusters: ClusterSums, found: BinaryMap) -> dict[str, Uncertain]:
+    """Give standard errors of the coefficients of a map, by a sandwich, and quantiles of Student's distribution."""
+    q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
+    v = np.maximum(q * (1 - q), 1e-100)
+    directions = columns(found.coefficients, rows.s) * ((1 - found.lapse) * expit(t) * expit(-t) / v)
+    scores = DependentScores.of(rows, clusters, directions, q)
+    inverse = np.linalg.inv((directions * (rows.total * v)) @ directions.T)
+    robust, model = (inverse @ x @ inverse for x in (scores.covariance(list(range(len(directions)))), scores.model))
+    errors = {}
+    for at, name in enumerate(found.coefficients):
+        variance = max(float(robust[at, at]), float(model[at, at]))
+        freedom = degrees_of_freedom(scores.shares, variance / float(model[at, at]))
+        errors[name] = Uncertain(math.sqrt(variance), float(t_quantile(0.95, freedom)), freedom)
+    return errors
+
+
+PARAMETERS = {kind.error: kind.parameter for kind in KINDS.values() if kind.two is not None}
+"""The parameter of a map that mends each error."""
+
+_BOTH_SIDES = 0.05
+"""Least share of the information on either side of even odds, for an asymmetry to be a candidate."""
+
+_ROUNDING = 1e-5
+"""Rounding error of a likelihood ratio, found by iterations."""
+
+
+class Search:
+    """Fits every candidate set of errors."""
+
+    def __init__(self, rows: Scored, tested: Gate, most: int) -> None:
+        """Fit all sets of at most so many errors.
+
+        A line beside a lapse has a prior, of which one in five has its maximum at infinity for 100 rows, and so have
+        errors that separate the outcomes. All others are fitted by maximum likelihood.
+        """
+        self.counted, self.effect = in_cells(rows), tested.design_effect
+        c, effect = self.counted, self.effect
+        v = c.total * expit(c.s) * expit(-c.s)
+        base = float(c.positive @ log_expit(c.s) + (c.total - c.positive) @ log_expit(-c.s))
+        bounds, unit = Prior(BOUNDS, effect), unit_cost(2 * rows.information / effect)
+        sides = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum()))
+        names = [x for x in PARAMETERS if x != "asymmetry" or sides >= _BOTH_SIDES * v.sum()]
+        self.found: dict[Errors, Candidate[BinaryMap]] = {}
+        for errors in sets_of(names, most):
+            parameters = [PARAMETERS[each] for each in errors]
+            if not errors or not _apart(parameters, c.s, v):
+                continue
+            of = Cells(c, parameters)
+            fit = fitted_cells(of, bounds if LAPSE in parameters else NO_PRIOR)
+            if LAPSE not in parameters and fit.separated:
+                fit = fitted_cells(of, bounds)
+            ratio = max(0.0, 2 * (fit.value - base) / effect)
+            held = -2 * fit.value / effect if fit.separated else 0.0
+            costs = sum(cost(each, unit) for each in errors)
+            self.found[errors] = Candidate(errors, fit, map_of(fit), ratio + held, held, costs, len(errors))
+
+    def best(self) -> Errors:
+        """Return the set worth most; where none pays for itself the best error alone, and none without evidence."""
+        if not self.found:
+            return ()
+        best = self._plainest(list(self.found))
+        if self.found[best].worth > 0:
+            return best
+        best = self._plainest([errors for errors in self.found if len(errors) == 1])
+        return best if self.found[best].ratio >= LEAST else ()
+
+    def _plainest(self, some: list[Errors]) -> Errors:
+        """Return the set worth most; of equal ones the plainest.
+
+        Errors that mean the same here, such as all of a constant forecast or where there are no events, differ by
+        rounding and by their priors.
+        """
+        most = max(self.found[errors].worth for errors in some)
+        return next(x for x in some if self.found[x].ratio - self.found[x].cost >= most - _ROUNDING)
+
+
+def _apart(parameters: list[str], s: Floats, v: Floats) -> bool:
+    """Whether the directions of parameters, but for a lapse, are different at these log-odds."""
+    directions = columns([name for name in parameters if name != LAPSE], s)
+    return bool(orthonormal(directions, v).any(axis=1).all())

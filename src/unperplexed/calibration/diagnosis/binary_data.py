@@ -15,9 +15,8 @@ from ...tally.tally import Tally
 from ..resampling import positive_pairs
 from .binary import BinaryData
 from .class_rows import CERTAIN, RowBlock
-from .clusters import ClusterSums
 from .line import CalibrationLine, calibration_line
-from .scored import Scored
+from .scored import ClusterSums, Scored
 
 
 def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:

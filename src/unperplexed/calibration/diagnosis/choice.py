@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ...maps.classes import CURVES
-from ...maps.directions import TWO
 from ...maps.fit import Fit
 from ...maps.parameters import LAPSE
+from ...maps.two import TWO
 from ...statistics.tails import chi2_sf, squared_normal_isf
 from .kinds import KINDS
 

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.typing import Ints
-from .choice import LEAST, Errors, cost, gains, p_value
+from ..._lib.elementary import expit
+from ..._lib.typing import AnyFloats, Floats, Ints
+from ...maps.classes import ClassMap
+from ...maps.fit import Fit, Prior, fitted
+from ...maps.parameters import LAPSE
+from ...maps.rows import Rows, derivatives
+from ...statistics.definite import in_turn
+from ...statistics.means import effective_number
+from ...statistics.tails import chi2_sf
+from ...tally.class_row_sums import CELLS
+from .choice import LEAST, Candidate, Errors, cost, gains, p_value
 from .class_likelihoods import PARAMETERS
-from .class_power import Power, power_of_rows, share
-from .class_rows import PreparedRows
+from .class_rows import Chunk, PreparedRows
 from .class_search import ClassCandidate, Search
+from .class_statistics import ClassStatistics
 from .kind import ClassMeans, OfClasses
 from .kinds import shape
+from .line import Coefficient, judged
 from .result import Finding
 from .words import finding_of_classes
 
@@ -102,3 +114,145 @@ def _estimate(name: str, candidate: ClassCandidate, classes: Ints, effect: float
     low, high = value - 1.96 * error, value + 1.96 * error
     # The standard error of a lapse is that of its log-odds.
     return (share(value), (share(low), share(high))) if name == "noise" else (value, (low, high))
+
+
+_DEGREES = 5
+
+
+def rest(
+    chunks: Iterable[Chunk], statistics: ClassStatistics, found: Candidate[ClassMap], effect: float
+) -> tuple[float, float]:
+    """Statistic and p-value of shapes of the log-odds beside the fitted errors, the same for all classes.
+
+    The shapes are Legendre polynomials of degree 1 to 5 in the share of the information below each log-odds.
+    """
+    at, share = information_share(statistics)
+    fitted = [PARAMETERS[name] for name in found.errors if name != "bias"]
+    size = len(fitted) + _DEGREES
+    score, covariance = np.zeros(size), np.zeros((size, size))
+    for chunk in chunks:
+        directions, left = derivatives(chunk, found.mapping, fitted, _shapes(chunk, at, share))
+        score += [chunk.weights @ chunk.pick(one) for one in directions]
+        flat = np.stack(directions).reshape(size, -1)
+        covariance += (flat * (left * chunk.weights[:, None]).ravel()) @ flat.T
+    beside = in_turn(covariance, 1e-9)[len(fitted) :]
+    z, freedom = beside @ score, int(beside.any(axis=1).sum())
+    statistic = float(z @ z) / effect
+    return statistic, chi2_sf(freedom, statistic) if freedom else 1.0
+
+
+def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:
+    """Log-odds of the cells, ascending, and the share of the sum of p (1 - p) below each, half its own included."""
+    n, total = statistics.cells.sum(axis=0), statistics.cell_sums.sum(axis=0)
+    half = CELLS // 2
+    order = np.concatenate([np.arange(half)[::-1], np.arange(half, CELLS)])  # below 1/2 the first cell is the nearest
+    n, total = n[order], total[order]
+    p = np.clip(total / np.maximum(n, 1), 1e-15, 1 - 1e-15)
+    information = n * p * (1 - p)
+    used = information > 0
+    below = np.cumsum(information) - information / 2
+    return np.log(p[used]) - np.log1p(-p[used]), below[used] / information.sum()
+
+
+def _shapes(chunk: Chunk, at: Floats, share: Floats) -> Floats:
+    p = np.clip(chunk.p.astype(np.float64), 1e-15, 1 - 1e-15)
+    time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
+    return np.moveaxis(np.polynomial.legendre.legvander(time, _DEGREES), -1, 0)[1:]
+
+
+class Power(NamedTuple):
+    """Power of all probabilities, of which the temperature is the inverse; NaN where none above 0 fits best."""
+
+    slope: Coefficient = Coefficient()
+    lapse_odds: Coefficient = Coefficient(-math.inf)
+    """Log-odds of the lapse that is fitted with it; minus infinity where it is fitted alone."""
+
+    @property
+    def lapse(self) -> float:
+        """The share of a uniform forecast that is fitted with it; 0 where it is fitted alone."""
+        return share(self.lapse_odds.value)
+
+
+_NO_MAP = ClassMap()
+
+
+def share(odds: float) -> float:
+    """Return the lapse of some log-odds."""
+    return float(expit(np.array(odds)))
+
+
+def power_of_rows(
+    rows: PreparedRows, alone: ClassMap = _NO_MAP, beside: ClassMap = _NO_MAP, lapse_cost: float = math.inf
+) -> Power:
+    """Estimate the power of all probabilities that fits best: alone, or with a lapse where that pays for its cost.
+
+    Parameters
+    ----------
+    rows : PreparedRows
+        Nothing of it is left out; probabilities of exactly 0 count as `zero_of` says.
+    alone, beside : ClassMap
+        Maps to start from: of a slope above 0 alone, and of one with a lapse.
+    lapse_cost : float
+        What a lapse is to add to the log-likelihood, in nats; by default none is looked for.
+
+    Returns
+    -------
+    Power
+        By maximum likelihood, with the larger variance of model and sandwich, as `line.calibration_line`.
+    """
+    found = _fitted(rows, ("slope",), alone)
+    if lapse_cost < math.inf:
+        both = _fitted(rows, ("slope", LAPSE), beside if beside.lapse else found[0])
+        found = both if both[1].value - found[1].value > lapse_cost else found
+    mapping, fit = found
+    if fit.separated or mapping.slope <= 0:
+        return Power()
+    values = fit.theta + [1.0, 0.0][: fit.theta.size]
+    return Power(*_judged(rows, mapping, values, np.linalg.inv(fit.information)))
+
+
+def _fitted(rows: PreparedRows, parameters: Sequence[str], start: ClassMap) -> tuple[ClassMap, Fit]:
+    of = Rows(_Everything(rows), rows.counts.classes, parameters)
+    fit = fitted(of, Prior(dict.fromkeys(parameters, math.inf)), of.theta_of(start))
+    return of.map_of(fit.theta), fit
+
+
+@dataclass(frozen=True, eq=False)
+class _Everything:
+    """All rows, each time from the beginning."""
+
+    rows: PreparedRows
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunk by chunk."""
+        return self.rows.everything()
+
+
+def _judged(rows: PreparedRows, mapping: ClassMap, values: Floats, inverse: AnyFloats) -> list[Coefficient]:
+    """Give the power, and the log-odds of a lapse beside it, their standard errors."""
+    clusters, names = rows.counts.clusters, ["slope", LAPSE][: values.size]
+    squares, (model, robust) = 0.0, np.zeros((2, values.size))
+    sizes = np.zeros(0 if clusters is None else len(clusters))
+    sums = np.zeros((values.size, sizes.size))
+    for chunk in rows.everything():
+        w = chunk.weights
+        scores, q = derivatives(chunk, mapping, names)
+        moved = [sum(part * score for part, score in zip(row, scores, strict=True)) for row in inverse]
+        u = w * np.array([chunk.pick(x) for x in moved])  # what each row adds to each value
+        v = w * np.array(
+            [np.einsum("ij,ij,ij->i", q, x, x) for x in moved]
+        )  # its variance by the model, over the weight
+        model += v @ w
+        squares += float(w @ w)
+        if chunk.cluster is None:
+            robust += (u * u / np.maximum(1 - v / np.diag(inverse)[:, None], 1e-6)).sum(axis=1)
+        else:
+            sums += [np.bincount(chunk.cluster, each, sizes.size) for each in u]
+            sizes += np.bincount(chunk.cluster, w, sizes.size)
+    independent, degrees = rows.counts.rows**2 / squares, math.inf
+    if clusters is not None:
+        robust = (sums**2).sum(axis=1) * sizes.size / (sizes.size - 1)
+        independent = effective_number(sizes)
+        degrees = independent - 1
+    found = zip(values.tolist(), np.maximum(model, robust).tolist(), strict=True)
+    return [judged(value, variance, independent, degrees) for value, variance in found]

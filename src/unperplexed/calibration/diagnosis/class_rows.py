@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from ...forecasts.given import Given
+from ...forecasts.forecasts import Given
 from ...kernels.logarithms import log_odds
 from ...maps import rows
 from ...maps.two import zero_of

@@ -9,11 +9,10 @@ import numpy as np
 
 from ..._lib.typing import Bools, Floats
 from ...statistics.definite import in_turn
-from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile
-from ...statistics.weighted_chi2 import weighted_chi2_sf
+from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile, weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail
-from .clusters import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
+from .scored import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,14 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats
-from ...maps.directions import tail
+from ...maps.two import tail
 from ...statistics.definite import in_turn
-from ...statistics.weighted_chi2 import weighted_chi2_sf
+from ...statistics.tails import weighted_chi2_sf
 from .class_tails import hall
-from .clusters import ClusterSums, cluster_shares, degrees_of_freedom, squares_tested
-from .null_covariance import events_seen, null_covariance
-from .scored import Scored, information_time
+from .scored import (
+    ClusterSums,
+    Scored,
+    between_rows,
+    bounded,
+    cluster_shares,
+    degrees_of_freedom,
+    information_time,
+    squares_tested,
+)
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 """Weights of bias, confidence, tail, asymmetry and four shapes in W."""
@@ -102,3 +110,44 @@ def columns(s: Floats, v: Floats) -> Floats:
 def orthonormal(columns: Floats, v: Floats) -> Floats:
     """Make columns, one a row, orthonormal in order under the weights v; 0 for one of which too little is new."""
     return np.asarray(in_turn((columns * v) @ columns.T) @ columns)
+
+
+_SHARED_EVENTS = 0.25
+"""Number of events shared by a whole cluster that are taken to have been seen beside those of the sample."""
+
+
+def null_covariance(rows: Scored, clusters: ClusterSums, q: Floats, shares: Floats, events: float) -> Floats:
+    """Return the covariance of the scores ``q``, one a row, which is 1 for independent rows of calibrated forecasts.
+
+    ``events`` were seen for each expected one, as `events_seen` counts them.
+    """
+    v, information = rows.variance, rows.information
+    sums = clusters.scores(q)
+    seen = between_rows(sums, _own_squares(rows, q, sums.sum(axis=0)), shares)
+    # If all rows of a cluster are as far from their predictions, in standard deviations.
+    whole = clusters.totals(q * np.sqrt(v))
+    shared = whole.T @ whole - np.eye(len(q))
+    prior = _SHARED_EVENTS * rows.design_effect / information
+    return bounded(np.eye(len(q)) + (seen + prior * shared) / (events + prior))
+
+
+def events_seen(rows: Scored, clusters: ClusterSums) -> float:
+    """Return how many of the less probable outcomes there are for each that is expected.
+
+    A cluster counts by the number of rows that one of its events may be shared with. From 1/4 to 3/4 a row counts the
+    less, the nearer it is to 1/2, where no outcome is rare, so that it makes no difference which class comes first.
+    """
+    p, v = expit(rows.s), rows.variance
+    sd, expected = clusters.totals(np.stack([np.sqrt(v), v])).T
+    rare = np.minimum(1, 2 * np.abs(1 - 2 * p))
+    surplus = clusters.scores((rare * np.where(p < 0.5, 1 - p, -p))[None])[:, 0]
+    return 1 + float(sd @ surplus) / float(sd @ expected)
+
+
+def _own_squares(rows: Scored, q: Floats, total: Floats) -> Floats:
+    """Sum the products of single rows' scores, each without its part in the totals, as those of clusters are taken."""
+    p, part = expit(rows.s), rows.variance / rows.information
+    residual = rows.squared_positive * (1 - p) - (rows.squared - rows.squared_positive) * p
+    mixed = np.outer(q @ (residual * part), total)
+    products = (q * rows.own_squares(p)) @ q.T
+    return np.asarray(products - mixed - mixed.T + np.outer(total, total) * float(rows.squared @ part**2))

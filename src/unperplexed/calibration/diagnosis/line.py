@@ -16,13 +16,11 @@ import numpy as np
 from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Bools
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
-from ...maps.directions import columns
-from ...maps.two import finite, zero_of
+from ...maps.two import columns, finite, zero_of
 from ...statistics.intervals import Interval, Metric
 from ...statistics.means import effective_number, t_quantile
 from ...statistics.standard_errors import LEAST_WORTH
-from .clusters import ClusterSums
-from .scored import Scored, in_cells
+from .scored import ClusterSums, Scored, in_cells
 
 
 class Coefficient(NamedTuple):

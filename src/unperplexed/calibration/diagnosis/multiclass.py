@@ -16,20 +16,19 @@ from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
 from .choice import as_good
 from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
-from .class_findings import named
+from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
-from .class_rest import rest
 from .class_rows import Certain, Chunk, PreparedRows, Rows, count
 from .class_scores import SumLikelihoods
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import ClassGate, gate
-from .clusters import FEWEST_CLUSTERS
 from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
+from .scored import FEWEST_CLUSTERS
 from .words import in_words, not_made, too_few
 
 _SEEN = 0.05

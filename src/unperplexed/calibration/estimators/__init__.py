@@ -15,12 +15,10 @@ from types import MappingProxyType
 import numpy as np
 
 from ..._lib.typing import Floats
-from ...kernels.curves import shrunk_isotonic_of_samples
-from ...kernels.isotonic import isotonic_of_samples
+from ...kernels.curves import isotonic_of_samples, shrunk_isotonic_of_samples
 from .bins import bayesian, cluster, equal_population, equal_width
-from .curves import isotonic, logistic, shrunk_isotonic
 from .estimate import REGISTERED, Estimate, Estimator, named_estimator
-from .smooth import kernel, nearest_neighbors
+from .smooth import isotonic, kernel, logistic, nearest_neighbors, shrunk_isotonic
 
 __all__ = [
     "DEFAULT",

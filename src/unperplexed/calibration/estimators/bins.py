@@ -7,7 +7,7 @@ import numpy as np
 from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Bools, Floats, Ints
-from ...kernels.isotonic import frequencies
+from ...kernels.curves import frequencies
 from .estimate import (
     Estimate,
     checked_positive,

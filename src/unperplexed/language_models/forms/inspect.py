@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..graded import stated_confidence
 from ..items import UNREAD, Answer, Item, Text
-from ..stated import stated_confidence
 from ..tokens import text_of_tokens, token
 from . import Form, Log, Record
 from .openai import GENERATED

@@ -12,11 +12,12 @@ from ..._lib.errors import InputError
 from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
 from ...tally.tally import Tally
-from ..arguments import ASKED, Columns, counting_of
 from ..files import ForecastFiles
 from ..map_reduce import (
+    ASKED,
     FAN_IN,
     Accumulator,
+    Columns,
     Found,
     Made,
     Result,
@@ -24,6 +25,7 @@ from ..map_reduce import (
     as_tallies,
     as_tally,
     counted,
+    counting_of,
     rows_of_frame,
 )
 from ..readers import Source

@@ -22,14 +22,8 @@ from . import (
     Source,
     Wanted,
 )
-from .chunks import (
-    CHUNK_BYTES,
-    Chunk,
-    chunks,
-    head,
-)
 from .numbers import Numbers, not_a_number
-from .text_streams import check_utf8
+from .text_streams import CHUNK_BYTES, Chunk, check_utf8, chunks, head
 
 _SLICE = 1 << 20
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'

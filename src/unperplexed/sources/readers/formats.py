@@ -26,8 +26,7 @@ from ..._lib.json_files import LARGEST_FILE, refuse_result
 from ..._lib.output_files import PREFIX, clear, hold
 from ..._lib.signals import end_waiting
 from . import Batch, Batches, Format, Options, Source, Wanted
-from .chunks import head
-from .text_streams import COMPRESSIONS
+from .text_streams import COMPRESSIONS, head
 
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"

@@ -22,13 +22,8 @@ from . import (
     Source,
     Wanted,
 )
-from .chunks import (
-    Chunk,
-    chunks,
-    head,
-)
 from .numbers import Numbers, check_lengths, list_matrix
-from .text_streams import not_utf8, refuse_utf16
+from .text_streams import Chunk, chunks, head, not_utf8, refuse_utf16
 
 _PROBED_BYTES = 1 << 24
 _PROBED_ROWS = 100

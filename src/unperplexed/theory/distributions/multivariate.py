@@ -13,10 +13,9 @@ from ..._lib.arrays import plain
 from ..._lib.errors import InputError, place_text
 from ..._lib.typing import Floats
 from ..coupled import log1p_ratio
-from .elliptical import draw, log_average_density, log_normalizer
-from .elliptical_fit import fit_elliptical
+from .elliptical_fit import draw, fit_elliptical, log_average_density, log_normalizer
 from .fitting import CoupledFit, Sample
-from .orthant import box_probability
+from .gaussian import box_probability
 from .parameters import (
     Seed,
     coupling_above,

@@ -13,7 +13,7 @@ from scipy import special
 
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
-from .elliptical import log_normalizer
+from .elliptical_fit import log_normalizer
 
 _SMALL = 0.01
 _NODES, _WEIGHTS = (a / 2 for a in np.polynomial.legendre.leggauss(36))
