@@ -91,7 +91,7 @@ def compare(arguments: argparse.Namespace) -> None:
     from ..comparison.files import PairingOptions, compared_files, named_files
     from ..comparison.result import Comparison as Compared
     from .advice import comparison_commands
-    from .skill import recalibrating
+    from .comparing import recalibrating
 
     files = named_files(arguments.files)
     arguments.files = [path for paths in files.values() for path in paths]

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from .._lib.errors import InputError
-from .._lib.formatting import printable
-from ..pairing.rows import Chunk, Chunks, Pair
 from . import options
-from .outputs import sayer
 
 if TYPE_CHECKING:
     from ..comparison.files import PairingOptions
-    from ..forecasts.forecasts import Forecasts
     from ..pairing.skill_result import Skill
-
 
 _CLIMATOLOGY = "climatology:"
 
@@ -99,6 +92,7 @@ _FORECASTS = "forecasts"
 def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
     from ..comparison.files import compared_files
     from ..pairing.skill import BASE_RATE, SkillSettings, skilled
+    from .comparing import recalibrating
     from .counting import reading_of, selection_of
     from .outputs import sayer
 
@@ -171,61 +165,3 @@ def _beside(forecaster: str, prob: Sequence[str], reference: str) -> dict[str, l
             " by commas."
         )
     return {forecaster: [*prob], reference: columns}
-
-
-Result = TypeVar("Result")
-
-
-def maps_of(texts: Sequence[str]) -> dict[str, Path]:
-    """Read NAME=PATH, each name once."""
-    maps: dict[str, Path] = {}
-    for text in texts:
-        name, _, path = text.partition("=")
-        if not name or not path or name in maps:
-            raise InputError(f"--apply {text}: expected NAME=MAP, each forecaster's name once.")
-        maps[name] = Path(path)
-    return maps
-
-
-def recalibrating(
-    arguments: argparse.Namespace, how: Callable[[Chunks, Pair], Result]
-) -> Callable[[Chunks, Pair], Result]:
-    """Return how to compare with some forecasters recalibrated, as ``--apply`` names them."""
-    maps = maps_of(arguments.apply)
-    if not maps:
-        return how
-    from .recalibrate import recalibrated_by
-
-    changes = {name: _naming(name, path, recalibrated_by(path)) for name, path in maps.items()}
-    for name, path in maps.items():
-        sayer(arguments)(
-            f"{printable(name)}: recalibrated by {printable(str(path))}; if the map was fitted to these rows, they"
-            " look better calibrated than new rows will"
-        )
-
-    def changed(parts: Chunks) -> Iterator[Chunk]:
-        seen: dict[str, None] = {}
-        for part in parts():
-            seen[part.name] = None
-            change = changes.get(part.name)
-            yield part if change is None else part._replace(forecasts=change(part.forecasts))
-        if unknown := [name for name in changes if name not in seen]:
-            raise InputError(
-                f"--apply {unknown[0]}={maps[unknown[0]]}: no forecaster of that name; they are"
-                f" {', '.join(map(repr, seen))}."
-            )
-
-    return lambda parts, pair: how(lambda: changed(parts), pair)
-
-
-def _naming(name: str, path: Path, change: Callable[[Forecasts], Forecasts] | None) -> Callable[[Forecasts], Forecasts]:
-    """Let errors of a map name the forecaster."""
-    assert change is not None
-
-    def changed(forecasts: Forecasts) -> Forecasts:
-        try:
-            return change(forecasts)
-        except InputError as error:
-            raise InputError(f"--apply {name}={path}: {error}") from None
-
-    return changed
