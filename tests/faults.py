@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unperplexed.cli import commands, outputs
+from unperplexed.cli import outputs
 from unperplexed.cli.parser import main
 
 NEVER = 10**9
@@ -273,8 +273,7 @@ class Machine:
 
             return drawn
 
-        places = [(commands, "picture_bytes"), (commands, "report_bytes")]
-        places += [(outputs, "figure_bytes"), (outputs, "report_bytes")]
+        places = [(outputs.Outputs, name) for name in ("picture", "pictures", "page")]
         before = [getattr(place, function) for place, function in places]
         try:
             for (place, function), made in zip(places, before, strict=True):

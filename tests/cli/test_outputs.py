@@ -17,7 +17,7 @@ from unperplexed._lib import output_files
 from unperplexed._lib.output_files import whole_files, write_whole
 from unperplexed.cli import commands, signals
 from unperplexed.cli import main as unperplexed_main
-from unperplexed.cli.outputs import write_outputs
+from unperplexed.cli.outputs import Outputs
 from unperplexed.cli.parser import main
 
 ROWS = "y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5
@@ -44,13 +44,8 @@ def writing(tmp_path, monkeypatch):
     places = [tmp_path / name for name in NAMES]
 
     def command(arguments):
-        text = write_outputs(
-            Namespace(json=str(places[0]), quiet=False),
-            lambda: "new",
-            "text\n" * 20_000,
-            dict.fromkeys(places[1:], b"new\n"),
-        )
-        assert text is None
+        outputs = Outputs(Namespace(json=str(places[0]), quiet=False, words=[]))
+        outputs.write(lambda: "new", "text\n" * 20_000, dict.fromkeys(places[1:], b"new\n"))
 
     monkeypatch.setattr(commands, "assess", command)
     return places

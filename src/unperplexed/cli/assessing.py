@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import printable
+from ..assessment.assess import assess_tally, parts_for
+from ..assessment.settings import AssessmentSettings
 from ..forecasts.forecasts import Forecasts
-from ..sources.map_reduce import as_tallies
-from ..sources.readers.formats import matching
 from ..tally.class_sums import MOST_CLASSES
-from ..tally.counter import jobs_of
-from ..tally.tallies import Tallies
 from .advice import remedy_command
-from .counting import (
-    counted_by,
-    file_chunks,
-    grouped_chunks,
-    naming_files,
-    parts_of,
-    refuse_outcomes,
-    tally_names,
-    tally_of,
-)
+from .input import Change, Input
 from .options import first_given
-from .outputs import sayer
 
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown, GroupAssessment
+    from ..assessment.remedy import Commands
     from ..assessment.result import Assessment
-    from ..assessment.settings import AssessmentSettings
     from ..forecasts.group_keys import Key
     from ..recalibration.group_rows import GroupRows
 
@@ -45,39 +33,88 @@ _MOST_CLASSES_BY_GROUP = 200
 """Up to so many classes groups of files are diagnosed: each group takes some megabytes then."""
 
 
-def assessment_of(arguments: argparse.Namespace) -> Assessment:
-    """Assess all rows together."""
-    from ..assessment.assess import assess_tally
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of an assessment."""
 
-    settings = _checked_settings(arguments)
-    names = matching(arguments.files)
-    once = bool(tally_names(names, arguments)) or "-" in names or arguments.engine != "local"
-    change = recalibration_of(arguments, names)
-    counted = tally_of(arguments, parts_of(arguments), MOST_CLASSES if once else 0, change)
+    rows: Input
+    settings: AssessmentSettings
+    parts: Sequence[str]
+    """Parts of a tally that it is made from."""
+    commands: Commands
+    """What recalibrates the same forecasts."""
+    change: Change | None
+    """What recalibrates them before they are assessed, if that is asked for."""
+    sort: Any = "geometric_accuracy"
+
+    @classmethod
+    def of(cls, a: argparse.Namespace, rows: Input) -> Asked:
+        """Read the options, which are refused before anything is counted."""
+        sections = a.show if hasattr(a, "show") else None
+        settings = AssessmentSettings(
+            floor=a.floor,
+            measured=a.measured,
+            view=a.view,
+            orders=None if sections is None else sections.orders,
+            confidence=a.confidence,
+            resamples=getattr(a, "resamples", 0),
+            seed=getattr(a, "seed", 0),
+            asked=getattr(a, "metric", ()),
+        )
+        parts = [*([] if sections is None else sections.parts), *_parts(rows, a.view)]
+        change = None if getattr(a, "apply", None) is None else _recalibrated(a, rows)
+        return cls(rows, settings, [*dict.fromkeys(parts)], remedy_command(a), change, getattr(a, "sort", cls.sort))
+
+    @property
+    def once(self) -> bool:
+        """Whether the rows cannot be read again here."""
+        return bool(self.rows.once) or self.rows.engine.name != "local"
+
+
+def _parts(rows: Input, view: str) -> Sequence[str]:
+    """Parts of a tally that an assessment in a view is made from."""
+    return parts_for(view, [*rows.selection.clusters] or None, rows.selection.weight)
+
+
+def _recalibrated(a: argparse.Namespace, rows: Input) -> Change:
+    """Give what recalibrates the forecasts before they are assessed."""
+    if rows.tallies:
+        raise InputError(f"{rows.tallies[0]}: --apply needs rows; give the file that the tally was counted from.")
+    if a.engine != "local":
+        raise InputError(f"--engine {a.engine}: --apply is by the engine local; leave one of them out.")
+    from .recalibrate import recalibrated_by
+
+    recalibrated = recalibrated_by(a.apply)
+    rows.say(
+        f"recalibrated by {printable(str(a.apply))}; if the map was fitted to these rows, they"
+        " look better calibrated than new rows will"
+    )
+    return recalibrated
+
+
+def assessment_of(asked: Asked) -> Assessment:
+    """Assess all rows together."""
+    rows, settings, change = asked.rows, asked.settings, asked.change
+    counted = rows.tally(asked.parts, MOST_CLASSES if asked.once else 0, change)
     try:
         found = assess_tally(counted, settings)
     except InputError as error:
-        raise naming_files(arguments.files, error) from None
-    found = found.advising(remedy_command(arguments))
-    if once:
+        raise rows.naming(error) from None
+    found = found.advising(asked.commands)
+    if asked.once:
         return found
-    chunks = file_chunks(arguments, change)
+    chunks = rows.chunks(change)
     if counted.n_classes == 2 and not counted.clustered and counted.tells_log_odds(chunks):
         return found.with_rows(chunks)
     if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
-        found = found.with_classes(partial(_each_class, arguments, settings, change))
+        found = found.with_classes(partial(_each_class, asked))
     return _diagnosed(found, chunks, numbered=len(counted.sources) <= 1)
 
 
-def _each_class(
-    arguments: argparse.Namespace, settings: AssessmentSettings, change: Callable[[Forecasts], Forecasts] | None
-) -> Assessment:
+def _each_class(asked: Asked) -> Assessment:
     """Assess each class of the files, which a report shows: they are counted again, with the parts that takes."""
-    from ..assessment.assess import assess_tally, parts_for
-
-    again = argparse.Namespace(**{**vars(arguments), "quiet": True})
-    parts = parts_for("each-class", getattr(arguments, "cluster_columns", None) or None, arguments.weight)
-    return assess_tally(tally_of(again, parts, 0, change), replace(settings, view="each-class"))
+    counted = asked.rows.quietly().tally(_parts(asked.rows, "each-class"), 0, asked.change)
+    return assess_tally(counted, replace(asked.settings, view="each-class"))
 
 
 def _diagnosed(found: Assessment, chunks: Callable[[], Iterable[Forecasts]], numbered: bool) -> Assessment:
@@ -87,36 +124,32 @@ def _diagnosed(found: Assessment, chunks: Callable[[], Iterable[Forecasts]], num
     return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks, numbered), found.labels), chunks)
 
 
-def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
+def breakdown_of(asked: Asked) -> Breakdown:
     """Assess all rows together, and each group by itself."""
     from ..assessment.breakdown import broken_down
 
-    settings = _checked_settings(arguments)
-    counting = {"parts": parts_of(arguments), "diagnosed": _MOST_CLASSES_BY_GROUP}
-    names = matching(arguments.files)
-    change = recalibration_of(arguments, names)
-    counted = tallies_of(arguments, counting, change)
+    counted = asked.rows.groups({"parts": asked.parts, "diagnosed": _MOST_CLASSES_BY_GROUP}, asked.change)
     try:
-        found = broken_down(counted, arguments.sort, False, settings)
+        found = broken_down(counted, asked.sort, False, asked.settings)
     except InputError as error:
-        raise naming_files(arguments.files, error) from None
-    whole = found.whole.advising(remedy_command(arguments))
+        raise asked.rows.naming(error) from None
+    whole = found.whole.advising(asked.commands)
     tally = whole.source.tally
-    if "-" not in names and arguments.engine == "local":
-        chunks = file_chunks(arguments, change)
+    if not asked.once:
+        chunks = asked.rows.chunks(asked.change)
         if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(chunks):
             return replace(found, total=replace(found.total, assessment=whole))
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
-        found = replace(found, groups=tuple(_groups_with_rows(arguments, found)))
+        found = replace(found, groups=tuple(_groups_with_rows(asked, found)))
     return replace(found, total=replace(found.total, assessment=whole))
 
 
-def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterator[GroupAssessment]:
+def _groups_with_rows(asked: Asked, found: Breakdown) -> Iterator[GroupAssessment]:
     """Let groups be diagnosed and mended by their rows, up to so many as fit in memory and take seconds."""
     from ..assessment.remedy import MOST_PROBABILITIES
 
     tally = found.whole.source.tally
-    if arguments.apply is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+    if asked.change is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         yield from found.groups
         return
 
@@ -124,7 +157,7 @@ def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterat
     def rows() -> GroupRows:
         from ..recalibration.group_rows import gathered_groups
 
-        return gathered_groups(grouped_chunks(arguments)())
+        return gathered_groups(asked.rows.grouped_chunks()())
 
     for group in found.groups:
 
@@ -134,70 +167,6 @@ def _groups_with_rows(arguments: argparse.Namespace, found: Breakdown) -> Iterat
         yield replace(group, assessment=_diagnosed(group.assessment, chunks, numbered=False))
 
 
-def tallies_of(
-    arguments: argparse.Namespace, counting: dict[str, Any], change: Callable[[Forecasts], Forecasts] | None = None
-) -> Tallies:
-    """Count each group of rows by itself."""
-    refuse_outcomes(arguments, "--view each-class assesses the classes.")
-    names = matching(arguments.files)
-    tallies = tally_names(names, arguments)
-    if tallies:
-        raise InputError(
-            f"{tallies[0]}: --by needs rows, and those of a tally are counted without groups; give the file that they"
-            " came from."
-        )
-    if jobs_of(arguments.jobs) != 1:
-        raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
-    try:
-        return counted_by(arguments, names, as_tallies, counting, change)
-    except InputError as error:
-        raise naming_files(arguments.files, error) from None
-
-
-def refuse_without_groups(arguments: argparse.Namespace) -> None:
-    """What is for groups alone would be ignored."""
-    if option := first_given(arguments, ["sort"]):
-        raise InputError(f"{option} is for groups; name their column with --by.")
-
-
-def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
-    """Settings of the assessment, refused before anything is counted."""
-    from ..assessment.settings import AssessmentSettings
-
-    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "metric", ()))
-
-
-def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Settings of an assessment, as its options say."""
-    return {
-        "floor": arguments.floor,
-        "measured": arguments.measured,
-        "view": arguments.view,
-        "orders": arguments.show.orders if hasattr(arguments, "show") else None,
-        "confidence": arguments.confidence,
-        "resamples": getattr(arguments, "resamples", 0),
-        "seed": getattr(arguments, "seed", 0),
-    }
-
-
-def recalibration_of(arguments: argparse.Namespace, names: Sequence[str]) -> Callable[[Forecasts], Forecasts] | None:
-    """Give what recalibrates the forecasts before they are assessed, if that is asked for."""
-    if getattr(arguments, "apply", None) is None:
-        return None
-    if tallies := tally_names(names, arguments):
-        raise InputError(f"{tallies[0]}: --apply needs rows; give the file that the tally was counted from.")
-    if arguments.engine != "local":
-        raise InputError(f"--engine {arguments.engine}: --apply is by the engine local; leave one of them out.")
-    from .recalibrate import recalibrated_by
-
-    recalibrated = recalibrated_by(arguments.apply)
-    sayer(arguments)(
-        f"recalibrated by {printable(str(arguments.apply))}; if the map was fitted to these rows, they"
-        " look better calibrated than new rows will"
-    )
-    return recalibrated
-
-
 _OTHERS = (
     *("by", "sort", "show", "metric", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
     *("engine", "jobs", "style"),
@@ -205,27 +174,21 @@ _OTHERS = (
 """Options of assess that ordered classes have no use for."""
 
 
-def ordered(arguments: argparse.Namespace) -> None:
-    """Assess forecasts of ordered classes in files."""
-    from .._lib.errors import InputError
+def ordered_of(a: argparse.Namespace, rows: Input) -> Any:
+    """Assess forecasts of ordered classes."""
     from ..assessment.ordered import ordered_of
     from ..forecasts.gathered import gathered_chunks
     from ..sources.derived_columns import derived
-    from ..sources.readers.formats import matching
-    from .counting import file_chunks, naming_files, tally_names
-    from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
 
-    a = arguments
     if option := first_given(a, _OTHERS):
         one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
         instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
         raise InputError(f"{option} does not go with --ordered, which assesses thresholds of the classes; {instead}.")
-    check_outputs(a)
-    if tallies := tally_names(matching(a.files), a):
-        raise InputError(f"{tallies[0]}: thresholds are counted from rows; give the file that the tally came from.")
+    if rows.tallies:
+        raise InputError(
+            f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
+        )
     try:
-        found = ordered_of(gathered_chunks(file_chunks(a)(), "forecasts"), a.confidence)
+        return ordered_of(gathered_chunks(rows.chunks()(), "forecasts"), a.confidence)
     except InputError as error:
-        raise naming_files(a.files, error) from None
-    pictures = picture_bytes(a.plot, found) | report_bytes(a, found)
-    write_outputs(a, found.to_json, text_of(a, found), pictures)
+        raise rows.naming(error) from None

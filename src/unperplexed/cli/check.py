@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from . import options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..assessment.flat import NamedMetric
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
+    from .input import Input
 
 FAILED = 1
 """Exit code where a requirement is not met."""
@@ -73,12 +74,12 @@ def check(arguments: argparse.Namespace) -> int:
     from ..monitoring.gate import checked
     from ..monitoring.requirements import Requirement, scoring_rules
     from ..sources.readers.formats import matching, place_of
-    from .assessing import assessment_of
-    from .outputs import check_outputs, text_of, write_outputs
+    from .assessing import Asked, assessment_of
+    from .input import Input
+    from .outputs import Outputs
     from .skill import skill_beside
 
-    a = arguments
-    check_outputs(a)
+    a, outputs = arguments, Outputs(arguments)
     point, a.confidence = a.confidence is None, _CONFIDENCE if a.confidence is None else a.confidence
     wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
     parsed = [Requirement.parse(text) for text in wanted]
@@ -91,20 +92,22 @@ def check(arguments: argparse.Namespace) -> int:
     if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
     a.metric = scoring_rules(parsed)
-    assessed = assessment_of(a)
+    rows = Input.of(a)
+    assessed = assessment_of(Asked.of(a, rows))
     if any(each.name.endswith("skill") for each in parsed):
-        assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "reference": "base-rate"})))
-    changes, against = _changes(a, assessed) if a.earlier else ({}, "")
+        a.reference = "base-rate"
+        assessed = replace(assessed, skill=skill_beside(a, rows))
+    changes, against = _changes(a, rows, assessed) if a.earlier else ({}, "")
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
     found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
-    outputs = {}
+    written = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""
-        outputs[a.summary] = earlier + found.to_markdown().encode()
+        written[a.summary] = earlier + found.to_markdown().encode()
     if a.junit is not None:
-        outputs[a.junit] = found.to_junit().encode()
-    write_outputs(a, lambda: result_json(found.to_flat()), text_of(a, found), outputs)
+        written[a.junit] = found.to_junit().encode()
+    outputs.write(lambda: result_json(found.to_flat()), outputs.text(found), written)
     return 0 if found else FAILED
 
 
@@ -113,49 +116,31 @@ def _level(text: str) -> float | None:
     return None if text == "none" else float(text)
 
 
-def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
+def _changes(a: argparse.Namespace, rows: Input, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
     """Give the change of every score from earlier forecasts, and how it was found."""
     from ..comparison.sequential import changes_of_pairs, changes_of_samples
+    from .assessing import Asked, assessment_of
 
     if not a.on:
-        before = _assessed(a, a.earlier)
+        before = assessment_of(Asked.of(a, rows.of_file(a.earlier)))
         tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
         shared = ", although clusters may be in both" if a.ways else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
         return changes_of_samples(
             now, before
         ), f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
-    compared = _compared(a)
+    name = str(a.files[0]) if len(a.files) == 1 else _FILES
+    compared = _compared(a, rows, {name: list(a.files), a.earlier: [a.earlier]})
     how = f"change from {a.earlier}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
-    return changes_of_pairs(compared, _name(a)), how
+    return changes_of_pairs(compared, name), how
 
 
-def _name(a: argparse.Namespace) -> str:
-    """Name the forecasts as the user does, for errors."""
-    return str(a.files[0]) if len(a.files) == 1 else _FILES
-
-
-def _assessed(a: argparse.Namespace, path: str) -> Assessment:
-    from .assessing import assessment_of
-    from .outputs import TALLY
-
-    again = argparse.Namespace(**{**vars(a), "files": [path], "quiet": True})
-    if path.lower().endswith(TALLY):  # how FILE is read is not about it
-        again.given, again.format = {}, None
-    return assessment_of(again)
-
-
-def _compared(a: argparse.Namespace) -> Comparison:
+def _compared(a: argparse.Namespace, rows: Input, files: Mapping[str, Sequence[str]]) -> Comparison:
     from functools import partial
 
     from ..comparison.compare import ComparisonSettings, compared
     from ..comparison.files import PairingOptions, compared_files
-    from .counting import reading_of, selection_of
-    from .outputs import sayer
 
-    paired = argparse.Namespace(**{**vars(a), "command": "compare", "by": []})
     options = PairingOptions(a.on, common=True, clusters=a.ways, where=a.where or "")
-    settings = ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.ways))
-    how = partial(compared, settings=settings)
-    files = {_name(a): list(a.files), a.earlier: [a.earlier]}
-    return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)
+    how = partial(compared, settings=ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.ways)))
+    return compared_files(files, options, rows.paired.selection, rows.reading, how, rows.say, progress=False)

@@ -16,26 +16,10 @@ from numpy.typing import NDArray
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from .._lib.typing import Ints
-from ..sources.readers.formats import matching
-from .assessing import assessment_of, breakdown_of, refuse_without_groups
-from .counting import (
-    reading_of,
-    rivals_of,
-    selection_of,
-    tagged,
-    tally_names,
-    tally_of,
-)
+from .assessing import Asked, assessment_of, breakdown_of, ordered_of
+from .input import Input, rivals_of
 from .options import first_given
-from .outputs import (
-    called,
-    check_outputs,
-    picture_bytes,
-    report_bytes,
-    sayer,
-    text_of,
-    write_outputs,
-)
+from .outputs import Outputs, called, sayer
 from .sections import Sections
 from .skill import reference_of, skill_beside
 
@@ -59,31 +43,34 @@ _NOT_SEQUENTIAL = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
-    if arguments.ordered:
-        from .assessing import ordered
-
-        ordered(arguments)
+    a = arguments
+    if a.ordered:
+        _ordered(a)
         return
-    check_outputs(arguments)
+    outputs, rows = Outputs(a), Input.of(a)
     found: Assessment | Breakdown
     full: Assessment | Breakdown
-    arguments.show = sections = Sections(arguments.show)
-    skill = skill_beside(arguments)
-    if arguments.by:
+    a.show = sections = Sections(a.show)
+    skill = None if a.reference is None else skill_beside(a, rows)
+    if a.by:
         from ..assessment.breakdown import with_shrinkage
 
-        found = replace(breakdown_of(arguments), skill=skill)
-        whole, full = found.whole, with_shrinkage(found) if arguments.json or arguments.report else found
+        found = replace(breakdown_of(Asked.of(a, rows)), skill=skill)
+        whole, full = found.whole, with_shrinkage(found) if a.json or a.report else found
     else:
-        refuse_without_groups(arguments)
-        found = full = whole = replace(assessment_of(arguments), skill=skill)
-    outputs = picture_bytes(arguments.plot, whole, _axes(arguments)) | report_bytes(arguments, full)
-    text = text_of(arguments, found, lambda document: sections.added(document, found))
-    write_outputs(arguments, partial(sections.json, full), text, outputs)
+        if option := first_given(a, ["sort"]):  # it would be ignored
+            raise InputError(f"{option} is for groups; name their column with --by.")
+        found = full = whole = replace(assessment_of(Asked.of(a, rows)), skill=skill)
+    written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
+    text = outputs.text(found, lambda document: sections.added(document, found))
+    outputs.write(partial(sections.json, full), text, written)
 
 
-def _axes(arguments: argparse.Namespace) -> str:
-    return arguments.style[-1] if arguments.style else "reported"
+def _ordered(a: argparse.Namespace) -> None:
+    """Assess forecasts of ordered classes."""
+    outputs = Outputs(a)
+    found = ordered_of(a, Input.of(a))
+    outputs.write(found.to_json, outputs.text(found), outputs.picture(found) | outputs.page(found))
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -93,10 +80,9 @@ def compare(arguments: argparse.Namespace) -> None:
     from .advice import comparison_commands
     from .comparing import recalibrating
 
-    files = named_files(arguments.files)
-    arguments.files = [path for paths in files.values() for path in paths]
-    check_outputs(arguments)
-    a = arguments
+    a, files = arguments, named_files(arguments.files)
+    a.files = [path for paths in files.values() for path in paths]
+    outputs = Outputs(a)
     options = PairingOptions(
         a.on,
         a.in_order,
@@ -109,12 +95,12 @@ def compare(arguments: argparse.Namespace) -> None:
         climatology=() if a.reference is None else reference_of(a.reference)[1],
         within=a.within,
     )
-    how = recalibrating(a, _in_sequence(a) if a.anytime else _at_once(a))
-    found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
+    rows = Input.of(a)
+    how = recalibrating(a.apply, rows.say, _in_sequence(a) if a.anytime else _at_once(a))
+    found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     if isinstance(found, Compared):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
-    outputs = picture_bytes(a.plot, found) | report_bytes(a, found)
-    write_outputs(a, found.to_json, text_of(a, found), outputs)
+    outputs.write(found.to_json, outputs.text(found), outputs.picture(found) | outputs.page(found))
 
 
 _Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison]"
@@ -198,20 +184,21 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 def tally(arguments: argparse.Namespace) -> None:
     """Count rows into a tally file, add tallies up, or show them."""
-    check_outputs(arguments)
-    names = matching(arguments.files)
-    tallies = tally_names(names, arguments)
-    if arguments.output is None and len(tallies) < len(names):
+    a = arguments
+    outputs, rows = Outputs(a), Input.of(a)
+    if a.output is None and len(rows.tallies) < len(rows.names):
         raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    found = tagged(arguments, tally_of(arguments, without=without))
-    if found.n_classes > 2 and 0 < len(without) < len(names):
-        sayer(arguments)(
-            f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
-        )
-    outputs = {} if arguments.output is None else {arguments.output: found.to_bytes()}
-    name = called(arguments.files) if arguments.output is None else arguments.output.name
-    write_outputs(arguments, partial(result_json, found.summary()), found.to_text(name=name), outputs)
+    found = rows.tally(without=without)
+    try:
+        found = found.tagged(**a.tag)
+    except InputError as error:
+        raise InputError(f"--tag {error}") from None
+    if found.n_classes > 2 and 0 < len(without) < len(rows.names):
+        rows.say(f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict")
+    name = called(a.files) if a.output is None else a.output.name
+    written = {} if a.output is None else {a.output: found.to_bytes()}
+    outputs.write(partial(result_json, found.summary()), found.to_text(name=name), written)
 
 
 def explain(arguments: argparse.Namespace) -> None:
@@ -225,12 +212,11 @@ def demo(arguments: argparse.Namespace) -> None:
     """Assess a classifier of handwritten digits."""
     from ..assessment.assess import assess
 
-    check_outputs(arguments)
+    outputs = Outputs(arguments)
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
-    assessment = assess(digit, probability)
-    outputs = picture_bytes(arguments.plot, assessment, "reported") | report_bytes(arguments, assessment)
-    write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)
+    found = assess(digit, probability)
+    outputs.write(found.to_json, outputs.text(found), outputs.picture(found, "reported") | outputs.page(found))
 
 
 def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from ..pairing.rows import Chunk, Chunks, Pair
-from .outputs import sayer
 
 if TYPE_CHECKING:
     from ..forecasts.forecasts import Forecasts
@@ -30,17 +28,17 @@ def maps_of(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def recalibrating(
-    arguments: argparse.Namespace, how: Callable[[Chunks, Pair], Result]
+    texts: Sequence[str], say: Callable[[str], None], how: Callable[[Chunks, Pair], Result]
 ) -> Callable[[Chunks, Pair], Result]:
-    """Return how to compare with some forecasters recalibrated, as ``--apply`` names them."""
-    maps = maps_of(arguments.apply)
+    """Return how to compare with some forecasters recalibrated, as the texts of ``--apply`` name them."""
+    maps = maps_of(texts)
     if not maps:
         return how
     from .recalibrate import recalibrated_by
 
     changes = {name: _naming(name, path, recalibrated_by(path)) for name, path in maps.items()}
     for name, path in maps.items():
-        sayer(arguments)(
+        say(
             f"{printable(name)}: recalibrated by {printable(str(path))}; if the map was fitted to these rows, they"
             " look better calibrated than new rows will"
         )

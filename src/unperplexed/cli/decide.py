@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..assessment.counted_rows import CountedRows
     from ..assessment.decision_curve import DecisionCurve
     from ..assessment.decision_result import Decision
+    from .input import Input
 
 
 def add_decide(command: argparse.ArgumentParser) -> None:
@@ -46,15 +47,15 @@ def decide(arguments: argparse.Namespace) -> None:
     from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
     from .advice import decision_commands
-    from .counting import naming_files
-    from .outputs import check_outputs, picture_bytes, report_bytes, write_outputs
+    from .input import Input
+    from .outputs import Outputs
 
-    a = arguments
-    check_outputs(a)
+    a, outputs = arguments, Outputs(arguments)
     checked_sampling(a.confidence, 0, a.seed)
     costs = checked_costs(*_costs(a.costs)) if a.costs else None
+    rows = Input.of(a)
     try:
-        columns = {MODEL: _rows(a)}
+        columns = {MODEL: _rows(rows)}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
         curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
         found: DecisionCurve | Decision
@@ -64,9 +65,9 @@ def decide(arguments: argparse.Namespace) -> None:
             found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
             found = found.advising(decision_commands(a))
     except InputError as error:
-        raise naming_files(a.files, error) from None
-    pictures = {} if a.plot is None else picture_bytes(a.plot, curve())
-    write_outputs(a, found.to_json, str(found), pictures | report_bytes(a, found))
+        raise rows.naming(error) from None
+    pictures = {} if a.plot is None else outputs.picture(curve())
+    outputs.write(found.to_json, str(found), pictures | outputs.page(found))
 
 
 def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
@@ -78,22 +79,18 @@ def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
     return costs["fp"], costs["fn"], costs.get("tp", 0.0), costs.get("tn", 0.0)
 
 
-def _rows(a: argparse.Namespace) -> CountedRows:
+def _rows(rows: Input) -> CountedRows:
     """Read rows, or take those of tallies."""
     from .._lib.errors import InputError
     from ..assessment.counted_rows import rows_of_tally, rows_one_by_one
     from ..assessment.decision_curve import MODEL, refuse_classes
     from ..forecasts.gathered import gathered_chunks
-    from ..sources.readers.formats import matching
-    from .counting import file_chunks, merged_tallies, refuse_reading, tally_names
 
-    names = matching(a.files)
-    tallies = tally_names(names, a)
-    if not tallies:
-        rows = gathered_chunks(file_chunks(a)(), MODEL)
-        refuse_classes(rows)
-        return rows_one_by_one(rows, MODEL)
-    if others := [name for name in names if name not in tallies]:
+    if not rows.tallies:
+        gathered = gathered_chunks(rows.chunks()(), MODEL)
+        refuse_classes(gathered)
+        return rows_one_by_one(gathered, MODEL)
+    if others := [name for name in rows.names if name not in rows.tallies]:
         raise InputError(f"{others[0]}: holds rows, beside tallies; count them first (unperplexed tally).")
-    refuse_reading(a, tallies[0])
-    return rows_of_tally(merged_tallies(tallies))
+    rows.refuse_reading()
+    return rows_of_tally(rows.merged())

@@ -22,10 +22,10 @@ def explain(arguments: argparse.Namespace) -> None:
     """Explain terms, or list all."""
     from ..report import terminal
     from ..report.explanations import terms_document
-    from .outputs import print_text
+    from .outputs import Outputs
 
     found = [each.to_text() for each in _explained(arguments.terms)]
-    print_text(arguments, "\n\n".join(found) or terminal.text(terms_document()))
+    Outputs(arguments).print("\n\n".join(found) or terminal.text(terms_document()))
 
 
 def _explained(words: Sequence[str]) -> list[Explanation]:

@@ -72,11 +72,11 @@ def add_lm(command: argparse.ArgumentParser) -> None:
 def lm(arguments: argparse.Namespace) -> None:
     """Assess what is in the logs, or compare two models on the same texts."""
     from ..language_models.items import Remarks
-    from .outputs import check_outputs, report_bytes, write_outputs
+    from .outputs import Outputs
 
     a, files = arguments, arguments.files
     a.files = [*files, *a.compare]
-    check_outputs(a)
+    outputs = Outputs(a)
     if a.truth:
         found = _graded(a, files, Remarks())
     elif a.answer and not a.compare:
@@ -85,7 +85,7 @@ def lm(arguments: argparse.Namespace) -> None:
     else:
         _refuse_table(a)
         found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
-    write_outputs(a, found.to_json, str(found), report_bytes(a, found))
+    outputs.write(found.to_json, str(found), outputs.page(found))
 
 
 def _refuse_table(a: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ..monitoring.drifted import Drift
     from ..monitoring.history import History
     from ..monitoring.monitored import Monitored
+    from .input import Input
 
 ALARM = 1
 """Exit code where there is an alarm, or a requirement that failed."""
@@ -56,23 +58,22 @@ _OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
     from .._lib.output_files import sole_run
-    from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
+    from .outputs import Outputs
 
-    a = arguments
-    check_outputs(a)
+    a, outputs = arguments, Outputs(arguments)
     if a.drift:
         _refuse_observed(a)
         a.cluster_columns, a.weight, a.ignore_label = [], None, None  # of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         history, kept = _history(a)
         found = _watched(a, history)
-        outputs = figure_bytes(a.plot, found) | report_bytes(a, found)
+        written = outputs.pictures(found) | outputs.page(found)
         if kept:
-            outputs[a.history] = history.to_bytes()
-        text = text_of(a, found)
+            written[a.history] = history.to_bytes()
+        text = outputs.text(found)
         if kept and refuse_changed:
             refuse_changed()
-        write_outputs(a, found.to_json, text, outputs)
+        outputs.write(found.to_json, text, written)
     return 0 if found else ALARM
 
 
@@ -97,36 +98,34 @@ def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
 def _history(a: argparse.Namespace) -> tuple[History, bool]:
     """Read all periods; also say whether the history's file is written: it never loses outcomes."""
     from ..monitoring.history import History
-    from ..sources.readers.formats import matching
-    from .counting import tally_names
-    from .outputs import sayer
+    from .input import Input
 
     known = History.load(a.history) if a.history is not None and a.history.exists() else History()
-    names = matching(a.files)
-    tallies = tally_names(names, a)
-    new = _of_tallies(a, names, tallies) if tallies else _of_rows(a)
+    rows = Input.of(a)
+    new = _of_tallies(a, rows) if rows.tallies else _of_rows(a, rows)
     if a.drift and known.periods and known.outcomes != new.outcomes:
         if known.outcomes:
-            sayer(a)(
+            rows.say(
                 f"{a.history} holds outcomes, so it is read and not written: add the new periods once they have theirs"
             )
         return known.without_outcomes().then(new.without_outcomes()), not known.outcomes
     return known.then(new), a.history is not None
 
 
-def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> History:
+def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
     from .._lib.errors import InputError
     from ..monitoring.history import History, in_time
     from ..tally.tally import Tally
-    from .counting import refuse_reading
 
-    if len(tallies) < len(names):
-        raise InputError(f"{tallies[0]}: tallies and rows cannot be mixed; count the rows into tallies, one a period.")
+    if len(rows.tallies) < len(rows.names):
+        raise InputError(
+            f"{rows.tallies[0]}: tallies and rows cannot be mixed; count the rows into tallies, one a period."
+        )
     if a.time or a.by:
         raise InputError("--time and --by are for rows; tallies are one a period, named by their files.")
-    refuse_reading(a, tallies[0])
+    rows.refuse_reading()
     found: dict[str, Tally] = {}
-    for name in names:
+    for name in rows.names:
         tally = Tally.load(name)
         if a.mixed:
             tally = tally.tagged(name="", model="")
@@ -138,23 +137,21 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
     return History.of({key[0]: found[str(key[0])] for key in in_time([(period,) for period in found])})
 
 
-def _of_rows(a: argparse.Namespace) -> History:
+def _of_rows(a: argparse.Namespace, rows: Input) -> History:
     from .._lib.errors import InputError
     from ..monitoring.history import MOST_PERIODS, History
-    from .assessing import tallies_of
 
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
     column, _, period = a.time.rpartition(":")
     timed = f"{column}:{PERIODS[period]}" if column and period in PERIODS else a.time
-    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by]})
+    timely = replace(rows, selection=replace(rows.selection, keys=[timed, *a.by]))
     if a.drift:
-        return History.of(
-            tallies_of(again, {"parts": ["classes"], "diagnosed": 0, "most_groups": MOST_PERIODS})
-        ).without_outcomes()
+        counting = {"parts": ["classes"], "diagnosed": 0, "most_groups": MOST_PERIODS}
+        return History.of(timely.groups(counting)).without_outcomes()
     try:
         parts = ["classes", *(["shards"] if a.cluster_columns else [])]
-        return History.of(tallies_of(again, {"parts": parts, "most_groups": MOST_PERIODS}))
+        return History.of(timely.groups({"parts": parts, "most_groups": MOST_PERIODS}))
     except InputError as error:
         if not error.missing_outcomes:
             raise error.reworded(str(error).replace(f"{timed}: column", f"--time {a.time}: column")) from None

@@ -45,10 +45,78 @@ def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
     return say
 
 
-def print_text(arguments: argparse.Namespace, text: str) -> None:
-    """Print the text, if it is wanted, and see that all of it leaves."""
-    if not arguments.quiet:
-        _print_all(text)
+_ANY_SUFFIX = ("json", "summary", "junit", "history", "save_reading")
+
+MAPS = (".json",)
+"""Suffixes of what `recalibrate` and `pool` fit."""
+
+
+class Outputs:
+    """What a command prints and writes, refused before any work is done where it cannot be written."""
+
+    def __init__(self, a: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
+        """Read the options of a command; ``suffixes`` are those of ``--output``."""
+        _check(a, suffixes)
+        self._quiet, self._json = a.quiet, getattr(a, "json", None)
+        self._plot, self._report = getattr(a, "plot", None), getattr(a, "report", None)
+        where = f" where {a.where}" if getattr(a, "where", None) else ""
+        self.naming = Naming(
+            called(getattr(a, "files", [DEMO])) + where,
+            command_line(["unperplexed", *a.words]),
+            report="" if self._report is None else self._report.name,
+        )
+        """The names of the forecasts' files, and the command as it was typed."""
+
+    def print(self, text: str) -> None:
+        """Print the text, if it is wanted, and see that all of it leaves."""
+        if not self._quiet:
+            _print_all(text)
+
+    def text(self, found: Result, added: Callable[[Document], Document] = lambda document: document) -> str:
+        """Give a result as text, under the names of the files; ``added`` adds to its document."""
+        return terminal.text(added(document(found, self.naming, brief=True)), colour=shows_colour(sys.stdout))
+
+    def page(self, found: Result, recalibrate: str = "") -> dict[Path, bytes]:
+        """Give the report's bytes by its path, if it is wanted.
+
+        ``recalibrate`` is the command that recalibrates, where the result does not name it.
+        """
+        if self._report is None:
+            return {}
+        command = recalibrate or _remedy_command(found)
+        page = found.to_html(name=self.naming.name, command=self.naming.command, recalibrate=command)
+        return {self._report: page.encode()}
+
+    def picture(self, found: Any, axes: str = "") -> dict[Path, bytes]:
+        """Draw a result, if that is wanted, on a figure of the right size; give the picture's bytes by its path."""
+        if self._plot is None:
+            return {}
+        from matplotlib.figure import Figure
+
+        from ..report.axes import SIZES
+
+        figure = Figure(figsize=picture_size(found) or SIZES[axes or "profile"], layout="tight")
+        found.plot(figure.subplots(), **({"axes": axes} if axes else {}))
+        return {self._plot: _saved(figure, self._plot)}
+
+    def pictures(self, found: Any) -> dict[Path, bytes]:
+        """Draw a result that takes a whole figure, if that is wanted; give the picture's bytes by its path."""
+        if self._plot is None:
+            return {}
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=picture_size(found), layout="constrained")
+        found.plot(figure)
+        return {self._plot: _saved(figure, self._plot)}
+
+    def write(self, as_json: Callable[[], str], text: str, more: Mapping[Path, bytes]) -> None:
+        """Make the JSON if it is asked for, for it may take samples; print and write when all has been made."""
+        outputs = dict(more)
+        printed = as_json() if self._json == "-" else None
+        if self._json not in (None, "-"):
+            outputs[Path(self._json)] = (as_json() + "\n").encode()
+        with whole_files(outputs):  # where any of it fails no file is written
+            show_while_read(lambda: self.print(text) if printed is None else _print_all(printed))
 
 
 def _print_all(text: str) -> None:
@@ -57,14 +125,7 @@ def _print_all(text: str) -> None:
         sys.stdout.flush()
 
 
-_ANY_SUFFIX = ("json", "summary", "junit", "history", "save_reading")
-
-
-MAPS = (".json",)
-"""Suffixes of what `recalibrate` and `pool` fit."""
-
-
-def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
+def _check(arguments: argparse.Namespace, suffixes: Sequence[str]) -> None:
     """Refuse outputs that cannot be written, or that would overwrite what is read or each other."""
     known = {"plot": PICTURES, "report": REPORTS, "output": suffixes, **dict.fromkeys(_ANY_SUFFIX, ())}
     named = {name: getattr(arguments, name, None) for name in known}
@@ -120,60 +181,12 @@ def _names_in(word: str) -> Iterator[str]:
     yield from (word[found.end() :] for found in re.finditer("[=,@]", word))
 
 
-def write_outputs(
-    arguments: argparse.Namespace, as_json: Callable[[], str], text: str, pictures: dict[Path, bytes]
-) -> None:
-    """Make the JSON if it is asked for, for it may take samples; write outputs when all of them have been made."""
-    outputs = dict(pictures)
-    printed = as_json() if arguments.json == "-" else None
-    if arguments.json not in (None, "-"):
-        outputs[Path(arguments.json)] = (as_json() + "\n").encode()
-    write_files(outputs, lambda: print_text(arguments, text) if printed is None else _print_all(printed))
-
-
-def write_files(outputs: Mapping[Path, bytes], show: Callable[[], None]) -> None:
-    """Show what is to be shown and write the files; where any of it fails no file is written."""
-    with whole_files(outputs):
-        show_while_read(show)
-
-
 def show_while_read(show: Callable[[], None]) -> None:
     """Show it to a reader who may have seen enough, such as head: files and exit code are the same then."""
     try:
         show()
     except BrokenPipeError:
         drop_output()
-
-
-def text_of(
-    arguments: argparse.Namespace, found: Result, added: Callable[[Document], Document] = lambda document: document
-) -> str:
-    """Give a result as text, under the names of the files; ``added`` adds to its document."""
-    return terminal.text(added(document(found, naming_of(arguments), brief=True)), colour=shows_colour(sys.stdout))
-
-
-def naming_of(arguments: argparse.Namespace) -> Naming:
-    """Name the forecasts by their files, with the command as it was typed."""
-    where = f" where {arguments.where}" if getattr(arguments, "where", None) else ""
-    report = getattr(arguments, "report", None)
-    return Naming(
-        called(getattr(arguments, "files", [DEMO])) + where,
-        command_line(["unperplexed", *arguments.words]),
-        report="" if report is None else report.name,
-    )
-
-
-def report_bytes(arguments: argparse.Namespace, found: Result, recalibrate: str = "") -> dict[Path, bytes]:
-    """Give the report's bytes by its path: with the names of the files and the command as it was typed.
-
-    ``recalibrate`` is the command that recalibrates, where the result does not name it.
-    """
-    if arguments.report is None:
-        return {}
-    known = naming_of(arguments)
-    command = recalibrate or _remedy_command(found)
-    page = found.to_html(name=known.name, command=known.command, recalibrate=command)
-    return {arguments.report: page.encode()}
 
 
 def _remedy_command(found: Any) -> str:
@@ -192,31 +205,7 @@ def called(files: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_CALLED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def picture_bytes(path: Path | None, found: Any, axes: str = "") -> dict[Path, bytes]:
-    """Draw a result on a figure of the right size and give the picture's bytes by its path."""
-    if path is None:
-        return {}
-    from matplotlib.figure import Figure
-
-    from ..report.axes import SIZES
-
-    figure = Figure(figsize=picture_size(found) or SIZES[axes or "profile"], layout="tight")
-    found.plot(figure.subplots(), **({"axes": axes} if axes else {}))
-    return _saved(figure, path)
-
-
-def figure_bytes(path: Path | None, found: Any) -> dict[Path, bytes]:
-    """Draw a result that takes a whole figure and give the picture's bytes by its path."""
-    if path is None:
-        return {}
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=picture_size(found), layout="constrained")
-    found.plot(figure)
-    return _saved(figure, path)
-
-
-def _saved(figure: Figure, path: Path) -> dict[Path, bytes]:
+def _saved(figure: Figure, path: Path) -> bytes:
     from matplotlib import rc_context
 
     stream = io.BytesIO()
@@ -224,4 +213,4 @@ def _saved(figure: Figure, path: Path) -> dict[Path, bytes]:
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture has the same bytes
     with rc_context({"svg.hashsalt": "unperplexed"}):
         figure.savefig(stream, format=form, dpi=150, bbox_inches="tight", metadata=undated.get(form))
-    return {path: stream.getvalue()}
+    return stream.getvalue()

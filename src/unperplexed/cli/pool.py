@@ -66,8 +66,8 @@ def _fit(a: argparse.Namespace) -> None:
     from .._lib.errors import InputError
     from .._lib.serialize import json_text
     from ..comparison.files import PairingOptions, compared_files, named_files
-    from .counting import reading_of, rivals_of, selection_of
-    from .outputs import MAPS, check_outputs, report_bytes, sayer, write_outputs
+    from .input import Input, rivals_of
+    from .outputs import MAPS, Outputs
     from .recalibrate import saved_with_reading
 
     if a.named is not None:
@@ -75,12 +75,12 @@ def _fit(a: argparse.Namespace) -> None:
     how = partial(_fitted, a=a, settings=settings_of(a.method))
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
-    check_outputs(a, MAPS)
+    outputs, rows = Outputs(a, MAPS), Input.of(a)
     options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.ways, a.where or "")
-    found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
+    found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     saved = json_text(found.to_dict())
-    outputs = report_bytes(a, found) | {a.output: saved_with_reading(a, found.to_dict())}
-    write_outputs(a, lambda: saved, str(found), outputs)
+    written = outputs.page(found) | {a.output: saved_with_reading(a, found.to_dict())}
+    outputs.write(lambda: saved, str(found), written)
 
 
 def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str, Any]) -> Pool:
@@ -127,8 +127,8 @@ def _apply(a: argparse.Namespace) -> None:
     from ..recalibration.pool_result import Pool
     from ..sources.writers import TABLES
     from .classes import unit_of
-    from .counting import reading_of, rivals_of
-    from .outputs import check_outputs, print_text, sayer, show_while_read
+    from .input import Input, rivals_of
+    from .outputs import Outputs, show_while_read
     from .pooled_rows import forecaster_files
 
     option = options.first_given(a, _FITTING) or ("--forecaster COLUMN" if a.forecaster else "")
@@ -137,9 +137,9 @@ def _apply(a: argparse.Namespace) -> None:
         raise InputError(f"{option} is for the fit of a pool; leave it out with --apply{more}.")
     files, rivals = named_files(a.files), rivals_of(a.forecast)
     a.files = [path for paths in files.values() for path in paths]
-    check_outputs(a, tuple(TABLES))
+    outputs, rows = Outputs(a, tuple(TABLES)), Input.of(a)
     made = Pool.load(a.apply)
-    pooled = forecaster_files(_one_each(files), rivals, a.prob, a.in_order, made, reading_of(a), sayer(a))
+    pooled = forecaster_files(_one_each(files), rivals, a.prob, a.in_order, made, rows.reading, rows.say)
     new = pooled.names(a.named or _COLUMN)
 
     def show(rows: int) -> None:
@@ -149,7 +149,7 @@ def _apply(a: argparse.Namespace) -> None:
         left_out = f"; {number_of(pooled.invalid, 'row')} without valid probabilities left empty"
         unit = unit_of(pooled.file.reading, pooled.n_columns)
         done = f"{a.output}: {number_of(rows, 'row')} pooled, {where}{unit}{left_out if pooled.invalid else ''}"
-        show_while_read(lambda: print_text(a, done))
+        show_while_read(lambda: outputs.print(done))
 
     with progress_bar() as report:
         pooled.file.write(a.output, pooled, new, report, done=show)

@@ -31,7 +31,6 @@ from ..recalibration.saved import GROUPS_FORMAT, MAP
 from ..scores.registry import LOG_LOSS
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
-from ..sources.readers.formats import matching
 from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.row_filter import RowFilter, group_columns
 from ..sources.writers import TABLES
@@ -39,17 +38,9 @@ from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR
 from ..tally.tally import Tally
 from .classes import NewRows, refuse_other_classes, unit_of
-from .counting import (
-    file_chunks,
-    grouped_chunks,
-    naming_files,
-    reading_of,
-    refuse_outcomes,
-    refuse_reading,
-    tally_names,
-)
+from .input import Input
 from .options import first_given
-from .outputs import MAPS, check_outputs, print_text, report_bytes, sayer, show_while_read, write_outputs
+from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
 
 _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report")
@@ -64,104 +55,99 @@ def recalibrate(arguments: argparse.Namespace) -> None:
         _fit(arguments)
 
 
-def _fit(arguments: argparse.Namespace) -> None:
-    if arguments.named is not None:
+def _fit(a: argparse.Namespace) -> None:
+    if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply MAP.")
-    check_outputs(arguments, MAPS)
-    if arguments.by:
-        _fit_groups(arguments)
+    outputs, rows = Outputs(a, MAPS), Input.of(a)
+    if a.by:
+        _fit_groups(a, rows, outputs)
         return
-    single = arguments.method == "best"
-    method = "auto" if single else arguments.method
-    made = Recalibrator(method, single=single, folds=arguments.folds, seed=arguments.seed)
-    names = matching(arguments.files)
-    tallies = tally_names(names, arguments)
-    if len(tallies) not in (0, len(names)):
-        raise InputError(f"{tallies[0]}: is a tally, the other files are not. Fit to files of one kind.")
+    single = a.method == "best"
+    made = Recalibrator("auto" if single else a.method, single=single, folds=a.folds, seed=a.seed)
+    if len(rows.tallies) not in (0, len(rows.names)):
+        raise InputError(f"{rows.tallies[0]}: is a tally, the other files are not. Fit to files of one kind.")
     try:
-        if tallies:
-            refuse_reading(arguments, tallies[0])
-            made.fit(sum((Tally.load(name) for name in tallies[1:]), start=Tally.load(tallies[0])))
+        if rows.tallies:
+            rows.refuse_reading()
+            first, *others = map(Tally.load, rows.tallies)
+            made.fit(sum(others, start=first))
         else:
-            made.fit_chunks(file_chunks(arguments))
+            made.fit_chunks(rows.chunks())
     except InputError as error:
-        raise naming_files(arguments.files, error) from None
+        raise rows.naming(error) from None
     remaining = remaining_lines(made.gain_, made.baseline)
     text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
-    outputs = {} if arguments.report is None else _report(arguments, made)
-    outputs[arguments.output] = saved_with_reading(arguments, made.to_dict())
-    write_outputs(arguments, partial(json_text, made.to_dict()), text, outputs)
+    written = {} if a.report is None else _report(a, rows, outputs, made)
+    written[a.output] = saved_with_reading(a, made.to_dict())
+    outputs.write(partial(json_text, made.to_dict()), text, written)
 
 
-def saved_with_reading(arguments: argparse.Namespace, made: dict[str, Any]) -> bytes:
+def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:
     """Give the file of a map or a pool, which keeps how its forecasts were read."""
-    return (json_text(made | {READING: kept_reading(arguments)}) + "\n").encode()
+    return (json_text(made | {READING: kept_reading(a)}) + "\n").encode()
 
 
-def _fit_groups(arguments: argparse.Namespace) -> None:
+def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
     """Fit one map to all rows and a map to each group."""
-    if option := first_given(arguments, ["method", "report"]):
+    if option := first_given(a, ["method", "report"]):
         raise InputError(f"{option}: the maps of groups are averages; leave it out with --by.")
-    if tallies := tally_names(matching(arguments.files), arguments):
-        raise InputError(f"{tallies[0]}: --by needs rows; name the file that the tally was counted from.")
-    refuse_outcomes(arguments, "name columns that are known before the outcome.")
-    for key in map(derived, arguments.by):
+    if rows.tallies:
+        raise InputError(f"{rows.tallies[0]}: --by needs rows; name the file that the tally was counted from.")
+    rows.refuse_outcomes("name columns that are known before the outcome.")
+    for key in map(derived, a.by):
         if key.needs_all:
             raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
-    made = GroupRecalibrator(folds=arguments.folds, seed=arguments.seed)
+    made = GroupRecalibrator(folds=a.folds, seed=a.seed)
     try:
-        made.fit_chunks(grouped_chunks(arguments))
+        made.fit_chunks(rows.grouped_chunks())
     except InputError as error:
-        raise naming_files(arguments.files, error) from None
-    outputs = {arguments.output: saved_with_reading(arguments, made.to_dict())}
-    write_outputs(arguments, partial(json_text, made.to_dict()), str(made), outputs)
+        raise rows.naming(error) from None
+    outputs.write(partial(json_text, made.to_dict()), str(made), {a.output: saved_with_reading(a, made.to_dict())})
 
 
-def _report(arguments: argparse.Namespace, made: Recalibrator) -> dict[Path, bytes]:
+def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibrator) -> dict[Path, bytes]:
     """Make the page of the forecasts before and after."""
     from .advice import apply_command
 
-    if tally_names(matching(arguments.files), arguments):
-        raise InputError(f"{arguments.files[0]}: --report needs rows; name the file that the tally was counted from.")
+    if rows.tallies:
+        raise InputError(f"{rows.files[0]}: --report needs rows; name the file that the tally was counted from.")
     try:
-        found = before_and_after(file_chunks(arguments), made)
-        command = "" if made.leave_as_it_is else apply_command(arguments, arguments.output)
-        return report_bytes(arguments, found, command)
+        found = before_and_after(rows.chunks(), made)
+        return outputs.page(found, "" if made.leave_as_it_is else apply_command(a, a.output))
     except InputError as error:
-        raise naming_files(arguments.files, error) from None
+        raise rows.naming(error) from None
 
 
-def _apply(arguments: argparse.Namespace) -> None:
-    if option := first_given(arguments, _FITTING):
+def _apply(a: argparse.Namespace) -> None:
+    if option := first_given(a, _FITTING):
         raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
-    if arguments.named is not None and "*" not in arguments.named:
-        raise InputError(f"--as {arguments.named}: expected a name with * for that of the old column, such as '*_cal'.")
-    if len(arguments.files) != 1:
+    if a.named is not None and "*" not in a.named:
+        raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
+    if len(a.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
-    check_outputs(arguments, tuple(TABLES))
-    recalibrator = made_of_file(arguments.apply, MAP, _map_from_dict)
+    outputs, rows = Outputs(a, tuple(TABLES)), Input.of(a)
+    recalibrator = made_of_file(a.apply, MAP, _map_from_dict)
     keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
-    say = sayer(arguments)
-    where = RowFilter(arguments.where or "")
+    where = RowFilter(a.where or "")
     also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
-    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments), also)
+    file = forecast_file(a.files[0], a.prob, rows.reading, also)
     for sentence in file.messages:
-        say(sentence)
+        rows.say(sentence)
 
     def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
         if isinstance(recalibrator, GroupRecalibrator):
             return recalibrator.transform(log_p, by=group_columns(batch, keys, {}, places), scale="log-probs")
         return recalibrator.transform(log_p, scale="log-probs")
 
-    change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, say)
+    change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, rows.say)
 
-    def show(rows: int) -> None:
+    def show(n_rows: int) -> None:
         if where.columns and not change.n_rows:
-            raise where.none_of(rows)
-        show_while_read(lambda: print_text(arguments, _written(arguments, file, change, rows)))
+            raise where.none_of(n_rows)
+        show_while_read(lambda: outputs.print(_written(a, file, change, n_rows)))
 
     with progress_bar() as report:
-        file.write(arguments.output, change, _new(arguments, file), report, done=show)
+        file.write(a.output, change, _new(a, file), report, done=show)
 
 
 def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:

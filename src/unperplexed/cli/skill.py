@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from . import options
 if TYPE_CHECKING:
     from ..comparison.files import PairingOptions
     from ..pairing.skill_result import Skill
+    from .input import Input
 
 _CLIMATOLOGY = "climatology:"
 
@@ -37,15 +38,16 @@ def add_skill(command: argparse.ArgumentParser) -> None:
 def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a reference."""
     from ..comparison.files import named_files
-    from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
+    from .input import Input
+    from .outputs import Outputs
 
     a = arguments
     files = _named_by_column(named_files(a.files), a)
     a.files = [path for paths in files.values() for path in paths]
-    check_outputs(a)
-    found = _skill_of(a, files)
-    outputs = picture_bytes(a.plot, found) | report_bytes(a, found)
-    write_outputs(a, found.to_json, text_of(a, found), outputs)
+    outputs = Outputs(a)
+    options = _pairing_options(a, files)
+    found = _skill_of(a, Input.of(a), files, options, a.metric, a.apply)
+    outputs.write(found.to_json, outputs.text(found), outputs.picture(found) | outputs.page(found))
 
 
 def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict[str, list[str]]:
@@ -56,47 +58,46 @@ def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict
     return {column: paths} if column and "*" not in column and a.files == paths else files
 
 
-def skill_beside(arguments: argparse.Namespace) -> Skill | None:
-    """Give the skill of the forecasts that are assessed, if a reference is named: their files are read again."""
-    a = arguments
-    if a.reference is None:
-        return None
+def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
+    """Give the skill of the forecasts that are assessed against the reference: their files are read again."""
     from .._lib.errors import InputError
+    from ..comparison.files import PairingOptions
     from ..pairing.skill import skill_rules
-    from ..sources.readers.formats import matching
-    from .counting import tally_names
 
-    names = matching(a.files)
     flag, what = "--reference", f"--reference {a.reference}: a reference"
     if a.command == "check":
         flag, what = "--require", "--require: skill"
-    once = [*tally_names(names, a), *(name for name in names if name == "-")]
-    if once or a.engine != "local":
+    if rows.once or rows.engine.name != "local":
         raise InputError(
-            f"{what} is compared row by row, and the rows of {once[0]} cannot be read"
+            f"{what} is compared row by row, and the rows of {rows.once[0]} cannot be read"
             " for that; give the file that they came from."
-            if once
+            if rows.once
             else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
-    pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
+    pairs = _pair_names(a.pair, True)
+    options = PairingOptions(in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1)
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
-    alone = {"command": "skill", "quiet": True, "apply": maps, "metric": skill_rules(a.metric)}
-    alone |= {"lag": None, "within": []}
-    return _skill_of(argparse.Namespace(**{**vars(a), **pairing, **alone}), {_FORECASTS: names})
+    a.lag, a.within = None, []
+    return _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
 
 
 _FORECASTS = "forecasts"
 """Name of forecasts that no other forecaster stands beside."""
 
 
-def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
+def _skill_of(
+    a: argparse.Namespace,
+    rows: Input,
+    files: Mapping[str, Sequence[str]],
+    options: PairingOptions,
+    metrics: Sequence[str],
+    maps: Sequence[str],
+) -> Skill:
     from ..comparison.files import compared_files
     from ..pairing.skill import BASE_RATE, SkillSettings, skilled
     from .comparing import recalibrating
-    from .counting import reading_of, selection_of
-    from .outputs import sayer
 
-    options, selection = _pairing_options(a, files), selection_of(a)
+    selection = rows.selection
     reference, climatology = reference_of(a.reference)
     if climatology:
         options = replace(options, climatology=climatology)
@@ -105,9 +106,9 @@ def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
     clustered = bool(a.ways or a.pair)
-    settings = SkillSettings(reference, a.metric, a.floor, a.confidence, a.lag, clustered, bool(a.within))
-    how = recalibrating(a, partial(skilled, settings=settings))
-    return compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
+    settings = SkillSettings(reference, metrics, a.floor, a.confidence, a.lag, clustered, bool(a.within))
+    how = recalibrating(maps, rows.say, partial(skilled, settings=settings))
+    return compared_files(files, options, selection, rows.reading, how, rows.say, rows.progress)
 
 
 def reference_of(text: str) -> tuple[str, list[str]]:
@@ -122,7 +123,7 @@ def reference_of(text: str) -> tuple[str, list[str]]:
 def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> PairingOptions:
     """Find out how rows are paired; those of one forecaster are there in their own order."""
     from ..comparison.files import PairingOptions
-    from .counting import rivals_of
+    from .input import rivals_of
 
     alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
     return PairingOptions(

@@ -1,0 +1,296 @@
+"""What a command reads: its files, and how its options say that rows are read and counted. Read once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from .._lib.errors import InputError
+from ..forecasts.forecasts import Forecasts
+from ..sources.columns import Selection
+from ..sources.engines import Engine
+from ..sources.file_reading import FileReading
+from ..sources.files import ForecastFiles
+from ..sources.local import counted_files
+from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally
+from ..sources.readers import Column
+from ..sources.readers.formats import matching
+from ..sources.row_filter import RowFilter
+from ..tally.class_sums import DIAGNOSED_UNASKED
+from ..tally.counter import jobs_of
+from ..tally.tallies import Tallies
+from ..tally.tally import Tally
+from .outputs import TALLY, sayer
+
+Change = Callable[[Forecasts], Forecasts]
+"""Makes other forecasts of those that are read, such as recalibrated ones."""
+
+_READING = (
+    *("truth", "prob", "pair", "weight", "where", "clusters", "labels", "ignore_label", "scale", "invalid"),
+    *("separator", "decimal_comma", "na", "encoding", "sheet", "metric", "parts", "cells", "engine", "jobs"),
+)
+"""What says how rows are read and counted."""
+
+_COUNTING = {"parts": "parts", "exact_limit": "exact_limit", "fraction_bits": "fraction_bits", "metric": "metrics"}
+"""Options of counting, and the arguments of `Tally.count` that they are."""
+
+_PAIRED = ("compare", "skill", "pool")
+"""Commands that choose rows, and say which depend on one another, once they are paired."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """The files of a command, and how rows are read and counted."""
+
+    files: Sequence[str]
+    """Names and patterns, as they were given."""
+    selection: Selection
+    reading: FileReading
+    say: Callable[[str], None]
+    progress: bool
+    engine: Engine = field(default_factory=Engine)
+    counting: Mapping[str, Any] = field(default_factory=dict)
+    """What the options say of counting."""
+    given: str = ""
+    """The first option given of those that say how rows are read and counted; "" without any."""
+    mixed: bool = False
+    """Whether tallies of different data or models add up."""
+
+    @classmethod
+    def of(cls, a: argparse.Namespace) -> Input:
+        """Read the options of a command."""
+        counting = {name: getattr(a, option, None) for option, name in _COUNTING.items()}
+        counting["n_jobs"] = getattr(a, "jobs", None)
+        return cls(
+            a.files,
+            _selection(a),
+            _reading(a),
+            sayer(a),
+            not a.quiet,
+            Engine(a.engine, a.address or None) if hasattr(a, "engine") else Engine(),
+            {name: value for name, value in counting.items() if value is not None},
+            next((a.given[name] for name in _READING if name in a.given), ""),
+            getattr(a, "mixed", False),
+        )
+
+    def quietly(self) -> Input:
+        """Return the same, of which nothing is said."""
+        return replace(self, say=lambda sentence: None, progress=False)
+
+    def of_file(self, name: str) -> Input:
+        """Return another file that is read likewise, quietly; how rows are read is not about a tally."""
+        other = replace(self.quietly(), files=[name])
+        tally = name.lower().endswith(TALLY)
+        return replace(other, given="", reading=replace(self.reading, format=None)) if tally else other
+
+    @property
+    def paired(self) -> Input:
+        """The same for rows that are chosen once they are paired with others."""
+        return replace(self, selection=replace(self.selection, clusters=(), keys=(), where=RowFilter("")))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the files."""
+        return matching(self.files)
+
+    @cached_property
+    def tallies(self) -> list[str]:
+        """Names of those that are tallies."""
+        return [name for name in self.names if name.lower().endswith(TALLY) and self.reading.format is None]
+
+    @property
+    def once(self) -> list[str]:
+        """Names of those whose rows cannot be read again."""
+        return [*self.tallies, *(name for name in self.names if name == "-")]
+
+    def naming(self, error: InputError) -> InputError:
+        """Name the files as they were given, unless the error names one."""
+        named = any(str(error).startswith(f"{name}:") for name in self.names)
+        return error if named else error.reworded(f"{', '.join(self.files)}: {error}")
+
+    def refuse_reading(self) -> None:
+        """A tally's rows are counted: what says how to read or count them would be ignored."""
+        if self.given:
+            raise InputError(
+                f"{self.tallies[0]}: {self.given} is for the reading of rows; those of a tally are already counted."
+            )
+
+    def refuse_outcomes(self, remedy: str) -> None:
+        """Refuse groups of one outcome: no forecasts are calibrated there, so slope, cost and maps mean nothing."""
+        for name in self.selection.keys:
+            if name in self.selection.truth or any(pair.endswith(f"={name}") for pair in self.selection.pairs):
+                raise InputError(
+                    f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
+                    f" miscalibrated; {remedy}"
+                )
+
+    def merged(self, start: Tally | None = None, without: list[str] | None = None) -> Tally:
+        """Add up the tallies; ``without`` collects the names of those that lack the part "diagnosis"."""
+
+        def loaded() -> Iterator[Tally]:
+            for name in self.tallies:
+                found = Tally.load(name)
+                if without is not None and found.diagnosis is None:
+                    without.append(name)
+                yield found
+
+        before = Tally() if start is None else start
+        try:
+            return Tally.merged(chain([before], loaded()), mixed=self.mixed)
+        except InputError:  # one after the other, to see which of them it is
+            for name in self.tallies:
+                found = Tally.load(name)
+                try:
+                    before = Tally.merged([before, found], mixed=self.mixed)
+                except InputError as error:
+                    raise InputError(f"{name}: does not add up with those before it: {error}") from None
+            raise
+
+    def tally(
+        self,
+        parts: Sequence[str] = (),
+        diagnosed: int = DIAGNOSED_UNASKED,
+        change: Change | None = None,
+        without: list[str] | None = None,
+    ) -> Tally:
+        """Add up the tallies that are given, and count the other files, with parts that the command needs.
+
+        Parameters
+        ----------
+        parts : sequence of str
+            Parts of the tally, unless the options name some.
+        diagnosed : int
+            As in `Tally.count`.
+        change : callable, optional
+            Makes other forecasts of those that are read.
+        without : list of str, optional
+            Collects the names of tallies that lack the part "diagnosis".
+
+        Returns
+        -------
+        Tally
+        """
+        others = [name for name in self.names if name not in self.tallies]
+        if not others:
+            self.refuse_reading()
+            return self.merged(without=without)
+        counted = self._counted(others, as_tally, {"parts": parts, "diagnosed": diagnosed}, change)
+        return self.merged(counted, without) if self.tallies else counted
+
+    def groups(self, counting: Mapping[str, Any], change: Change | None = None) -> Tallies:
+        """Count each group of rows by itself."""
+        self.refuse_outcomes("--view each-class assesses the classes.")
+        if self.tallies:
+            raise InputError(
+                f"{self.tallies[0]}: --by needs rows, and those of a tally are counted without groups; give the file"
+                " that they came from."
+            )
+        if jobs_of(self.counting.get("n_jobs", 1)) != 1:
+            raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
+        try:
+            return self._counted(self.names, as_tallies, counting, change)
+        except InputError as error:
+            raise self.naming(error) from None
+
+    def _counted(
+        self,
+        names: Sequence[str],
+        counter: Callable[..., Accumulator[Result]],
+        defaults: Mapping[str, Any],
+        change: Change | None,
+    ) -> Result:
+        """Count files; what the options do not say of it, defaults do."""
+        pairs = self.selection.pairs
+        if len(pairs) > 1 and not self.selection.clusters:
+            self.say(f"the {len(pairs)} forecasts of a row are taken to be independent; --clusters names clusters")
+        counting = counter(**{**defaults, **self.counting})
+        return counted_files(
+            names, self.selection, self.reading, counting, self.say, self.progress, self.engine, change
+        )
+
+    def chunks(self, change: Change | None = None) -> Callable[[], Iterable[Forecasts]]:
+        """Give what reads the forecasts of the files, each time from the first row."""
+
+        def read() -> Iterator[Forecasts]:
+            for batch in self._batches():
+                yield from batch.forecasts if change is None else map(change, batch.forecasts)
+
+        return read
+
+    def grouped_chunks(self) -> Callable[[], Iterable[tuple[Forecasts, dict[str, Column]]]]:
+        """Give what reads the forecasts of the files with the columns that --by names."""
+
+        def read() -> Iterator[tuple[Forecasts, dict[str, Column]]]:
+            for batch in self._batches():
+                yield from ((forecasts, batch.keys) for forecasts in batch.forecasts)
+
+        return read
+
+    def _batches(self) -> ForecastFiles:
+        """Open the files of a command that reads their rows itself."""
+        return ForecastFiles(self.names, self.selection, self.reading, say=self.say)
+
+
+def _selection(a: argparse.Namespace) -> Selection:
+    """Columns as the options name them."""
+    of_rows = a.command not in _PAIRED
+    return Selection(
+        a.truth,
+        a.prob,
+        a.pair,
+        a.weight,
+        getattr(a, "cluster_columns", ()) if of_rows else (),
+        getattr(a, "by", ()) if of_rows else (),
+        where=RowFilter((getattr(a, "where", None) or "") if of_rows else ""),
+        outcomes=not getattr(a, "drift", False),
+    )
+
+
+def _reading(a: argparse.Namespace) -> FileReading:
+    """How rows are read, as the options say."""
+    return FileReading(
+        _labels(a.labels),
+        None,
+        a.ignore_label,
+        {"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
+        {"scale": a.scale, "invalid": a.invalid},
+        a.decimal_comma,
+        a.format,
+        a.encoding,
+        a.na,
+        a.sheet,
+        whole=a.command != "tally",
+    )
+
+
+def _labels(labels: list[str] | None) -> list[str] | None:
+    """Read the labels: as they are named, or one a line of a file that @ names."""
+    if labels is None or len(labels) != 1 or not labels[0].startswith("@"):
+        return labels
+    try:
+        lines = Path(labels[0][1:]).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise InputError(
+            f"--labels {labels[0]}: cannot be read: {reason}. Name a text file, one label a line."
+        ) from None
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise InputError(f"--labels {labels[0]}: holds no label. Write one on each line.")
+    return found
+
+
+def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read NAME=COLUMN,COLUMN,..."""
+    rivals: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        if not name or not columns or name in rivals:
+            raise InputError(f"--forecaster {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
+        rivals[name] = columns.split(",")
+    return rivals
