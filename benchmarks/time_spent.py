@@ -48,7 +48,7 @@ def step_of(frame: FrameType | None) -> str:
             return "loading"
         if "/sources/readers/" in file or "/polars/" in file:
             return "reading"
-        if name == "tally_of" and file.endswith("counting.py"):
+        if name == "_counted" and file.endswith("cli/input.py"):
             found = "counting"
         for function, folder, step in WITHIN:
             if name == function and folder in file and found != "remedy":

@@ -67,3 +67,47 @@ def test_imports_go_round_in_no_circle():
     assert sum(map(len, graph.values())) > 1000
     assert "unperplexed.statistics.means" in graph["unperplexed.scores.registry"]
     assert circles(graph) == []
+
+
+BY_NAME = {
+    "_lib.by_type",
+    "_lib.public_names",
+    "calibration.diagnosis.kinds",
+    "calibration.estimators",
+    "integrations",
+    "kernels.compiled",
+    "language_models.forms",
+    "sources.local",
+    "sources.readers.formats",
+}
+"""What imports modules by names that it makes, which no other test of imports sees."""
+
+
+def test_few_modules_import_others_by_a_name_that_they_make():
+    found = {module for module, path in MODULES.items() if "import_module(" in path.read_text("utf-8")}
+    assert found == {f"unperplexed.{each}" for each in BY_NAME}
+
+
+def results_of(kind):
+    for each in kind.__subclasses__():
+        yield each
+        yield from results_of(each)
+
+
+def test_every_result_is_described_and_no_description_is_idle():
+    from importlib import import_module
+
+    from unperplexed import results
+    from unperplexed.describe import MODULES as DESCRIBED
+    from unperplexed.report.result import JsonResult, Result, document
+
+    for name in results.__all__:
+        getattr(results, name)
+    for module in set(DESCRIBED.values()):
+        import_module(f"unperplexed.describe.{module}")
+    import_module("unperplexed.monitoring.gate")
+    import_module("unperplexed.report.explanations")
+    registered = {each.__name__ for each in document._known}
+    of_package = {each.__name__ for each in results_of(Result) if each.__module__.startswith("unperplexed.")}
+    assert of_package - {JsonResult.__name__} == registered
+    assert set(DESCRIBED) <= registered
