@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import options
@@ -35,35 +34,30 @@ def add_check(command: argparse.ArgumentParser) -> None:
     """Add input, requirements and outputs of the command."""
     options.add_input(command)
     options.add_where(command)
-    many = {"nargs": "+", "action": "extend", "default": []}
-    add = options.about("question", command)
-    add(
-        "--require",
-        metavar="TEXT",
-        help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
-        **many,
-    )
+    add = options.About("question", command)
+    add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'")
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
-    add("--anytime", action="store_true", help=text)
+    add.switch("--anytime", text)
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--earlier", metavar="FILE", help=f"{text} have not become worse)")
+    add("--earlier", metavar="FILE", text=f"{text} have not become worse)")
     text = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes"
-    options.about("rows", command)("--on", metavar="COLUMN", help=text, **many)
+    options.About("rows", command).many("--on", "COLUMN", text)
     options.add_clusters(command)
     options.add_floor(command)
     text = (
         "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
         " none compares the metrics as they are"
     )
-    options.about("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", help=text)
-    options.about("numbers", command)("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    options.About("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", text=text)
+    options.add_seed(command)
     options.add_map(command)
-    text = "write all metrics flat: one number or null for each name; - prints them instead of the text"
-    add = options.about("work", command)
-    add("--json", metavar="PATH", help=text)
+    options.add_json(
+        command, "write all metrics flat: one number or null for each name; - prints them instead of the text"
+    )
+    add = options.About("work", command)
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
-    add("--summary", type=Path, metavar="PATH", help=text)
-    add("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
+    add.path("--summary", text=text)
+    add.path("--junit", text="write the requirements as a JUnit file")
     command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import options
@@ -21,21 +20,15 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     """Add input, costs and outputs of the command."""
     options.add_input(command, engine=False)
     options.add_where(command)
-    add = options.about("question", command)
     text = (
         "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
     )
-    add(
-        "--costs", nargs="+", action="extend", default=[], metavar="fp=COST fn=COST", help=f"{text}; without: the curve"
-    )
+    options.About("question", command).many("--costs", "fp=COST fn=COST", f"{text}; without: the curve")
     options.add_clusters(command)
     options.add_confidence(command)
-    options.about("numbers", command)(
-        "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"
-    )
+    options.add_seed(command, " of the folds")
     options.add_json(command)
-    text = "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf"
-    options.about("work", command)("--plot", type=Path, metavar="PATH", help=text)
+    options.add_plot(command, "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf")
     options.add_report(command)
 
 

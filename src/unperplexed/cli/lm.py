@@ -20,50 +20,44 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     """Add input, comparison and outputs of the command."""
     text = "logs of a language model: JSON, JSON Lines, Parquet, Inspect's .eval, or folders of these"
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
-    add = options.about("rows", command)
+    add = options.About("rows", command)
     text = (
         "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
         " recognised by the first record)"
     )
-    add("--format", metavar="NAME", help=text)
+    add("--format", metavar="NAME", text=text)
     text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
-    add("--compare", nargs="+", action="extend", default=[], metavar="FILE", help=text)
-    add(
-        "--common",
-        action="store_true",
-        help="compare only documents or questions that both logs have, and report the others",
-    )
+    add.many("--compare", "FILE", text)
+    add.switch("--common", "compare only documents or questions that both logs have, and report the others")
     text = (
         "place of the stated confidence in Inspect's scores or samples: metadata.confidence, output.completion; with"
         " --truth columns of confidences, plain or as name=column"
     )
-    add("--stated", nargs="+", action="extend", default=[], metavar="PLACE", help=text)
+    add.many("--stated", "PLACE", text)
     text = "JSON object of phrases and their probabilities, by which stated confidences are read"
-    add("--words", dest="phrases", type=Path, metavar="FILE", help=text)
-    add("--scale", type=float, metavar="N", help="highest value of a stated confidence, such as 10 or 100")
+    add.path("--words", dest="phrases", metavar="FILE", text=text)
+    add("--scale", type=float, metavar="N", text="highest value of a stated confidence, such as 10 or 100")
     text = (
         "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
         " none-of-these leaves it to none of them"
     )
-    add("--outside", choices=("renormalize", "none-of-these"), default="renormalize", help=text)
+    add.one_of("--outside", ("renormalize", "none-of-these"), text)
     text = "an option without a log-probability: refuse (default), take it for zero, or drop the question"
-    add("--invalid", choices=("refuse", "zero", "drop"), default="refuse", help=text)
+    add.one_of("--invalid", ("refuse", "zero", "drop"), text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
-    add("--events", choices=("each-option", "top-option"), default="each-option", help=text)
+    add.one_of("--events", ("each-option", "top-option"), text)
     text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
-    add("--truth", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
+    add.many("--truth", "COLUMN", text)
     text = "columns that name the question; answers to the same question are a cluster"
-    add("--question", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
+    add.many("--question", "COLUMN", text)
     text = (
         "column of the answers, or their place in logs of Inspect (answer, output.completion): agreement among repeated"
         " samples, there epochs, is a confidence"
     )
-    add("--answer", metavar="COLUMN", help=text)
-    options.about("question", command)(
-        "--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model"
-    )
+    add("--answer", metavar="COLUMN", text=text)
+    options.About("question", command).many("--by", "COLUMN", "columns that name the model")
     text = "grades that count as wrong, such as Unparseable, which are left out by default"
-    add("--wrong", nargs="+", action="extend", default=[], metavar="GRADE", help=text)
+    add.many("--wrong", "GRADE", text)
     options.add_sampling(command)
     options.add_json(command)
     options.add_report(command)

@@ -27,25 +27,24 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
     options.add_input(command)
     options.add_where(command)
-    add = options.about("question", command)
-    add(
-        "--time",
-        metavar="COLUMN[:PERIOD]",
-        help="column of the time, with the period of its dates: date:day, week, month, quarter, year; else each value"
-        " is a period, and so is each tally",
+    add = options.About("question", command)
+    text = (
+        "column of the time, with the period of its dates: date:day, week, month, quarter, year; else each value"
+        " is a period, and so is each tally"
     )
-    add("--restart", metavar="PERIOD", help="begin a new watch with this period, such as the first after a repair")
+    add("--time", metavar="COLUMN[:PERIOD]", text=text)
+    text = "begin a new watch with this period, such as the first after a repair"
+    add("--restart", metavar="PERIOD", text=text)
     options.add_by(command)
     options.add_clusters(command, "; none: independent; period: all rows of a period")
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
     text = "test whether the predictions changed, without outcomes; this does not assess calibration"
-    add("--drift", action="store_true", help=text)
-    text = "confidence level: 1 minus the probability of ever a false alarm (default: 0.95)"
-    options.about("numbers", command)("--confidence", type=float, default=0.95, metavar="P", help=text)
+    add.switch("--drift", text)
+    options.add_confidence(command, "confidence level: 1 minus the probability of ever a false alarm")
     text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
-    add("--require", nargs="+", action="extend", default=[], metavar="TEXT", help=text)
+    add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
-    options.about("work", command)("--history", type=Path, metavar="PATH", help=text)
+    options.About("work", command).path("--history", text=text)
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)

@@ -198,7 +198,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_tags,
             partial(options.add_mixed, text=_MIXED),
             options.add_json,
-            options.add_tally_output,
+            partial(options.add_output, text="write the tally; without it tallies are shown, added up"),
         ),
     ),
     "explain": ("a metric or a finding: why it is bad, what to try, how to check", add_explain),
@@ -259,6 +259,6 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
     command: _Parser = commands.add_parser(name, help=text, allow_abbrev=False)
     command.set_defaults(command=name)
     command.add_argument("--help-all", action=HelpAll, nargs=0, help="show all options")
-    add = options.about("work", command)
-    add("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")
+    text = "print nothing but errors, and JSON if asked for"
+    options.About("work", command)._group.add_argument("-q", "--quiet", action="store_true", help=text)
     return command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import options
@@ -27,31 +26,23 @@ def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)
     options.add_pairing(command, compares=False)
-    add = options.about("forecast", command)
+    add = options.About("forecast", command)
     # The names are those of pool(), and so are the defaults; a test compares them.
     text = (
         "mean of the probabilities: linear (default), logarithmic, or mean, of an order; what is not named is fitted:"
         " linear:equal, linear:a=0.3,b=0.7 (weights), power=2 (above 1 extremizes), mean:order=-1, map=auto, power,"
         " beta or none"
     )
-    add("--method", default="linear", metavar="NAME[:SETTINGS]", help=text)
-    add("--folds", type=int, metavar="K", help="number of cross-validation folds (default: 5)")
-    options.about("numbers", command)(
-        "--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)"
-    )
-    add("--apply", type=Path, metavar="POOL", help="combine new forecasts by this pool (.json)")
+    add("--method", default="linear", metavar="NAME[:SETTINGS]", text=text)
+    add.number("--folds", "K", "number of cross-validation folds (default: 5)")
+    options.add_seed(command, " of the folds")
+    add.path("--apply", metavar="POOL", text="combine new forecasts by this pool (.json)")
     text = f"new column, or start of its name before each class (default: {_COLUMN})"
-    add("--as", dest="named", metavar="NAME", help=text)
+    add("--as", dest="named", metavar="NAME", text=text)
     options.add_json(command)
     options.add_report(command)
-    options.about("work", command)(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="write the pool (.json); with --apply the rows with pooled probabilities (.parquet, .csv, .tsv or .jsonl)",
-    )
+    text = "write the pool (.json); with --apply the rows with pooled probabilities (.parquet, .csv, .tsv or .jsonl)"
+    options.add_output(command, text, required=True)
 
 
 def pool(arguments: argparse.Namespace) -> None:

@@ -21,9 +21,8 @@ _CLIMATOLOGY = "climatology:"
 def add_skill(command: argparse.ArgumentParser) -> None:
     """Add input, reference, groups and outputs of the command."""
     options.add_input(command, pairs=False)
-    add = options.about("rows", command)
     text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
-    add("--pair", nargs="+", action="extend", default=[], metavar="PROB=OUTCOME", help=text)
+    options.About("rows", command).many("--pair", "PROB=OUTCOME", text)
     options.add_reference(command, "base-rate")
     options.add_by(command)
     options.add_pairing(command)
