@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Any]
 
 
+_NO_VALUE = re.compile("argument (.+): expected one argument")
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
 
 
@@ -248,6 +249,10 @@ class _Parser(argparse.ArgumentParser):
         return command_help(self)
 
     def error(self, message: str) -> NoReturn:
+        if found := _NO_VALUE.fullmatch(message):
+            action = self._option_string_actions[found[1].rpartition("/")[2]]
+            value = action.metavar or "{" + ",".join(action.choices or ()) + "}"
+            message = f"{found[1]}: {value} is missing{', or - to print it' if found[1] == '--json' else ''}"
         if "FILE" in message:
             message += " (FILE comes first: --truth, --prob and --pair take all the words that follow them)"
             if "--history" in self._option_string_actions:

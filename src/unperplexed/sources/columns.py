@@ -100,7 +100,7 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     """
     clusters, keys = _made(selection.clusters, file), _made(selection.keys, file)
     beside = (selection.weight, clusters, keys, selection.where)
-    used = {selection.weight, *(each.column for each in (*clusters, *keys))}
+    used = dict.fromkeys([selection.weight, *(each.column for each in (*clusters, *keys))])
     _refuse_joined([key.column for key in keys], file)
     for name in [*used, *selection.where.columns]:
         if name is not None:
