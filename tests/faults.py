@@ -155,7 +155,9 @@ def striking(fault: Fault) -> Iterator[Printed]:
         fault.step("fsync")
         fsync(handle)
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # all may be ignored where the tests run
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     printed = Printed(fault)
     os.fsync, sys.stdout = synced, io.TextIOWrapper(io.BufferedWriter(printed, 64), encoding="utf-8")
     _now.append(fault)

@@ -68,7 +68,7 @@ def test_details_are_left_out_of_short_forms():
         assert "10%" not in shown
 
 
-RENDERINGS = {"html": "page", "terminal": "text", "matplotlib_chart": "plot", "matplotlib_multiples": "plot"}
+RENDERINGS = {"html": "page", "terminal": "text", "matplotlib_chart": "plot", "matplotlib_draw": "plot"}
 
 
 def imported(path, source):
@@ -92,7 +92,7 @@ def test_no_module_knows_two_renderings():
         if found:
             known[path.relative_to(source).as_posix()] = found
     assert known.pop("report/result.py") == {"page", "text"}
-    assert known["assessment/result.py"] == {"plot"}  # so the search finds what there is
+    assert known["describe/skill.py"] == {"plot"}  # so the search finds what there is
     assert all(len(found) == 1 for found in known.values()), known
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, get_args
 
-import keras
 import numpy as np
 
 from .._lib.errors import InputError, check_choice, refuse_former, refuse_unknown

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, Unpack
 
-import torch
-from torch import Tensor
-
 from .._lib.errors import InputError, check_choice
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Rule
 
 try:
+    import torch
     from torch import Tensor, nn
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("unperplexed.integrations.torch needs PyTorch: pip install 'unperplexed[torch]'") from error
