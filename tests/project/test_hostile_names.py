@@ -18,15 +18,11 @@ from unperplexed.describe.groups import groups_chart
 from unperplexed.report.document import command_lines
 
 NAMES = [
-    "xgb; tuned (heavy)",
-    "a (mean prediction 1%), b",
-    "Remedy (x): y",
-    'o\'clock "12"\nnext',
-    "left\u202eright\u200f",
-    "ends with a stop.",
-    "both beat all (p = 0.001)",
-    "no evidence: observed frequency",
-    "unperplexed {count} <b>&",
+    "xgb; tuned (heavy), b",
+    "a (mean prediction 1%).",
+    'Remedy (p = 0.001): o\'clock "12"\nnext',
+    "no evidence: left\u202eright\u200f",
+    "both beat {count} <b>& all",
 ]
 every_name = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if at < 2 else pytest.mark.slow) for at, name in enumerate(NAMES)]
@@ -125,13 +121,13 @@ def test_classes_keep_their_labels(name):
 def test_forecasters_keep_their_names(name):
     y, p = events()
     worse = events(slope=2.5)[1]
-    for pair, best, loser in (({name: p, OTHER: worse}, name, OTHER), ({OTHER: p, name: worse}, OTHER, name)):
-        found = compare(y, pair)
-        assert found.clauses == (f"{best} beats {loser} by log loss (p < 0.001) and Brier score (p < 0.001)",)
-        assert json.loads(found.to_json())["verdict"] == found.verdict == found.clauses[0]
-        assert heading_of(found) == printable(f"{best} beats {loser} by log loss and Brier score")
-        assert one_line(str(found)).startswith(one_line(printable(found.verdict)))
-        assert f"{short_name(loser)}: overconfident, about" in one_line(str(found))
+    found = compare(y, {OTHER: p, name: worse})
+    assert found.clauses == (f"{OTHER} beats {name} by log loss (p < 0.001) and Brier score (p < 0.001)",)
+    assert json.loads(found.to_json())["verdict"] == found.verdict == found.clauses[0]
+    assert heading_of(found) == printable(f"{OTHER} beats {name} by log loss and Brier score")
+    assert one_line(str(found)).startswith(one_line(printable(found.verdict)))
+    assert f"{short_name(name)}: overconfident, about" in one_line(str(found))
+    assert compare(y, {name: p, OTHER: worse}).clauses[0].startswith(f"{name} beats {OTHER} by log loss")
 
 
 @every_name
