@@ -12,7 +12,6 @@ from unperplexed.kernels.compiled import kernel
 
 mpl.use("Agg")
 os.environ.setdefault("KERAS_BACKEND", "torch")
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist starts a process for each core
 
 if find_spec("hypothesis"):  # the minimal install has none
     from hypothesis import settings
