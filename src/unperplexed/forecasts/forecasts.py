@@ -16,38 +16,15 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.lists import at_hand
-from .._lib.typing import (
-    AnyFloats,
-    Bools,
-    Floats,
-    Ints,
-)
-from ..kernels.devices import (
-    DeviceColumns,
-    DeviceRows,
-    Scale,
-    device_columns,
-)
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from ..kernels.devices import DeviceColumns, DeviceRows, Scale, device_columns
 from ..kernels.logarithms import log_odds, log_probabilities
-from ..kernels.rows import (
-    BLOCK_ELEMENTS,
-    BLOCK_ROWS,
-    COUNTED_ELEMENTS,
-    LOGIT_ELEMENTS,
-    CellTotals,
-    Rows,
-)
+from ..kernels.rows import BLOCK_ELEMENTS, BLOCK_ROWS, COUNTED_ELEMENTS, LOGIT_ELEMENTS, CellTotals, Rows
 from ..kernels.softmax import LogitRows, logit_rows
 from ..statistics.means import checked_weights
 from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
-from .outcomes import (
-    IGNORED,
-    MISSING,
-    LabelSettings,
-    label_list,
-    read_outcomes,
-)
+from .outcomes import IGNORED, MISSING, LabelSettings, label_list, read_outcomes
 from .problems import UNREADABLE, Problems, with_text
 from .reading import Invalid
 from .row_checks import as_rows, primitives, problems_of_rows, renormalized

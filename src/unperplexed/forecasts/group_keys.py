@@ -16,13 +16,7 @@ from .._lib.arrays import as_array, library
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of, printable, short_names
 from .._lib.typing import Ints
-from .labels import (
-    Coded,
-    Label,
-    coded,
-    distinct_labels,
-    plain,
-)
+from .labels import Coded, Label, coded, distinct_labels, plain
 
 Value = Label | None
 """What a group has in a column: None where nothing is there."""

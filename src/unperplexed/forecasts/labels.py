@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.arrays import (
-    is_missing,
-)
+from .._lib.arrays import is_missing
 from .._lib.errors import InputError
 
 if TYPE_CHECKING:

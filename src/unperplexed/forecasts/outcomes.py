@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.arrays import (
-    as_array,
-    frame_names,
-    library,
-    numbers,
-)
+from .._lib.arrays import as_array, frame_names, library, numbers
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Ints
 from .column_names import (

@@ -13,21 +13,9 @@ import numpy as np
 
 from .._lib.arrays import library
 from .._lib.errors import InputError
-from .._lib.typing import (
-    AnyFloats,
-    Bools,
-    Floats,
-    Ints,
-)
-from ..kernels.devices import (
-    DeviceRows,
-)
-from ..kernels.rows import (
-    SUM_TOLERANCE,
-    CellTotals,
-    Rows,
-    row_primitives,
-)
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from ..kernels.devices import DeviceRows
+from ..kernels.rows import SUM_TOLERANCE, CellTotals, Rows, row_primitives
 from ..kernels.softmax import LogitRows
 
 ROUNDING = 1e-6

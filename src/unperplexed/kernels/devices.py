@@ -19,19 +19,8 @@ from numpy.typing import NDArray
 
 from .._lib.array_libraries import Library, dtype_name, library_of
 from .._lib.arrays import check_shape
-from .._lib.typing import (
-    AnyFloats,
-    Bools,
-    Floats,
-    Ints,
-)
-from .rows import (
-    PRIMITIVES,
-    CellTotals,
-    Grid,
-    Rows,
-    row_primitives,
-)
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from .rows import PRIMITIVES, CellTotals, Grid, Rows, row_primitives
 
 Scale = Literal["probability", "percent", "logits", "log-probs"]
 

@@ -12,12 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.typing import (
-    AnyFloats,
-    Bools,
-    Floats,
-    Ints,
-)
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .compiled import kernel as _kernel
 from .softmax import FEW_CLASSES, LogitRows, row_sums
 

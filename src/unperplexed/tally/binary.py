@@ -18,14 +18,7 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block
 from ..kernels.rows import DistinctValues, Grid
 from .class_tables import ClassPairs
-from .tables import (
-    Cells,
-    Pairs,
-    PairTable,
-    Points,
-    points_of,
-    without_last_digits,
-)
+from .tables import Cells, Pairs, PairTable, Points, points_of, without_last_digits
 
 
 @dataclass(frozen=True)

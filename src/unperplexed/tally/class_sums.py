@@ -17,17 +17,7 @@ from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
 from ..kernels.compiled import kernel as _kernel
-from .class_row_sums import (
-    CELLS,
-    COARSE,
-    FINE,
-    LEVELS,
-    MOMENT,
-    SCORE,
-    THIRD,
-    directions,
-    sums_of,
-)
+from .class_row_sums import CELLS, COARSE, FINE, LEVELS, MOMENT, SCORE, THIRD, directions, sums_of
 
 MOST_CLASSES = 2000
 """Covariances of more take gigabytes."""

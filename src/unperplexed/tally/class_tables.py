@@ -11,24 +11,8 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import run_starts
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..kernels.rows import (
-    COARSE,
-    COARSE_CELLS,
-    Rows,
-    crowded,
-    moments,
-)
-from .tables import (
-    Cells,
-    Keyed,
-    Pairs,
-    PairTable,
-    Points,
-    points_of,
-    pooled,
-    same_value,
-    without_last_digits,
-)
+from ..kernels.rows import COARSE, COARSE_CELLS, Rows, crowded, moments
+from .tables import Cells, Keyed, Pairs, PairTable, Points, points_of, pooled, same_value, without_last_digits
 
 _GATHERED = 1 << 15
 """Entries that wait to be merged, at least; in all as many as there are already, so that merging costs little."""

@@ -27,13 +27,7 @@ from .class_tables import ClassCounter, ClassPairCounter, top_classes
 from .row_sample import RowSampleCounter
 from .shards import ShardCounter
 from .surprises import RUN_ROWS, ColumnCounter, SurpriseCounter
-from .tables import (
-    Cells,
-    DenseCells,
-    ExactCounts,
-    PairTable,
-    grid_of,
-)
+from .tables import Cells, DenseCells, ExactCounts, PairTable, grid_of
 
 ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
 """For a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from .._lib.typing import Floats
 from ..kernels.rows import COARSE_CELLS
-from .class_tables import (
-    ClassPairCells,
-    ClassPairCounts,
-    ClassPairTable,
-    paired,
-)
+from .class_tables import ClassPairCells, ClassPairCounts, ClassPairTable, paired
 from .limits import all_whole, check_values, require, require_close
 from .shards import ShardScores
 from .tables import Keyed

@@ -37,10 +37,7 @@ from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
 from .class_sums import MOST_CLASSES, ClassSums, length
-from .class_tables import (
-    ClassPairTable,
-    Coarse,
-)
+from .class_tables import ClassPairTable, Coarse
 from .limits import (
     MOST_LABEL_BYTES,
     MOST_LABELS,
@@ -53,19 +50,9 @@ from .limits import (
 )
 from .row_sample import ROOM, RowSample
 from .sections import Sections, compact, packed, repeated
-from .shards import (
-    PARTS,
-    ShardRows,
-    Shards,
-    ShardScores,
-)
+from .shards import PARTS, ShardRows, Shards, ShardScores
 from .surprises import MOST, Surprise, least
-from .tables import (
-    Cells,
-    Keyed,
-    PairTable,
-    grid_of,
-)
+from .tables import Cells, Keyed, PairTable, grid_of
 from .tags import UNKNOWN, Tags
 
 MAGIC = b"\x89UPT\r\n\x1a\n"

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.typing import (
-    AnyFloats,
-    Floats,
-    Ints,
-    ReadOnlyArrays,
-)
+from .._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..kernels.compiled import kernel as _kernel

@@ -13,15 +13,7 @@ from numpy.typing import NDArray
 from .._lib.arrays import run_starts
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.compiled import kernel as _kernel
-from ..kernels.rows import (
-    HALF_BITS,
-    CellTotals,
-    CoarseGrid,
-    DistinctValues,
-    Grid,
-    Rows,
-    moments,
-)
+from ..kernels.rows import HALF_BITS, CellTotals, CoarseGrid, DistinctValues, Grid, Rows, moments
 
 _KEPT = {"low": 1, "high": 2}
 """These columns keep the least and the greatest value; others are added up."""

@@ -11,13 +11,7 @@ from .._lib.arrays import check_indexes
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import (
-    Key,
-    columns_of,
-    in_order,
-    row_keys,
-    value_of,
-)
+from ..forecasts.group_keys import Key, columns_of, in_order, row_keys, value_of
 from .adding import BySize
 from .class_sums import DIAGNOSED_UNASKED
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally

@@ -22,18 +22,11 @@ from ..report.result import Result
 from ..scores.registry import scores_kept
 from .adding import BySize, batches, common_labels, first_sources, summed
 from .class_sums import DIAGNOSED_UNASKED
-from .counter import (
-    NO_SUMS,
-    BlockCounter,
-    counters_of,
-    jobs_of,
-)
+from .counter import NO_SUMS, BlockCounter, counters_of, jobs_of
 from .serialization import tally_bytes, tally_state
 from .shards import PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
-from .tables import (
-    Cells,
-)
+from .tables import Cells
 
 __all__ = [
     "CLASS_PARTS",
