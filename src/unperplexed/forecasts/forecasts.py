@@ -204,10 +204,11 @@ class Forecasts:
         self._binary = self._columns.n_columns == 1
         self._scale, self._rescales, self._drops = scale, "rescale" in ways, "drop" in ways
         self.n_classes = max(2, self._columns.n_columns)
+        columns = self.n_classes, self._binary, self._columns.names
         given = label_list(labels), pos_label, ignore_label
-        settings = LabelSettings(*given, whole, names[0], first_row, known_labels, self._at_star)
+        settings = LabelSettings(*columns, *given, whole, names[0], first_row, known_labels, self._at_star)
         try:
-            outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
+            outcomes = read_outcomes(y_true, settings)
         except InputError as error:
             raise with_text(error, names[1], self._columns, first_row) from None
         self.labels = outcomes.labels

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,6 @@ from .column_names import (
     said_of_columns,
 )
 from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, plain, smallest_type
-
-if TYPE_CHECKING:
-    pass
-
 
 MISSING, IGNORED, UNKNOWN = -1, -2, -3
 
@@ -57,8 +53,13 @@ class ClassSet:
 
 @dataclass(frozen=True)
 class LabelSettings:
-    """How labels are to be read: the arguments of `assess` that concern them."""
+    """How labels are to be read: the columns of probabilities, and the arguments of `assess` that concern labels."""
 
+    n_classes: int
+    binary: bool
+    """Whether there is one column, of the positive class."""
+    columns: tuple[Any, ...] | None
+    """Names of the columns, where they have some."""
     labels: Sequence[Label] | None = None
     pos_label: Label | None = None
     ignore_label: Label | Sequence[Label] | None = None
@@ -74,95 +75,57 @@ class LabelSettings:
     """What * stood for in the name of each column, where a pattern found them."""
 
 
-def read_outcomes(
-    y_true: Any, n_classes: int, binary: bool, names: tuple[Any, ...] | None, settings: LabelSettings
-) -> Outcomes:
-    """Read y_true against forecasts of n_classes classes; binary means one probability column."""
+def read_outcomes(y_true: Any, settings: LabelSettings) -> Outcomes:
+    """Read y_true as classes of the columns."""
     if library(y_true) == "polars" and str(getattr(y_true, "dtype", None)) == "String":
         y_true = coded(y_true)
     if isinstance(y_true, Coded):
-        return _encoded(*y_true.distinct(), n_classes, binary, names, settings)
+        return _encoded(*y_true.distinct(), settings)
     array = as_array(y_true)
     if array.dtype.kind in "US" and isinstance(y_true, list | tuple):
         array = np.array(y_true, dtype=object)  # NumPy would spell a missing label or a number among texts as text
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2:
-        return _one_hot(array, frame_names(y_true), n_classes, names, settings)
+        return _one_hot(array, frame_names(y_true), settings)
     if array.ndim != 1:
         raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
-    return _encoded(*distinct_labels(array), n_classes, binary, names, settings)
+    return _encoded(*distinct_labels(array), settings)
 
 
-def class_set(
-    distinct: Sequence[Label | None],
-    n_classes: int,
-    binary: bool,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-) -> ClassSet:
+def class_set(distinct: Sequence[Label | None], settings: LabelSettings) -> ClassSet:
     """Settle the classes, in column order, from the labels that occur."""
     if settings.labels is not None:
-        _check_given_labels(settings, n_classes, names)
+        _check_given_labels(settings)
     ignored = _ignored(settings)
     present = [v for v in distinct if v is not None and v not in ignored]
-    if binary:
-        return _binary_labels(present, names, settings)
-    return _class_labels(present, n_classes, names, settings)
+    return _binary_labels(present, settings) if settings.binary else _class_labels(present, settings)
 
 
-def _ignored(settings: LabelSettings) -> dict[Label, None]:
-    return {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
+def _ignored(settings: LabelSettings) -> set[Label | None]:
+    """Labels whose rows are left out; None, which is among them where there are none, is no label of any row."""
+    given: Any = settings.ignore_label
+    several = hasattr(given, "__iter__") and not isinstance(given, str | bytes)
+    return {plain(v) for v in (given if several else [given])}
 
 
-def _encoded(
-    distinct: list[Label | None],
-    inverse: NDArray[Any],
-    n_classes: int,
-    binary: bool,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-) -> Outcomes:
+def _encoded(distinct: list[Label | None], inverse: NDArray[Any], settings: LabelSettings) -> Outcomes:
     """Give each row the number of its class."""
-    known = ClassSet(settings.known) if settings.known else None
-    classes = known or class_set(distinct, n_classes, binary, names, settings)
+    classes = ClassSet(settings.known) if settings.known else class_set(distinct, settings)
     labels = classes.labels
     ignored = _ignored(settings)
     index = {label: code for code, label in enumerate(labels) if label is not None}
     table = np.array(
         [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in distinct] or [0],
-        dtype=smallest_type(n_classes),
+        dtype=smallest_type(settings.n_classes),
     )
     unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
     if unknown:
-        where = _Where(distinct, inverse, settings.first_row)
-        columns = names is not None and not binary and settings.labels is None and settings.known is None
-        raise InputError(_unknown_message(unknown, labels, where, settings, columns))
+        raise InputError(_unknown_message(unknown, labels, distinct, inverse, settings))
     plain_integers = inverse.dtype.kind == "i" and inverse.dtype.isnative and inverse.flags.aligned
     if plain_integers and np.iinfo(inverse.dtype).max >= len(labels) and np.array_equal(table, np.arange(table.size)):
         return Outcomes(inverse, labels, True, classes.said)
     return Outcomes(table[inverse], labels, said=classes.said)
-
-
-@dataclass(frozen=True)
-class _Where:
-    """Finds the rows of a label, for error messages."""
-
-    distinct: list[Label | None]
-    inverse: NDArray[Any]
-    first_row: int
-
-    def count(self, label: Label) -> int:
-        return int(np.count_nonzero(self.inverse == self.distinct.index(label)))
-
-    def rows(self, labels: Sequence[Label]) -> Ints:
-        places = [self.distinct.index(label) for label in labels]
-        return self.first_row + np.flatnonzero(np.isin(self.inverse, places))
-
-
-def _as_list(value: Any) -> list[Label]:
-    several = hasattr(value, "__iter__") and not isinstance(value, str | bytes)
-    return [plain(v) for v in (value if several else [value])]
 
 
 def label_list(labels: Any) -> list[Label] | None:
@@ -174,8 +137,8 @@ def label_list(labels: Any) -> list[Label] | None:
     return list(labels)
 
 
-def _check_given_labels(settings: LabelSettings, n_classes: int, names: tuple[Any, ...] | None) -> None:
-    labels = settings.labels or ()
+def _check_given_labels(settings: LabelSettings) -> None:
+    labels, n_classes, names = settings.labels or (), settings.n_classes, settings.columns or ()
     given = [plain(v) for v in labels]
     try:
         twice = [v for v, count in Counter(given).items() if count > 1]
@@ -190,9 +153,9 @@ def _check_given_labels(settings: LabelSettings, n_classes: int, names: tuple[An
             f"labels: {len(given)} labels for forecasts of {n_classes} classes; name one for each probability"
             " column, in column order" + (" (negative, positive)." if n_classes == 2 else ".")
         )
-    if _against_names(given, names or (), settings.at_star):
+    if _against_names(given, names, settings.at_star):
         raise InputError(
-            f"labels: {listed(given)}, but the probability columns are named {listed(names or ())}. Leave labels"
+            f"labels: {listed(given)}, but the probability columns are named {listed(names)}. Leave labels"
             " (--labels) out, or put them in the columns' order (negative, positive for one column)."
         )
 
@@ -205,17 +168,12 @@ def _against_names(given: list[Label], names: Sequence[Any], at_star: Sequence[s
     return bool(same) and tuple(given) not in same
 
 
-def _one_hot(
-    array: NDArray[Any],
-    own_names: tuple[Any, ...] | None,
-    n_classes: int,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-) -> Outcomes:
+def _one_hot(array: NDArray[Any], own_names: tuple[Any, ...] | None, settings: LabelSettings) -> Outcomes:
+    n_classes, names = settings.n_classes, settings.columns
     if _all_fractional(array[:_LOOKED_AT]):
         raise _swapped(array[0].tolist(), settings)
     if settings.labels is not None:
-        _check_given_labels(settings, n_classes, names)
+        _check_given_labels(settings)
     if array.shape[1] != n_classes:
         raise InputError(
             f"{settings.name}: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes."
@@ -274,7 +232,8 @@ def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
     return np.where(missing, MISSING, values.argmax(axis=1))
 
 
-def _binary_labels(present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings) -> ClassSet:
+def _binary_labels(present: list[Label], settings: LabelSettings) -> ClassSet:
+    names = settings.columns or ()
     positive = None if settings.pos_label is None else plain(settings.pos_label)
     if settings.labels is not None:
         negative, last = (plain(v) for v in settings.labels)
@@ -283,7 +242,7 @@ def _binary_labels(present: list[Label], names: tuple[Any, ...] | None, settings
         if positive == negative:
             return ClassSet((last, negative))
         raise InputError(f"pos_label: {positive!r} is not one of the labels {negative!r}, {last!r}.")
-    named = positives(names or (), settings.at_star, present)
+    named = positives(names, settings.at_star, present)
     if positive is not None:
         if named and positive not in named:
             raise InputError(
@@ -302,7 +261,7 @@ def _binary_labels(present: list[Label], names: tuple[Any, ...] | None, settings
                 " column has one negative class: leave the others out with ignore_label (--ignore-label)."
             )
         return ClassSet(((others[0] if others else None), positive))
-    if names is not None and len(named) == 1:
+    if len(named) == 1:
         return ClassSet((next(v for v in present if v != named[0]), named[0]), said_of_column(named[0], names[0]))
     return ClassSet(_told_apart(present, settings))
 
@@ -356,9 +315,8 @@ def _marks(present: Sequence[Label]) -> str:
     return f"If {marks[0]!r} marks a missing outcome, add --na --invalid drop in the shell. "
 
 
-def _class_labels(
-    present: list[Label], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings
-) -> ClassSet:
+def _class_labels(present: list[Label], settings: LabelSettings) -> ClassSet:
+    n_classes = settings.n_classes
     if settings.pos_label is not None:
         raise InputError(
             f"pos_label: there are {n_classes} probability columns; name their classes with labels (--labels),"
@@ -368,8 +326,8 @@ def _class_labels(
         return ClassSet(tuple(plain(v) for v in settings.labels))
     if not present:
         return ClassSet((None,) * n_classes)
-    if names is not None:
-        return _named_classes(present, names, settings)
+    if settings.columns is not None:
+        return _named_classes(present, settings.columns, settings)
     if all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
         return ClassSet(tuple(range(n_classes)))
     if settings.whole and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
@@ -412,12 +370,21 @@ def _sorts_two_ways(labels: Sequence[Any]) -> bool:
 
 
 def _unknown_message(
-    unknown: Sequence[Any], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings, columns: bool
+    unknown: Sequence[Any],
+    labels: tuple[Label | None, ...],
+    distinct: list[Label | None],
+    inverse: NDArray[Any],
+    settings: LabelSettings,
 ) -> str:
     """Name outcomes that are no class, or of which there is no column where columns are named."""
     first, known = unknown[0], [label for label in labels if label is not None]
-    counted = ", ".join(f"{where.count(v):,} × {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    never = said_of_absent(known, where.distinct) if settings.whole and settings.known is None else ""
+    places = [distinct.index(label) for label in unknown]
+    each = [f"{np.count_nonzero(inverse == at):,} × {distinct[at]!r}" for at in places[:5]]
+    counted = ", ".join([*each, "..."] if unknown[5:] else each)
+    rows = rows_text(settings.first_row + np.flatnonzero(np.isin(inverse, places)))
+    never = said_of_absent(known, distinct) if settings.whole and settings.known is None else ""
+    named = settings.columns is not None and not settings.binary
+    columns = named and settings.labels is None and settings.known is None
     what, of = ("no column for the outcomes", "columns") if columns else ("outcomes that are no class:", "classes")
     name = "the class of each column (--prob LABEL=COLUMN, or" if columns else "the classes with labels ("
     if settings.labels is not None and {*unknown} == {*range(len(known))}:
@@ -426,7 +393,7 @@ def _unknown_message(
             " as outcomes too, such as np.array(labels)[y], or leave the labels out."
         )
     return (
-        f"{settings.name}: {what} {counted}, in {rows_text(where.rows(unknown))}; the {of} are {listed(known)}"
+        f"{settings.name}: {what} {counted}, in {rows}; the {of} are {listed(known)}"
         f"{'; ' * bool(never)}{never}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"
         f" {name}{' ' * columns}--labels)."
     )

@@ -90,10 +90,9 @@ class Builder:
         return {"y_true": y_true, **labels}
 
     def _class_set(self, found: Settled, columns: Columns) -> ClassSet:
-        name, at_star = self._names[0], self._plan.at_star
-        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=name, at_star=at_star)
-        one = columns.n_columns == 1
-        return class_set(found.labels, max(2, columns.n_columns), one, columns.names, settings)
+        n, name, at_star = columns.n_columns, self._names[0], self._plan.at_star
+        options: dict[str, Any] = {**self._labels(found.kind), "whole": self._reading.whole, "name": name}
+        return class_set(found.labels, LabelSettings(max(2, n), n == 1, columns.names, **options, at_star=at_star))
 
     def _settled_labels(self, found: Settled) -> dict[str, Any]:
         return {"ignore_label": self._labels(found.kind)["ignore_label"], "known_labels": self._known}

@@ -70,15 +70,27 @@ def check_weights(state: Mapping[str, Any]) -> None:
     require(possible, "squared weights do not go with weights")
 
 
-def all_whole(column: Floats) -> bool:
-    """Whether all numbers of a column are whole."""
-    return bool((column == np.floor(column)).all())
+def check_counts(name: str, table: PairTable, grid: Grid, weighted: bool, whole: Callable[[Floats], bool]) -> None:
+    """Hold the columns of a table, none of them negative, against one another.
 
+    Parameters
+    ----------
+    name : str
+        What errors call the table.
+    table : PairTable
+        Counts by value or by cell.
+    grid : Grid
+        The cells.
+    weighted : bool
+        Whether rows have weights of their own; else all counts are whole numbers.
+    whole : callable
+        Whether all numbers of a column are whole.
 
-def check_counts(
-    name: str, table: PairTable, grid: Grid, weighted: bool, whole: Callable[[Floats], bool] = all_whole
-) -> None:
-    """Hold the columns of a table, none of them negative, against one another; what is ``whole`` may be known."""
+    Raises
+    ------
+    ValueError
+        For columns that no rows give.
+    """
     happened, squared, some = table.happened, table.squared, table.happened > 0
     require((table.total > 0).all(), f"{name!r}: an entry counts nothing")
     if weighted:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._lib.typing import Floats
 from ..kernels.rows import COARSE_CELLS
 from .class_tables import ClassPairCells, ClassPairCounts, ClassPairTable, paired
-from .limits import all_whole, check_values, require, require_close
+from .limits import check_values, require, require_close
 from .shards import ShardScores
 from .tables import Keyed
 
@@ -116,7 +116,7 @@ class Sections:
 
     def whole(self, values: Floats) -> bool:
         """Whether all numbers of a column are whole, as the type in which they are written may say."""
-        return self._unsigned(values) or all_whole(values)
+        return self._unsigned(values) or bool((values == np.floor(values)).all())
 
     def _unsigned(self, values: NDArray[Any]) -> bool:
         return id(values) in self._without_sign

@@ -21,8 +21,9 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -52,7 +53,7 @@ from .row_sample import ROOM, RowSample
 from .sections import Sections, compact, packed, repeated
 from .shards import PARTS, ShardRows, Shards, ShardScores
 from .surprises import MOST, Surprise, least
-from .tables import Cells, Keyed, PairTable, grid_of
+from .tables import Cells, PairTable, grid_of
 from .tags import UNKNOWN, Tags
 
 MAGIC = b"\x89UPT\r\n\x1a\n"
@@ -101,7 +102,7 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
         "binary": state["binary"] is not None,
         "top_tables": list(state["top_tables"]),
         "top_in_pairs": in_pairs,
-        "scores": {name: [_written(s) for s in sums] for name, sums in state["score_sums"].items()},
+        "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
             {"name": name, "length": len(bodies[name]), "stored": len(content), **how[name]}
             for name, content in stored.items()
@@ -114,59 +115,44 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
     return _PREFIX.pack(MAGIC, VERSION, len(head), length, digest) + body
 
 
-def _written(total: ExactSum) -> list[str]:
-    return [str(total.units), repr(total.rest)]
-
-
-_LIMBS = ("high", "low", "rest")
 _BY_CLASS = ("classes", "predictions")
-_PLAIN = (
-    "exact_limit",
-    "fraction_bits",
-    "n_rows",
-    "n_weighing",
-    "n_classes",
-    "weighted",
-    "one_column",
-    "weight",
-    "weight_squared",
-    "exact",
-)
+
+_SECTIONS = {
+    "pairs": "pairs_table",
+    "top": "top_tables",
+    "binary": "binary",
+    "rows": "row_sample",
+    "classes": "classes",
+    "predictions": "predictions",
+    "diagnosis": "diagnosis",
+    "shards": "shards",
+}
+"""Fields that are written in columns, by what the names of their sections begin with."""
 
 
 def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     """Columns of all tables by the name of their section."""
-    yield from _named("pairs", state["pairs_table"])
-    for ties, table in state["top_tables"].items():
-        yield from _named(f"top/{ties}", table)
-    if state["binary"] is not None:
-        for name, table in vars(state["binary"]).items():
-            yield from _named(f"binary/{name}", table)
-    if state["row_sample"] is not None:
-        yield from ((f"rows/{name}", column.ravel()) for name, column in vars(state["row_sample"]).items())
-    for part in _BY_CLASS:
-        if state[part] is not None:
-            yield from _named(part, state[part])
-    if state["diagnosis"] is not None:
-        yield from ((f"diagnosis/{name}", getattr(state["diagnosis"], name)) for name in _LIMBS)
-    if state["shards"] is not None:
-        yield from _named("shards/rows", state["shards"].rows)
-        yield from _named("shards/pairs", state["shards"].pairs)
-        for name, sums in state["shards"].scores.items():
-            yield from _named(f"shards/scores/{name}", sums)
+    for section, field in _SECTIONS.items():
+        yield from _named(section, state[field])
+
+
+def _named(name: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Columns of a table, or of several, by name."""
+    if isinstance(value, np.ndarray):
+        yield name, value.ravel()
+        return
+    parts = vars(value) if is_dataclass(value) else value if isinstance(value, Mapping) else {}
+    if isinstance(value, ClassPairTable):  # plain numbers, not complex ones
+        others = {name: column for name, column in parts.items() if name != "key"}
+        parts = {"group": value.key.real, "value": value.key.imag} | others
+    for part, values in parts.items():
+        yield from _named(f"{name}/{part}", values)
 
 
 def _ends_of_pairs(state: Mapping[str, Any]) -> dict[str, int]:
     """Say which tables of top-label pairs are the last of all pairs, and how many: those above 1/2 of two classes."""
     pairs, tables = state["pairs_table"], state["top_tables"].items()
     return {str(ties): table.key.size for ties, table in tables if table.key.size and pairs.ends_with(table)}
-
-
-def _named(name: str, table: Keyed) -> Iterator[tuple[str, NDArray[Any]]]:
-    columns = {f.name: getattr(table, f.name) for f in fields(table)}
-    if isinstance(table, ClassPairTable):  # plain numbers, not complex ones
-        columns = {"group": columns["key"].real, "value": columns.pop("key").imag, **columns}
-    return ((f"{name}/{column}", values) for column, values in columns.items())
 
 
 def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
@@ -188,29 +174,25 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
     header["top_in_pairs"] = {}
-    if version >= 8:
-        return
-    header["tags"] = {kind: list(UNKNOWN) for kind in ("names", "models", "periods")}
-    if version >= 6:
-        return
-    header["binary"] = False
-    if header["n_classes"] == 2 and "shards" in header["parts"]:
-        raise InputError(
-            f"of version {version} of the format, whose part 'shards' does not keep the two classes apart. Count it"
-            " anew."
-        )
-    if version >= 4:
-        return
-    header["one_column"] = False  # scores were summed over all rows
-    if version == 3:
-        return
-    header["grouped"] = header["row_sample"] = False  # which were not kept
-    header["n_weighing"] = header["n_rows"]
-    if version == 1 and "classes" in header["parts"]:
-        raise InputError(
-            "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
-        )
-    if version == 1:
+    if version < 8:
+        header["tags"] = {kind: list(UNKNOWN) for kind in ("names", "models", "periods")}
+    if version < 6:
+        header["binary"] = False
+        if header["n_classes"] == 2 and "shards" in header["parts"]:
+            raise InputError(
+                f"of version {version} of the format, whose part 'shards' does not keep the two classes apart. Count it"
+                " anew."
+            )
+    if version < 4:
+        header["one_column"] = False  # scores were summed over all rows
+    if version < 3:
+        header["grouped"] = header["row_sample"] = False  # which were not kept
+        header["n_weighing"] = header["n_rows"]
+    if version < 2:
+        if "classes" in header["parts"]:
+            raise InputError(
+                "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
+            )
         header["exact_parts"] = []
 
 
@@ -242,9 +224,8 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
 
 
 def _whole(value: Any, highest: int = 1 << 62) -> int:
-    require(
-        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= highest, f"{value!r:.40} is no count"
-    )
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    require(whole and 0 <= value <= highest, f"{value!r:.40} is no count")
     return int(value)
 
 
@@ -280,20 +261,27 @@ def _notes(notes: dict[str, Any]) -> Notes:
     return Notes(_whole(notes["ignored"]), dropped, _whole(notes["rescaled"]), _weight(notes["largest_deviation"]))
 
 
+_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "exact_limit": partial(_whole, highest=(1 << 40) - 1),
+    "fraction_bits": lambda bits: 3 + _whole(bits - 3, 17),
+    "n_rows": partial(_whole, highest=MOST_PAIRS),
+    "n_weighing": _whole,
+    "n_classes": _whole,
+    "weighted": _flag,
+    "one_column": _flag,
+    "weight": _weight,
+    "weight_squared": _weight,
+    "exact": _flag,
+}
+"""Fields that are written as they are, and what checks each."""
+
+
 def _state(sections: Sections) -> dict[str, Any]:
     """Read all fields, each checked for its kind and range."""
     header = sections.header
-    state: dict[str, Any] = {
-        "exact_limit": _whole(header["exact_limit"], (1 << 40) - 1),
-        "fraction_bits": 3 + _whole(header["fraction_bits"] - 3, 17),
-        "n_rows": _whole(header["n_rows"], MOST_PAIRS),
-        "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
-        "n_classes": _whole(header["n_classes"]),
-        "weighted": _flag(header["weighted"]),
-        "one_column": _flag(header["one_column"]),
-        "weight": _weight(header["weight"]),
-        "weight_squared": _weight(header["weight_squared"]),
-        "exact": _flag(header["exact"]),
+    state = {name: checked(header[name]) for name, checked in _PLAIN.items()}
+    _whole(state["n_weighing"], state["n_rows"])
+    state |= {
         "notes": _notes(header["notes"]),
         "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
         "tags": Tags.of_file(header["tags"]),
@@ -332,12 +320,9 @@ def _state(sections: Sections) -> dict[str, Any]:
         (sum(table.total.sum() for table in tops), weight),
     ):
         require_close(float(sum_), expected, "the counts do not add up to the weight")
-    binary = [] if found["binary"] is None else [*vars(found["binary"]).items()]
-    others = {
-        f"top/{ties}": table for ties, table in found["top_tables"].items() if str(ties) not in header["top_in_pairs"]
-    }
-    tables = [("pairs", pairs), *others.items(), *binary]
-    for name, table in tables:
+    others = {ties: table for ties, table in found["top_tables"].items() if str(ties) not in header["top_in_pairs"]}
+    tables = {"pairs": pairs} | {f"top/{ties}": table for ties, table in others.items()}
+    for name, table in (tables | (vars(found["binary"]) if found["binary"] else {})).items():
         check_counts(name, table, grid_of(state["fraction_bits"]), state["weighted"], sections.whole)
     hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
     sums = {"classes": (weight * n_classes, weight), "predictions": (weight, hits)}
@@ -385,7 +370,7 @@ def _diagnosis(sections: Sections, state: Mapping[str, Any]) -> ClassSums:
     classes, clustered = state["n_classes"], _flag(sections.header["clustered"])
     require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
     size = length(classes, clustered)
-    high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in _LIMBS)
+    high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in ("high", "low", "rest"))
     require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
     require(high.size == low.size == rest.size == size, "there are other sums than are kept")
     require((low >= 0).all() and (low < 1 << 32).all(), "half a sum is out of range")
@@ -419,4 +404,4 @@ def _shards(sections: Sections, names: list[str], clustered: bool) -> Shards:
     last, cells = N_SHARDS - 1, N_SHARDS * COARSE_CELLS
     scores = {name: sections.table(ShardScores, f"shards/scores/{name}", last, N_SHARDS) for name in names}
     rows = sections.table(ShardRows, "shards/rows", last, N_SHARDS)
-    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells), clustered)
+    return Shards(rows, sections.table(Coarse, "shards/pairs", cells - 1, cells), scores, clustered)

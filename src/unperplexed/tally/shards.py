@@ -52,15 +52,15 @@ class Shards:
     """N_SHARDS random parts of the rows, for intervals that keep the pairs of a row or a group together."""
 
     rows: ShardRows
-    scores: Mapping[str, ShardScores]
     pairs: Coarse
+    scores: Mapping[str, ShardScores]
     clustered: bool = False
     """Whether rows went into shards by their group, so that only rows of different shards are independent."""
 
     def __add__(self, other: Shards) -> Shards:
         """Count both."""
         scores = {name: sums + other.scores[name] for name, sums in self.scores.items() if name in other.scores}
-        return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.clustered or other.clustered)
+        return Shards(self.rows + other.rows, self.pairs + other.pairs, scores, self.clustered or other.clustered)
 
     @property
     def independent(self) -> float:
@@ -116,4 +116,4 @@ class ShardCounter:
         key = np.flatnonzero(self.rows)
         scores = {name: ShardScores(key, *sums[:, key]) for name, sums in self.scores.items()}
         rows = ShardRows(key, self.rows[key], self.weight[key], self.hits[key])
-        return Shards(rows, scores, self.cells.table(), self.clustered)
+        return Shards(rows, self.cells.table(), scores, self.clustered)
