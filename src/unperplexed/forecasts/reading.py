@@ -41,6 +41,11 @@ DEFAULTS = {"scale": "probability", "invalid": "refuse"}
 """Of options that are None unless they are given, but for these."""
 
 
+def some_of(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """Options of one kind, of those that were given."""
+    return {name: options[name] for name in kind.__annotations__ if name in options}
+
+
 def reads(known: type, defaults: Mapping[str, Any] = DEFAULTS) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Name the options of a reading in the signature of a function that takes them, and refuse others by name."""
 

@@ -123,28 +123,23 @@ def _check_compatible(one: TallyState, other: TallyState) -> None:
             raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
 
 
-Term = TypeVar("Term")
+class BySize(Generic[State]):
+    """Adds up many tallies, those of like size first, so that each entry is merged a few times only."""
 
+    def __init__(self, plus: Callable[[State, State], State]) -> None:
+        self._plus = plus
+        self._tallies: list[State] = []
 
-class BySize(Generic[Term]):
-    """Adds up many terms, those of like size first, so that each entry is merged a few times only."""
+    def add(self, tally: State) -> None:
+        """Take another tally."""
+        tallies = self._tallies
+        tallies.append(tally)
+        while len(tallies) > 1 and tallies[-2].pairs_table.key.size <= 2 * tallies[-1].pairs_table.key.size:
+            tallies[-2:] = [self._plus(tallies[-2], tallies[-1])]
 
-    def __init__(self, plus: Callable[[Term, Term], Term], size: Callable[[Term], int]) -> None:
-        self._plus, self._size = plus, size
-        self._terms: list[Term] = []
-
-    def add(self, term: Term) -> None:
-        """Take another term."""
-        terms = self._terms
-        terms.append(term)
-        while len(terms) > 1 and self._size(terms[-2]) <= 2 * self._size(terms[-1]):
-            terms[-2:] = [self._plus(terms[-2], terms[-1])]
-
-    def total(self, start: Term) -> Term:
+    def total(self, start: State) -> State:
         """Give the sum."""
-        for term in reversed(self._terms):
-            start = self._plus(start, term)
-        return start
+        return reduce(self._plus, reversed(self._tallies), start)
 
 
 _MOST_SOURCES, _OTHERS = 100, "..."

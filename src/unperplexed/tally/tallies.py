@@ -99,14 +99,10 @@ class Tallies(Mapping[Key, Tally]):
         columns = columns_of(by)
         check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": columns[name] for name in columns}})
         forecasts = Forecasts(y_true, y_prob, **{"whole": False, **reading})
-        counting: dict[str, Any] = {
-            "metrics": metrics,
-            "parts": parts,
-            "exact_limit": exact_limit,
-            "fraction_bits": fraction_bits,
-        }
-        counting["diagnosed"] = diagnosed
-        return cls.count([(forecasts, columns)], most_groups=most_groups, **counting)
+        limits = {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
+        return cls.count(
+            [(forecasts, columns)], most_groups=most_groups, metrics=metrics, parts=parts, diagnosed=diagnosed, **limits
+        )
 
     @classmethod
     def count(
@@ -133,7 +129,7 @@ class Tallies(Mapping[Key, Tally]):
             for key, rows in found.groups():
                 if len(sums) == most_groups and key not in sums:
                     raise InputError(_too_many(names, most_groups, [*sums, key]))
-                sums.setdefault(key, _sum()).add(Tally.count(forecasts[rows], **counting))
+                sums.setdefault(key, BySize[Tally](operator.add)).add(Tally.count(forecasts[rows], **counting))
         return cls(names, {key: sums[key].total(Tally()) for key in in_order(list(sums))})
 
     def __getitem__(self, key: Any) -> Tally:
@@ -174,10 +170,6 @@ class Tallies(Mapping[Key, Tally]):
 def key_of(key: Any) -> Key:
     """Give what a group is looked up by as its key: a tuple, or the one value of a single column."""
     return tuple(value_of(value) for value in (key if isinstance(key, tuple) else (key,)))
-
-
-def _sum() -> BySize[Tally]:
-    return BySize[Tally](operator.add, lambda tally: tally.pairs_table.key.size)
 
 
 def _same_columns(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

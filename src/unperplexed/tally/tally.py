@@ -17,7 +17,8 @@ from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import DEFAULTS as READING
+from ..forecasts.reading import RowReading, reads, some_of
 from ..report.result import Result
 from ..scores.registry import scores_kept
 from .adding import BySize, batches, common_labels, first_sources, summed
@@ -25,21 +26,10 @@ from .class_sums import DIAGNOSED_UNASKED
 from .counter import NO_SUMS, BlockCounter, counters_of, jobs_of
 from .serialization import tally_bytes, tally_state
 from .shards import PARTS
-from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
+from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, TallyState, View
 from .tables import Cells
 
-__all__ = [
-    "CLASS_PARTS",
-    "EXACT_LIMIT",
-    "FRACTION_BITS",
-    "VIEWS",
-    "ClassPart",
-    "Counting",
-    "PooledView",
-    "Tally",
-    "View",
-    "common_labels",
-]
+__all__ = ["CLASS_PARTS", "EXACT_LIMIT", "FRACTION_BITS", "VIEWS", "Tally", "View", "common_labels"]
 
 
 class Counted(TypedDict, total=False):
@@ -55,6 +45,14 @@ class Counting(Counted, total=False):
     """The same, and how many threads count."""
 
     n_jobs: int | None
+
+
+class CountedRows(Counting, RowReading, total=False):
+    """The same, and how rows are read."""
+
+
+DEFAULTS = {**READING, "metrics": (), "parts": (), "exact_limit": EXACT_LIMIT, "fraction_bits": FRACTION_BITS}
+"""Of options that are None unless they are given, but for these."""
 
 
 @dataclass(frozen=True)
@@ -80,20 +78,9 @@ class Tally(ByValue, TallyState, Result):
     """
 
     @classmethod
-    @reads(RowReading)
+    @reads(CountedRows, DEFAULTS)
     def of(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        metrics: Sequence[str] = (),
-        parts: Sequence[str] = (),
-        source: str = "",
-        first_row: int = 0,
-        exact_limit: int = EXACT_LIMIT,
-        fraction_bits: int = FRACTION_BITS,
-        n_jobs: int | None = None,
-        **reading: Unpack[RowReading],
+        cls, y_true: Any, y_prob: Any, *, source: str = "", first_row: int = 0, **options: Unpack[CountedRows]
     ) -> Tally:
         """Count a data set or a part of one.
 
@@ -120,7 +107,7 @@ class Tally(ByValue, TallyState, Result):
             Cells have relative width 2**-fraction_bits, from 3 to 20. Only tallies of like settings add up.
         n_jobs : int, optional
             How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
-        **reading
+        **options
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
             ``scale``, ``invalid``, ``clusters``. A part never infers the class set from the labels that happen to be in
             it. Shards go by ``clusters`` where these are given, and otherwise by source and row number.
@@ -140,15 +127,9 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.of([2, 0], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]).prediction_accuracy
         1.0
         """
+        reading = some_of(options, RowReading)
         forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
-        return cls.count(
-            forecasts,
-            metrics=metrics,
-            parts=parts,
-            exact_limit=exact_limit,
-            fraction_bits=fraction_bits,
-            n_jobs=n_jobs,
-        )
+        return cls.count(forecasts, **some_of(options, Counting))
 
     @staticmethod
     def from_counts(
@@ -393,7 +374,7 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.merged([a, b], mixed=True).tags.models
         ('v6', 'v7')
         """
-        found = BySize[Tally](lambda a, b: summed([a, b], mixed), lambda tally: tally.pairs_table.key.size)
+        found = BySize[Tally](lambda a, b: summed([a, b], mixed))
         for some in batches(tallies):
             found.add(summed(some, mixed))
         return found.total(cls())
