@@ -20,17 +20,24 @@ class Library(Protocol):
     xp: Any
     """Where the functions are."""
 
+    def __init__(self, xp: Any) -> None:
+        """Take the module that has the functions."""
+        self.xp = xp
+
     def here(self, x: Any) -> bool:
         """Whether an array is where NumPy can read it in place."""
+        return False
 
     def computes(self, x: Any) -> bool:
         """Whether there is float64 where it is."""
+        return True
 
     def to_host(self, x: Any) -> NDArray[Any]:
         """Give an array to NumPy; where it is here, without a copy."""
 
     def beside(self, x: Any, values: NDArray[Any]) -> Any:
         """Put values of NumPy where x is."""
+        return self.xp.asarray(values)
 
     def cast(self, x: Any, dtype: str) -> Any:
         """Change the data type, to one of this name."""
@@ -39,11 +46,8 @@ class Library(Protocol):
         """Where x is computed with."""
 
 
-class Torch:
+class Torch(Library):
     """Arrays of PyTorch."""
-
-    def __init__(self, torch: Any) -> None:
-        self.xp = torch
 
     def here(self, x: Any) -> bool:
         return bool(x.device.type == "cpu")
@@ -70,23 +74,11 @@ class Torch:
         return none
 
 
-class CuPy:
+class CuPy(Library):
     """Arrays of CuPy, all on CUDA devices."""
-
-    def __init__(self, cupy: Any) -> None:
-        self.xp = cupy
-
-    def here(self, x: Any) -> bool:
-        return False
-
-    def computes(self, x: Any) -> bool:
-        return True
 
     def to_host(self, x: Any) -> NDArray[Any]:
         return np.asarray(x.get())
-
-    def beside(self, x: Any, values: NDArray[Any]) -> Any:
-        return self.xp.asarray(values)
 
     def cast(self, x: Any, dtype: str) -> Any:
         return x.astype(dtype, copy=False)
@@ -96,11 +88,12 @@ class CuPy:
         return device
 
 
-class Jax:
-    """Arrays of JAX, which has no float64 unless it is asked for."""
+class Jax(Library):
+    """Arrays of JAX, which has no float64 unless it is asked for; those of NumPy go along with what they meet."""
 
     def __init__(self, jax: Any) -> None:
-        self._jax, self.xp = jax, jax.numpy
+        super().__init__(jax.numpy)
+        self._jax = jax
 
     def here(self, x: Any) -> bool:
         return {device.platform for device in x.devices()} == {"cpu"}
@@ -112,9 +105,6 @@ class Jax:
         values = np.asarray(x)
         return values.astype(np.float32) if values.dtype.name == "bfloat16" else values
 
-    def beside(self, x: Any, values: NDArray[Any]) -> Any:
-        return self.xp.asarray(values)  # goes along with whatever it is first computed with
-
     def cast(self, x: Any, dtype: str) -> Any:
         return x.astype(dtype)
 
@@ -125,13 +115,10 @@ class Jax:
 
 def library_of(data: object) -> Library | None:
     """Library of an array; None for what is of NumPy, or of none of them."""
-    torch, cupy, jax = (sys.modules.get(name) for name in ("torch", "cupy", "jax"))
-    if torch is not None and isinstance(data, torch.Tensor):
-        return Torch(torch)
-    if cupy is not None and isinstance(data, cupy.ndarray):
-        return CuPy(cupy)
-    if jax is not None and isinstance(data, jax.Array):
-        return Jax(jax)
+    for name, array, kind in (("torch", "Tensor", Torch), ("cupy", "ndarray", CuPy), ("jax", "Array", Jax)):
+        module = sys.modules.get(name)
+        if module is not None and isinstance(data, getattr(module, array)):
+            return kind(module)
     return None
 
 

@@ -85,28 +85,30 @@ class _Stream(Generic[T]):
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, int | None], None] | None]:
     """Show rows and bytes read, and the time left, on a terminal's standard error once it takes over a second."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(unit="B", unit_scale=True, unit_divisor=1000, delay=1, disable=None, leave=False, file=sys.stderr) as bar:
+    with _bar(unit="B", unit_scale=True, unit_divisor=1000, disable=None) as bar:
 
         def progress(rows: int, n_bytes: int, total: int | None) -> None:
             bar.total = total
             bar.set_postfix_str(f"{rows:,} rows" if rows else "outcomes", refresh=False)
             bar.update(n_bytes - bar.n)
 
-        yield progress
+        yield progress if bar is not None else None
 
 
 @contextmanager
 def steps(total: int, unit: str) -> Iterator[Callable[[int], object]]:
     """Show how many of so many steps are done, on a terminal's standard error once it takes over a second."""
+    with _bar(total=total, unit=f" {unit}") as bar:
+        yield bar.update if bar is not None else lambda _: None
+
+
+@contextmanager
+def _bar(**options: Any) -> Iterator[Any]:
+    """Show a bar on a terminal's standard error once it takes over a second; None where there is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=f" {unit}", delay=1, leave=False, file=sys.stderr) as bar:
-        yield bar.update
+    with tqdm(delay=1, leave=False, file=sys.stderr, **options) as bar:
+        yield bar

@@ -197,14 +197,17 @@ class Forecasts:
             check_choice("invalid", way, get_args(Invalid))
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
         y_true, y_prob, sample_weight, clusters = as_rows(at_hand(y_true), at_hand(y_prob), sample_weight, clusters)
-        self._names, self.source, self._first_row = names, source, first_row
+        self._names, self.source = names, source
+        self.first_row = first_row
+        """Number of the first row among all of its source."""
         self._selected: Ints | None = None
         self._whole: Forecasts | None = None
         self._columns = device_columns(y_prob, names[1]) or as_columns(y_prob, names[1], first_row)
-        self._binary = self._columns.n_columns == 1
+        self.one_column = self._columns.n_columns == 1
+        """Whether only the probability of the positive class is given."""
         self._scale, self._rescales, self._drops = scale, "rescale" in ways, "drop" in ways
         self.n_classes = max(2, self._columns.n_columns)
-        columns = self.n_classes, self._binary, self._columns.names
+        columns = self.n_classes, self.one_column, self._columns.names
         given = label_list(labels), pos_label, ignore_label
         settings = LabelSettings(*columns, *given, whole, names[0], first_row, known_labels, self._at_star)
         try:
@@ -277,7 +280,7 @@ class Forecasts:
         part, clusters = copy(self), None
         if hashes is not None:
             clusters = np.zeros(self._columns.n_rows, dtype=np.uint64)
-            clusters[self.index - self._first_row] = hashes.view(np.uint64)
+            clusters[self.index - self.first_row] = hashes.view(np.uint64)
         part._clusters = clusters
         return part
 
@@ -289,10 +292,10 @@ class Forecasts:
         new = np.full((self._columns.n_rows, self.n_classes), np.nan)
         for block in self.blocks():
             if len(block):
-                new[block.index - self._first_row] = change(block)
+                new[block.index - self.first_row] = change(block)
         part = copy(self)
-        names = None if self._binary else self._columns.names
-        part._columns, part._binary = Columns((new,), names, self._unreadable), False
+        names = None if self.one_column else self._columns.names
+        part._columns, part.one_column = Columns((new,), names, self._unreadable), False
         part._scale, part._rescales = "probability", False
         return part
 
@@ -314,7 +317,7 @@ class Forecasts:
         part._columns, part._codes = self._columns[rows], self._codes[rows]
         part._weights = None if self._weights is None else self._weights[rows]
         part._clusters = None if self._clusters is None else self._clusters[rows]
-        part._first_row, part._whole, part.n_rows = self._first_row + start, self._whole or self, stop - start
+        part.first_row, part._whole, part.n_rows = self.first_row + start, self._whole or self, stop - start
         return part
 
     def _codes_at(self, places: slice | Ints) -> NDArray[np.signedinteger[Any]]:
@@ -328,14 +331,9 @@ class Forecasts:
         return slice(start, stop) if self._selected is None else self._selected[start:stop]
 
     @property
-    def one_column(self) -> bool:
-        """Whether only the probability of the positive class is given."""
-        return self._binary
-
-    @property
     def plain_column(self) -> bool:
         """Whether that is given as it is counted, in rows of equal weight."""
-        return self._binary and self._weights is None and self._scale == "probability" and not self._rescales
+        return self.one_column and self._weights is None and self._scale == "probability" and not self._rescales
 
     @property
     def logarithmic(self) -> bool:
@@ -355,18 +353,13 @@ class Forecasts:
             yield self._columns.rows(places).reshape(-1), np.ascontiguousarray(codes), start
 
     @property
-    def first_row(self) -> int:
-        """Number of the first row among all of its source."""
-        return self._first_row
-
-    @property
     def index(self) -> Ints:
         """Number of each row among all of its source."""
         return self.numbers_of(np.arange(self.n_rows))
 
     def numbers_of(self, places: Ints) -> Ints:
         """Numbers of rows at some places, among all of their source."""
-        return self._first_row + (places if self._selected is None else self._selected[places])
+        return self.first_row + (places if self._selected is None else self._selected[places])
 
     @property
     def clustered(self) -> bool:
@@ -377,7 +370,7 @@ class Forecasts:
         """Shard of rows by their group, or else by source and row number."""
         if self._clusters is None:
             return shards_of_rows(self.source, index)
-        return shard_of(self._clusters[index - self._first_row])
+        return shard_of(self._clusters[index - self.first_row])
 
     def clusters(self, index: Ints) -> Ints | None:
         """Number of the group of each row, the same in all parts of an input; None where no groups are known."""
@@ -386,7 +379,7 @@ class Forecasts:
 
     def hashes(self, index: Ints) -> NDArray[np.uint64] | None:
         """Hash of the group of each row, by which it goes into a shard; None where no groups are known."""
-        return None if self._clusters is None else self._clusters[index - self._first_row]
+        return None if self._clusters is None else self._clusters[index - self.first_row]
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability assigned to the outcome of each row, and the weights (None if all are 1)."""
@@ -406,7 +399,7 @@ class Forecasts:
         given = self._given(places)
         p = self._probabilities(given.values)
         ignored = missing = 0
-        index = self._first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
+        index = self.first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
         keep: slice | Bools = slice(None)
         if codes.min(initial=0) < 0:
             ignored, missing = (int(np.count_nonzero(codes == mark)) for mark in (IGNORED, MISSING))
@@ -419,7 +412,7 @@ class Forecasts:
                 p, rescaled, deviation, sums = renormalized(p, primitives(p, codes))
                 given = replace(given, sums=sums)
             rows = primitives(p, codes, weights, into)
-        problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
+        problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self.one_column else rows.lowest < 0)
         if "NaN" in problems and self._unreadable is not None:
             nan, text = problems.pop("NaN"), self._unreadable[places].rows[keep]
             found = {UNREADABLE: nan & text, "NaN": nan & ~text}
@@ -444,7 +437,7 @@ class Forecasts:
         """Rows as a matrix of probabilities, one column a class."""
         if isinstance(x, DeviceRows):
             return x
-        if self._binary:
+        if self.one_column:
             x = x.reshape(-1)
             if self._scale == "logits":
                 # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
@@ -467,8 +460,8 @@ class Forecasts:
 
     def _problems(self, start: int, step: int) -> InputError:
         """Describe every invalid row from the block at start on, with what mends them all."""
-        names = self._columns.names or (() if self._binary else self.labels)
-        problems = Problems(self._names[:2], names, self._binary, self._rescales)
+        names = self._columns.names or (() if self.one_column else self.labels)
+        problems = Problems(self._names[:2], names, self.one_column, self._rescales)
         for at in range(start, self.n_rows, step):
             places = self._places(at, min(at + step, self.n_rows))
             codes = self._codes_at(places)

@@ -111,7 +111,8 @@ def shrunk_isotonic_curve(reported: Floats, happened: Floats, total: Floats) -> 
         weight = _weights_of_blocks(bin_, line, happened, total)
         bent = line + weight[bin_] * (blocks - line)
         counts = happened[between], total[between]
-        gain = _log_likelihood(bent[between], *counts) - _log_likelihood(line[between], *counts)
+        now, before = (float(_log_likelihoods(each[between], *counts).sum()) for each in (bent, line))
+        gain = now - before
         chance = float((weight * (2 - weight)).sum())
         share = max(1 - chance / (2 * gain), 0.0) if gain > 0 else 0.0
         line = line + share * (bent - line)
@@ -169,10 +170,6 @@ def _weights_of_blocks(bin_: Ints, line: Floats, happened: Floats, total: Floats
     rarer, awaited = np.minimum(seen, n - seen), np.minimum(expected, n - expected)
     counted = np.maximum(rarer, awaited - _SHRINKAGE)
     return np.asarray(counted / (counted + _SHRINKAGE))
-
-
-def _log_likelihood(measured: Floats, happened: Floats, total: Floats) -> float:
-    return float(_log_likelihoods(measured, happened, total).sum())
 
 
 def _log_likelihoods(measured: Floats, happened: Floats, total: Floats) -> Floats:

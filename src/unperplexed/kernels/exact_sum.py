@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,14 +33,6 @@ def limb_sums(x: Floats, bits: int, limbs: int) -> list[int]:
         found.append(int(limb.sum()))
         left = (left - limb) * 2.0**LIMB_BITS
     return found
-
-
-def limb_sums_of_powers(x: Floats) -> list[list[int]]:
-    """Cut values and their squares as `limb_sums` does, below 2**10 and 2**20, into 3 and 4 limbs.
-
-    Nothing where a value is not below, or where there is no compiled kernel: who asks does it step by step then.
-    """
-    return [] if _kernel is None else [list(sums) for sums in _kernel.limb_sums_of_powers(np.ascontiguousarray(x))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +75,14 @@ def exact_sum(x: Floats, bits: int = 10, limbs: int = 3) -> ExactSum:
 
 def exact_sums_of_powers(x: Floats) -> tuple[ExactSum, ExactSum]:
     """Sum values and their squares, none of them NaN, as `exact_sum` does up to 2**10 and 2**20."""
-    if limbs := limb_sums_of_powers(x):
+    # In 3 limbs and 4, as `exact_sum` does step by step; none where a value is not below.
+    if _kernel is not None and (limbs := _kernel.limb_sums_of_powers(np.ascontiguousarray(x))):
         return ExactSum(_whole(limbs[0], 10)), ExactSum(_whole(limbs[1], 20))
     with np.errstate(over="ignore"):
         return exact_sum(x), exact_sum(x * x, bits=20, limbs=4)
 
 
-def _whole(limbs: list[int], bits: int) -> int:
+def _whole(limbs: Sequence[int], bits: int) -> int:
     """Put limbs together, as units."""
     whole = 0
     for limb in limbs:

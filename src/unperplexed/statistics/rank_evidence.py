@@ -174,14 +174,16 @@ class Beginning(NamedTuple):
     """The smallest set of periods that has 95% of the posterior probability, in order."""
 
 
-def beginning(factors: Floats, weights: Floats, level: float = 0.95) -> Beginning:
+_PROBABLE = 0.95
+"""Posterior probability of the periods in which a change may have begun."""
+
+
+def beginning(factors: Floats, weights: Floats) -> Beginning:
     """Find when a change began, from the factors of all periods since counting began; shape (periods, hypotheses)."""
-    return beginning_of(log_begins(len(factors)) + _log_worth(factors, weights), level)
+    return beginning_of(log_begins(len(factors)) + _log_worth(factors, weights))
 
 
-def beginning_of_changing(
-    factors: Floats, weights: Floats, begun: int, changes: float, level: float = 0.95
-) -> Beginning:
+def beginning_of_changing(factors: Floats, weights: Floats, begun: int, changes: float) -> Beginning:
     """Find the same of a change that may become another one, and began in one of the first ``begun`` periods.
 
     The prior probability is half for changes that stay as they are, which begin as bets do, and half for those that
@@ -190,7 +192,7 @@ def beginning_of_changing(
     """
     stays = log_begins(len(factors)) + _log_worth(factors, weights)
     becomes = _log_worth(factors, weights, changes) - math.log(len(factors))
-    return beginning_of(np.logaddexp(stays, becomes)[:begun], level)
+    return beginning_of(np.logaddexp(stays, becomes)[:begun])
 
 
 def _log_worth(factors: Floats, weights: Floats, changes: float = 0.0) -> Floats:
@@ -205,9 +207,9 @@ def _log_worth(factors: Floats, weights: Floats, changes: float = 0.0) -> Floats
     return found
 
 
-def beginning_of(posterior: Floats, level: float = 0.95) -> Beginning:
+def beginning_of(posterior: Floats) -> Beginning:
     """Find when a change began, from the logarithm of what the bets that began in each period are worth."""
     share = np.exp(posterior - logsumexp(posterior))
     order = np.argsort(-share, kind="stable")
-    enough = int(np.searchsorted(np.cumsum(share[order]), level)) + 1
+    enough = int(np.searchsorted(np.cumsum(share[order]), _PROBABLE)) + 1
     return Beginning(int(order[0]), np.sort(order[:enough]))

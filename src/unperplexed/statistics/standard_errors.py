@@ -33,17 +33,18 @@ class Dependence:
 
     def at(self, rows: Ints) -> Dependence:
         """Say it of some rows alone."""
-        return Dependence(
-            _renumbered(self.clusters, rows),
-            self.lag,
-            _renumbered(self.crossed, rows),
-            None if self.series is None else self.series[rows],
-        )
+        clusters, crossed = (_renumbered(way, rows) for way in (self.clusters, self.crossed))
+        return Dependence(clusters, self.lag, crossed, None if self.series is None else self.series[rows])
 
     @property
     def two_way(self) -> bool:
         """Whether rows are in clusters in two ways."""
         return self.crossed is not None
+
+    @property
+    def _ways(self) -> list[Ints]:
+        """Clusters of rows, each way; none where rows are independent or a lag says which are not."""
+        return [way for way in (self.clusters, self.crossed) if way is not None]
 
     @property
     def n_series(self) -> int | None:
@@ -52,9 +53,7 @@ class Dependence:
 
     def sizes(self, n_rows: int) -> tuple[int, ...]:
         """How many clusters there are, each way, or rows where there are none."""
-        if self.clusters is None:
-            return (n_rows,)
-        return tuple(int(way.max(initial=-1)) + 1 for way in (self.clusters, self.crossed) if way is not None)
+        return tuple(int(way.max(initial=-1)) + 1 for way in self._ways) or (n_rows,)
 
     def independent_units(self, n_rows: int) -> int:
         """How many clusters there are, the fewer of two ways, or rows where there are none."""
@@ -67,13 +66,9 @@ class Dependence:
         mean of the squares of Bartlett's kernel that a row's neighbours sum to, so that it gives the equivalent degrees
         of freedom of Lazarus, Lewis, Stock and Watson (2018). A row at the end of its series has fewer neighbours.
         """
-        ways = (
-            [w]
-            if self.clusters is None
-            else [np.bincount(g, w) for g in (self.clusters, self.crossed) if g is not None]
-        )
+        ways = [np.bincount(way, w).astype(np.float64) for way in self._ways] or [w]
         squares = 1 + 2 * float(self.bartlett**2 @ self.pairs_apart(w.size)) / max(w.size, 1)
-        return min(effective_number(way.astype(np.float64)) for way in ways) / squares
+        return min(map(effective_number, ways)) / squares
 
     @property
     def bartlett(self) -> Floats:

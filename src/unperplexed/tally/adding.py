@@ -107,10 +107,8 @@ def _all(tallies: Sequence[TallyState], name: str, plus: Any) -> Any:
 
 def _tags(tallies: Sequence[TallyState], mixed: bool) -> Tags:
     """Tags of those with rows, which alone are of a model; of all where none has any."""
-    some = [tally.tags for tally in tallies if tally.n_rows]
-    if some:
-        return reduce(lambda a, b: a.plus(b, mixed), some)
-    return reduce(lambda a, b: a.plus(b, True), (tally.tags for tally in tallies))
+    some = [tally for tally in tallies if tally.n_rows]
+    return reduce(lambda a, b: a.plus(b, mixed or not some), (tally.tags for tally in some or tallies))
 
 
 def _check_compatible(one: TallyState, other: TallyState) -> None:

@@ -32,16 +32,6 @@ class BinaryRows:
     positive: PairTable
 
     @staticmethod
-    def empty(exact: bool) -> BinaryRows:
-        """Count nothing yet."""
-        none = (PairTable if exact else Cells).empty()
-        return BinaryRows(none, none)
-
-    def __add__(self, other: BinaryRows) -> BinaryRows:
-        """Count both, by value or in cells as both are."""
-        return self.together([self, other])
-
-    @staticmethod
     def together(parts: Sequence[BinaryRows]) -> BinaryRows:
         """Count all of one or more."""
         kind = type(parts[0].negative)
@@ -188,43 +178,31 @@ class BinaryColumns:
         """Return the pairs of the positive class."""
         return Pairs(self.p, self.positive, self.total)
 
+    def _points(self, table: PairTable) -> Points:
+        """Values of one outcome, by entry of the pairs."""
+        points = points_of(table, self.grid)
+        return points._replace(entry=self._entry[np.searchsorted(self._both.key, table.key)][points.entry])
+
     def each_class(self) -> ClassPairs:
         """Return the pairs of both classes, those of the negative one being the mirror images, and their points."""
         pairs, size = self.pairs(), self.p.size
-        points = points_of(self.rows.positive, self.grid), points_of(self.rows.negative, self.grid)
-        entries = (
-            self._entry[np.searchsorted(self._both.key, table.key)][each.entry]
-            for table, each in zip((self.rows.positive, self.rows.negative), points, strict=True)
-        )
-        positive, negative = (each._replace(entry=entry) for each, entry in zip(points, entries, strict=True))
-        p, weight, squared, at = negative
-        mirrored = Points(p[::-1], weight[::-1], squared[::-1], at[::-1])
-        mirrored = mirrored._replace(p=1 - mirrored.p, entry=size - 1 - mirrored.entry)
+        positive, negative = map(self._points, (self.rows.positive, self.rows.negative))
+        mirrored = negative._replace(p=1 - negative.p, entry=size - 1 - negative.entry)
         positive = positive._replace(entry=positive.entry + size)
-        both = Points(
-            np.concatenate([mirrored.p, positive.p]),
-            np.concatenate([mirrored.weight, positive.weight]),
-            np.concatenate([mirrored.weight_squared, positive.weight_squared]),
-            np.concatenate([mirrored.entry, positive.entry]),
-        )
+        both = Points(*(np.concatenate([a[::-1], b]) for a, b in zip(mirrored, positive, strict=True)))
         of_both = Pairs(*(np.concatenate(column) for column in zip(mirror(pairs), pairs, strict=True)))
         return ClassPairs(of_both, both, np.array([0, size, 2 * size]))
 
     def each_prediction(self) -> ClassPairs:
         """Return the top-label pairs of the rows that predict each class; a tie is shared between both."""
-        each = self.each_class()
-        share = np.where(each.pairs.reported > 0.5, 1.0, np.where(each.pairs.reported == 0.5, 0.5, 0.0))
-        pairs = Pairs(each.pairs.reported, each.pairs.happened * share, each.pairs.total * share)
-        kept = np.flatnonzero(share)
-        of_points = share[each.points.entry]
-        some = np.flatnonzero(of_points)
-        points = Points(
-            each.points.p[some],
-            (each.points.weight * of_points)[some],
-            (each.points.weight_squared * of_points**2)[some],
-            np.searchsorted(kept, each.points.entry[some]),
-        )
-        return ClassPairs(Pairs(*(column[kept] for column in pairs)), points, np.searchsorted(kept, each.first))
+        pairs, points, first = self.each_class()
+        share = np.where(pairs.reported > 0.5, 1.0, np.where(pairs.reported == 0.5, 0.5, 0.0))
+        of_points = share[points.entry]
+        kept, some = np.flatnonzero(share), np.flatnonzero(of_points)
+        pairs = Pairs(*(column[kept] for column in (pairs.reported, pairs.happened * share, pairs.total * share)))
+        p, weight, squared = points.p, points.weight * of_points, points.weight_squared * of_points**2
+        entry = np.searchsorted(kept, points.entry[some])
+        return ClassPairs(pairs, Points(p[some], weight[some], squared[some], entry), np.searchsorted(kept, first))
 
 
 def mirror(pairs: Pairs) -> Pairs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -211,7 +210,7 @@ class ClassPairCounter:
             self._count()
 
     def _count(self) -> None:
-        found = beside_each_other(self._waiting)
+        found = ClassPairTable.beside(self._waiting)
         new = found.merged() if isinstance(self.counted, ClassPairTable) else found.coarse()
         self.counted = added_classes(self.counted, new, self.exact_limit)
         self._waiting, self._n_waiting = [], 0
@@ -236,15 +235,14 @@ class ClassCounter:
         w, nothing = np.ones(truth.size) if weights is None else weights, np.zeros(truth.size)
         happened = ClassPairTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
         if self._dense is None and self._entries.empty and crowded(p, self._exact_limit):
-            self._entries.counted = (
-                ClassPairCells.empty()
-            )  # at once: sorting a first block would cost more than all others
+            # At once: sorting a first block would cost more than all others.
+            self._entries.counted = ClassPairCells.empty()
             self._dense = DenseCoarse(self._classes.size)
         if self._dense is not None:
             self._dense.add(p, self._classes, False, weights)
             self._entries.add(happened)
             return
-        self._entries.add(beside_each_other([_columns(p, weights), happened]))
+        self._entries.add(ClassPairTable.beside([_columns(p, weights), happened]))
         if isinstance(self._entries.counted, ClassPairCells):
             self._dense = DenseCoarse(self._classes.size)
             self._dense.start(self._entries.counted)
@@ -262,11 +260,6 @@ class ClassCounter:
             columns[name] = np.full(cells.key.size, {"low": np.inf, "high": -np.inf}.get(name, 0.0))
             columns[name][at] = getattr(counted, name)
         return ClassPairCells(**columns)
-
-
-def beside_each_other(tables: Sequence[ClassPairTable]) -> ClassPairTable:
-    """Entries of several tables one after the other, unmerged."""
-    return ClassPairTable(*(np.concatenate([getattr(each, f.name) for each in tables]) for f in fields(ClassPairTable)))
 
 
 def _columns(p: AnyFloats, weights: Floats | None) -> ClassPairTable:

@@ -192,7 +192,7 @@ class ColumnCounter:
         p, negative, positive = p[order], negative[order], positive[order]
         q = (1 - p.astype(kind)).astype(np.float64)
         n = negative + positive
-        pairs = PairTable(p, n, positive, positive).beside(PairTable(q, n, negative, negative)).merged()
+        pairs = PairTable.beside([PairTable(p, n, positive, positive), PairTable(q, n, negative, negative)]).merged()
         tied, hits = p == q, np.where(p > q, positive, negative)
         top = {1: PairTable(np.maximum(p, q), n, hits, hits), 2: PairTable(p, n, n, n)}
         tops = {ties: top[ties].only(here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}

@@ -51,9 +51,10 @@ class Keyed:
         """Count nothing yet."""
         return cls(np.empty(0, dtype=cls.key_type), *(np.empty(0) for _ in fields(cls)[1:]))
 
-    def beside(self, other: Self) -> Self:
-        """Put the entries of both one after the other, unmerged."""
-        return type(self)(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+    @classmethod
+    def beside(cls, tables: Sequence[Self]) -> Self:
+        """Put the entries of several tables of this kind one after the other, unmerged."""
+        return cls(*(np.concatenate([getattr(each, f.name) for each in tables]) for f in fields(cls)))
 
     def only(self, here: slice | NDArray[np.bool_]) -> Self:
         """Take some of the entries."""
@@ -98,18 +99,19 @@ class Keyed:
         some = [table for table in tables if table.key.size]
         if len(some) < 2:
             return (some or tables)[0]
-        names = [f.name for f in fields(some[0])]
+        kind = type(some[0])
         if _kernel is None:
-            return type(some[0])(*(np.concatenate([getattr(each, name) for each in some]) for name in names)).merged()
+            return kind.beside(some).merged()
         # Columns that are one array in each table, as the weights of rows that all weigh 1, are one in the sum. The
         # least and the greatest values of cells of one value each are too, but not what is kept of them.
-        same = {name: (_KEPT.get(name, 0), *(id(getattr(each, name)) for each in some)) for name in names[1:]}
+        names = [f.name for f in fields(kind)[1:]]
+        same = {name: (_KEPT.get(name, 0), *(id(getattr(each, name)) for each in some)) for name in names}
         once = {found: name for name, found in reversed(same.items())}
         columns = [[getattr(each, name) for name in once.values()] for each in some]
         kept = [how for how, *_ in once]
         key, *sums = _kernel.added_tables([each.key for each in some], columns, kept)
         sum_of = dict(zip(once, sums, strict=True))
-        return type(some[0])(key, *(sum_of[same[name]] for name in names[1:]))
+        return kind(key, *(sum_of[same[name]] for name in names))
 
 
 @dataclass(frozen=True)
