@@ -143,24 +143,16 @@ class _Columns:
 
 def _rows(parts: Sequence[Forecasts], of: Values) -> tuple[_Columns, Notes]:
     """Rows of positive weight of one forecaster, and what was done to the others."""
-    values: list[AnyFloats] = []
-    truth, weights, index, clusters = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0, np.int64)], []
+    found: list[tuple[Any, ...]] = []
     notes, weighted = Notes(), False
     for part in parts:
         for block in part.blocks():
             notes, weighted = notes + block.notes, weighted or block.weights is not None
             some = block.weighing
-            values.append(of(some))
-            truth.append(some.truth.astype(np.int64))
-            weights.append(np.ones(len(some)) if some.weights is None else some.weights)
-            index.append(some.index)
-            clusters.append(part.clusters(some.index))
+            weights = np.ones(len(some)) if some.weights is None else some.weights
+            found.append((of(some), some.truth.astype(np.int64), weights, some.index, part.clusters(some.index)))
+    none = np.empty((0, parts[0].n_classes)), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), None
+    *columns, clusters = zip(*(found or [none]), strict=True)
     known = [each for each in clusters if each is not None]
-    return _Columns(
-        np.concatenate(values or [np.empty((0, parts[0].n_classes))]),
-        np.concatenate(truth),
-        np.concatenate(weights),
-        np.concatenate(index),
-        np.concatenate(known) if known else None,
-        weighted,
-    ), notes
+    values, truth, w, index = map(np.concatenate, columns)
+    return _Columns(values, truth, w, index, np.concatenate(known) if known else None, weighted), notes

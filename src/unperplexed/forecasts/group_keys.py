@@ -16,7 +16,7 @@ from .._lib.arrays import as_array, library
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of, printable, short_names
 from .._lib.typing import Ints
-from .labels import Coded, Label, coded, distinct_labels, plain
+from .labels import Coded, Label, coded, distinct_labels, label_array, plain
 
 Value = Label | None
 """What a group has in a column: None where nothing is there."""
@@ -139,11 +139,7 @@ def _coded(column: Any, name: str) -> Coded:
     if text is not None:
         found = coded(text)
     else:
-        array = as_array(column)
-        if array.dtype.kind in "US" and isinstance(column, list | tuple):
-            array = np.array(column, dtype=object)  # NumPy would spell a missing value among texts as text
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
+        array = label_array(column)
         if array.ndim != 1:
             told = "the values themselves, not the name of a column" if array.ndim == 0 else "one value a row"
             columns = "; several columns are given by name, {name: values}" if array.ndim == 2 else ""

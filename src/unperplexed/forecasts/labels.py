@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.arrays import is_missing
+from .._lib.arrays import as_array, is_missing
 from .._lib.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,6 +96,14 @@ def coded(column: pl.Series) -> Coded:
         codes = codes.cast(pl.UInt32).fill_null(len(labels))
         labels.append(None)
     return Coded(labels, codes.to_numpy())
+
+
+def label_array(data: Any) -> NDArray[Any]:
+    """Read labels as an array, a matrix of one column as a vector."""
+    array = as_array(data)
+    if array.dtype.kind in "US" and isinstance(data, list | tuple):
+        array = np.array(data, dtype=object)  # NumPy would spell a missing label or a number among texts as text
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:

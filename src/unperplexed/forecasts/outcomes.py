@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.arrays import as_array, frame_names, library, numbers
+from .._lib.arrays import frame_names, library, numbers
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Ints
 from .column_names import (
@@ -24,7 +24,7 @@ from .column_names import (
     said_of_column,
     said_of_columns,
 )
-from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, plain, smallest_type
+from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, label_array, plain, smallest_type
 
 MISSING, IGNORED, UNKNOWN = -1, -2, -3
 
@@ -81,11 +81,7 @@ def read_outcomes(y_true: Any, settings: LabelSettings) -> Outcomes:
         y_true = coded(y_true)
     if isinstance(y_true, Coded):
         return _encoded(*y_true.distinct(), settings)
-    array = as_array(y_true)
-    if array.dtype.kind in "US" and isinstance(y_true, list | tuple):
-        array = np.array(y_true, dtype=object)  # NumPy would spell a missing label or a number among texts as text
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    array = label_array(y_true)
     if array.ndim == 2:
         return _one_hot(array, frame_names(y_true), settings)
     if array.ndim != 1:

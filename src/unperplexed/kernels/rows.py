@@ -123,16 +123,8 @@ def _numpy_primitives(p: AnyFloats, truth: Ints, weights: Floats | None, into: C
                 some, w = some[usual], None if w is None else w[usual]
             into.grid.count(some, into.total, w, space)
     correct = p[np.arange(n), truth]
-    return Rows(
-        correct=correct.astype(np.float64),
-        lowest=lowest,
-        highest=highest.astype(np.float64),
-        ties=ties,
-        hit=(correct == highest) / np.maximum(ties, 1),
-        total=total,
-        squares=squares,
-        n_classes=p.shape[1],
-    )
+    hit = (correct == highest) / np.maximum(ties, 1)
+    return Rows(correct.astype(np.float64), lowest, highest.astype(np.float64), ties, hit, total, squares, p.shape[1])
 
 
 def _fill_shape(p: AnyFloats, highest: AnyFloats, lowest: Floats, ties: Ints) -> None:

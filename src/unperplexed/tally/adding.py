@@ -20,7 +20,7 @@ from .limits import refuse_too_many
 from .shards import MAY_MISS
 from .state import TallyState
 from .surprises import least
-from .tables import Cells, PairTable
+from .tables import PairTable
 from .tags import Tags
 
 State = TypeVar("State", bound=TallyState)
@@ -63,7 +63,6 @@ def summed(tallies: Sequence[State], mixed: bool) -> State:
     one_column = all(tally.one_column for tally in counted)
     exact = all(tally.exact for tally in counted)
     parts = counted if exact else [tally.in_cells() for tally in counted]
-    kind: type[PairTable] = PairTable if exact else Cells
     scores = [tally.score_sums if tally.one_column == one_column else tally._sums for tally in parts]
     by_class = partial(reduce, partial(added_classes, exact_limit=parts[0].exact_limit))
     found = replace(
@@ -74,9 +73,9 @@ def summed(tallies: Sequence[State], mixed: bool) -> State:
         weighted=any(tally.weighted for tally in parts),
         weight=reduce(add, (tally.weight for tally in parts)),
         weight_squared=reduce(add, (tally.weight_squared for tally in parts)),
-        pairs_table=kind.together([tally.pairs_table for tally in parts]),
+        pairs_table=PairTable.together([tally.pairs_table for tally in parts]),
         top_tables={
-            ties: kind.together([tally.top_tables[ties] for tally in parts if ties in tally.top_tables])
+            ties: PairTable.together([tally.top_tables[ties] for tally in parts if ties in tally.top_tables])
             for ties in sorted({ties for tally in parts for ties in tally.top_tables})
         },
         one_column=one_column,

@@ -34,9 +34,8 @@ class BinaryRows:
     @staticmethod
     def together(parts: Sequence[BinaryRows]) -> BinaryRows:
         """Count all of one or more."""
-        kind = type(parts[0].negative)
         outcomes = ([rows.negative for rows in parts], [rows.positive for rows in parts])
-        return BinaryRows(*(kind.together(tables) for tables in outcomes))
+        return BinaryRows(*map(PairTable.together, outcomes))
 
     def in_cells(self, grid: Grid) -> BinaryRows:
         """Count by cell what was counted by value."""

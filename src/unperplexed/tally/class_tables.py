@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import run_starts
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..kernels.rows import COARSE, COARSE_CELLS, Rows, crowded, moments
+from ..kernels.rows import COARSE, COARSE_CELLS, Rows, crowded
 from .tables import Cells, Keyed, Pairs, PairTable, Points, points_of, pooled, same_value, without_last_digits
 
 _GATHERED = 1 << 15
@@ -53,17 +53,8 @@ class ClassPairTable(PairTable):
     def coarse(self) -> ClassPairCells:
         """Count by coarse cell what was counted by value."""
         code, place = COARSE.places(self.values)
-        some = self.happened > 0
-        return ClassPairCells(
-            self.group * COARSE_CELLS + code,
-            self.total,
-            self.happened,
-            self.squared,
-            *moments(COARSE.within(code, place).astype(np.int64), self.happened),
-            np.where(some, self.values, np.inf),
-            np.where(some, self.values, -np.inf),
-            self.total * place,
-        ).merged()
+        cells = self._placed(self.group * COARSE_CELLS + code, COARSE.within(code, place).astype(np.int64))
+        return ClassPairCells(**vars(cells), place=self.total * place).merged()
 
     def mean(self) -> Floats:
         """Mean probability of each entry."""

@@ -151,15 +151,9 @@ class BlockCounter:
     def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
         if weights is None:
             mean, square = exact_sums_of_powers(x)
-            found = (mean, mean, square)
+            found = mean, mean, square
         else:
-            with np.errstate(over="ignore"):
-                w2, square_of = weights * weights, x * x
-            found = (
-                ExactSum(rest=weighted_sum(weights, x)),
-                ExactSum(rest=weighted_sum(w2, x)),
-                ExactSum(rest=weighted_sum(w2, square_of)),
-            )
+            found = weighted_sums(x, weights, weights * weights)
         self.score_sums[name] = added(self.score_sums[name], found)
 
     def _count_pairs(self, block: Block) -> None:
@@ -279,6 +273,14 @@ def jobs_of(n_jobs: int | None) -> int:
 
 _ANY = 1 << 62
 """Room for any number of values: of those of a block, or no more than all pairs have."""
+
+
+def weighted_sums(x: Floats, w: Floats, w2: Floats) -> ScoreSums:
+    """Sums of a score's values with weights, of which the squares are given too."""
+    with np.errstate(over="ignore"):
+        square = x * x
+    first, second, third = (ExactSum(rest=weighted_sum(*each)) for each in ((w, x), (w2, x), (w2, square)))
+    return first, second, third
 
 
 def added(a: ScoreSums, b: ScoreSums) -> ScoreSums:

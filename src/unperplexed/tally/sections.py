@@ -83,9 +83,9 @@ class Sections:
         """Read what the other columns are held against, of no more than the file may well hold."""
         last = f"{name}/{'value' if kind is ClassPairTable else 'key'}"
         room = min(room, max(_SMALL, _MOST_PACKED * self.places[last][1]["stored"]) // 8)
-        if kind is not ClassPairTable:
-            return self.column(last, room)
         value = self.column(last, room)
+        if kind is not ClassPairTable:
+            return value
         group = self.column(f"{name}/group", value.size)
         require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
         require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")

@@ -15,14 +15,12 @@ from .._lib.serialize import plain_values
 from .._lib.typing import Ints
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label, plain
-from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import Grid
 from ..scores.registry import score_named
-from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
 from .class_sums import ClassSums
 from .class_tables import ClassPairCounts, ClassPairs, only_class, split_by_class
-from .counter import NO_SUMS, ScoreSums, added
+from .counter import NO_SUMS, ScoreSums, added, weighted_sums
 from .row_sample import RowSample
 from .shards import PARTS, Shards
 from .surprises import Surprise
@@ -136,10 +134,7 @@ class TallyState:
         for block in Forecasts(np.ones(points.p.size, dtype=np.int8), points.p, labels=(0, 1)).blocks():
             w, w2 = points.weight[block.index], points.weight_squared[block.index]
             for name, before in found.items():
-                x = score_named(name).rows(block)
-                sums = weighted_sum(w, x), weighted_sum(w2, x), weighted_sum(w2, x * x)
-                first, second, third = (ExactSum(rest=total) for total in sums)
-                found[name] = added(before, (first, second, third))
+                found[name] = added(before, weighted_sums(score_named(name).rows(block), w, w2))
         return found
 
     def _from_counts(self) -> Points:

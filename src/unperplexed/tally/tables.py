@@ -131,17 +131,12 @@ class PairTable(Keyed):
 
     def in_cells(self, grid: Grid) -> Cells:
         """Count by cell what was counted by value."""
-        code, place = grid.places(self.key)
-        some = self.happened > 0
-        return Cells(
-            code,
-            self.total,
-            self.happened,
-            self.squared,
-            *moments(place, self.happened),
-            np.where(some, self.key, np.inf),
-            np.where(some, self.key, -np.inf),
-        ).merged()
+        return self._placed(*grid.places(self.key)).merged()
+
+    def _placed(self, key: Ints, place: Ints) -> Cells:
+        """Give each entry as one of cells, with these keys and places in them."""
+        low, high = (np.where(self.happened > 0, self.values, end) for end in (np.inf, -np.inf))
+        return Cells(key, self.total, self.happened, self.squared, *moments(place, self.happened), low, high)
 
 
 @dataclass(frozen=True)
