@@ -10,6 +10,7 @@ from .by_value import ByValue
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 AnyFloats: TypeAlias = NDArray[np.floating[Any]]
 
 

@@ -16,18 +16,18 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.lists import at_hand
-from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from .._lib.typing import AnyFloats, Bools, Codes, Floats, Ints
 from ..kernels.devices import DeviceColumns, DeviceRows, Scale, device_columns
 from ..kernels.logarithms import log_odds, log_probabilities
 from ..kernels.rows import BLOCK_ELEMENTS, BLOCK_ROWS, COUNTED_ELEMENTS, LOGIT_ELEMENTS, CellTotals, Rows
-from ..kernels.softmax import LogitRows, logit_rows
+from ..kernels.softmax import logit_rows
 from ..statistics.means import checked_weights
 from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
 from .outcomes import IGNORED, MISSING, LabelSettings, label_list, read_outcomes
 from .problems import UNREADABLE, Problems, with_text
 from .reading import Invalid
-from .row_checks import as_rows, primitives, problems_of_rows, renormalized
+from .row_checks import Matrix, as_rows, primitives, problems_of_rows, renormalized
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Notes(ByValue):
 class Block:
     """A run of checked rows, small enough to stay in cache."""
 
-    reported: AnyFloats | DeviceRows | LogitRows
+    reported: Matrix
     """(rows, classes), each row a distribution; where the source has them."""
-    truth: NDArray[np.signedinteger[Any]]
+    truth: Codes
     """Which class happened."""
     weights: Floats | None
     rows: Rows
@@ -320,7 +320,7 @@ class Forecasts:
         part.first_row, part._whole, part.n_rows = self.first_row + start, self._whole or self, stop - start
         return part
 
-    def _codes_at(self, places: slice | Ints) -> NDArray[np.signedinteger[Any]]:
+    def _codes_at(self, places: slice | Ints) -> Codes:
         codes = self._codes[places]
         if self._borrowed and codes.size and not (codes.min() >= 0 and codes.max() < self.n_classes):
             raise InputError(f"{self._names[0]}: the array was changed after it was checked. Pass a copy.")
@@ -340,7 +340,7 @@ class Forecasts:
         """Whether logits or log-probabilities are given: where these are large, their probabilities are 0 or 1."""
         return self._scale in ("logits", "log-probs")
 
-    def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8 | np.int64], int]]:
+    def runs(self, rows: int) -> Iterator[tuple[AnyFloats, Codes, int]]:
         """Yield so many rows at a time of one column, unchecked: values, outcomes, and their place.
 
         Who reads them leaves to `blocks` what is not plainly a probability with an outcome, which is 0 or 1.
@@ -433,7 +433,7 @@ class Forecasts:
         there = self._there
         return Given(self._columns.rows(places) if there is None else there.block(places, self._scale), self._scale)
 
-    def _probabilities(self, x: AnyFloats | DeviceRows) -> AnyFloats | DeviceRows | LogitRows:
+    def _probabilities(self, x: AnyFloats | DeviceRows) -> Matrix:
         """Rows as a matrix of probabilities, one column a class."""
         if isinstance(x, DeviceRows):
             return x

@@ -108,17 +108,8 @@ def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
 
 def _gathered(first: Forecasts, rows: _Columns, values: dict[str, AnyFloats], notes: dict[str, Notes]) -> GatheredRows:
     clusters = None if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
-    return GatheredRows(
-        first.labels,
-        rows.index,
-        rows.truth,
-        rows.weights,
-        rows.weighted,
-        clusters,
-        values,
-        first.one_column,
-        notes,
-    )
+    known = rows.index, rows.truth, rows.weights, rows.weighted, clusters
+    return GatheredRows(first.labels, *known, values, first.one_column, notes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,16 +71,14 @@ def cluster_columns(clusters: Any, n_rows: int | None = None, name: str = "clust
     return columns
 
 
-def distinct_clusters(
-    column: NDArray[Any], first_row: int = 0, name: str = "clusters"
-) -> tuple[list[Label | None], Ints]:
+def distinct_clusters(column: NDArray[Any], first_row: int = 0, name: str = "clusters") -> Coded:
     """Clusters that occur in a column, and which of them each row is in; an InputError if a row has none."""
-    values, inverse = distinct_labels(column)
-    missing = [at for at, value in enumerate(values) if value is None]
+    found = distinct_labels(column)
+    missing = [at for at, value in enumerate(found.labels) if value is None]
     if missing:
-        rows = first_row + np.flatnonzero(np.isin(inverse, missing))
+        rows = first_row + np.flatnonzero(np.isin(found.inverse, missing))
         raise InputError(f"{name}: none in {rows_text(rows)}. Repair them.")
-    return values, inverse
+    return found
 
 
 def cluster_numbers(clusters: Any, n_rows: int, name: str = "clusters") -> Ints:
@@ -145,7 +143,7 @@ def _coded(column: Any, name: str) -> Coded:
             columns = "; several columns are given by name, {name: values}" if array.ndim == 2 else ""
             raise InputError(f"by: expected {told}{columns}; {name!r} has shape {array.shape}.")
         try:
-            found = Coded(*distinct_labels(array))
+            found = distinct_labels(array)
         except InputError as error:
             raise InputError(f"by: column {name!r}: {str(error).replace('labels are', 'expected', 1)}") from None
     return Coded([value_of(label) for label in found.labels], found.inverse)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,19 +30,18 @@ _LABELS_AT_ONCE = 1 << 17
 """Integer labels within such a range are looked up in a table of it."""
 
 
-@dataclass(frozen=True)
-class Coded:
+class Coded(NamedTuple):
     """Outcomes already told apart: the labels, and which of them each row has."""
 
     labels: list[Label | None]
-    inverse: NDArray[np.unsignedinteger[Any] | np.signedinteger[Any]]
+    inverse: NDArray[np.integer[Any]]
 
-    def distinct(self) -> tuple[list[Label | None], NDArray[Any]]:
+    def distinct(self) -> Coded:
         """The same with each label once."""
         places = {label: place for place, label in enumerate(dict.fromkeys(self.labels))}
         if len(places) == len(self.labels):
-            return self.labels, self.inverse
-        return list(places), np.array([places[label] for label in self.labels], dtype=np.int32)[self.inverse]
+            return self
+        return Coded(list(places), np.array([places[label] for label in self.labels], dtype=np.int32)[self.inverse])
 
 
 _PLAIN = (int, str, bool)
@@ -106,11 +104,11 @@ def label_array(data: Any) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
+def distinct_labels(array: NDArray[Any]) -> Coded:
     """Distinct labels and, for each row, which of them it has: by parts, to make nothing the size of the input."""
     if array.dtype == np.bool_:
         found, places_of_them = distinct_labels(array.view(np.int8))
-        return [bool(value) for value in found], places_of_them
+        return Coded([bool(value) for value in found], places_of_them)
     parts = [array[start : start + ROWS_AT_ONCE] for start in range(0, array.size, ROWS_AT_ONCE)] or [array]
     if array.dtype.kind in "iu" and array.size:
         lowest, highest = _ends(array)
@@ -120,11 +118,11 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
         values = np.unique(np.concatenate([np.unique(part) for part in parts]))
         kind = smallest_type(values.size)
         places = [np.searchsorted(values, part).astype(kind) for part in parts]
-        return [plain(v) for v in values], np.concatenate(places)
+        return Coded([plain(v) for v in values], np.concatenate(places))
     if array.dtype.kind == "M":
         native = array.astype(array.dtype.newbyteorder("="), copy=False)
         moments, places_of_them = distinct_labels(native.view(np.int64))
-        return [plain(v) for v in np.array(moments, dtype=np.int64).view(native.dtype)], places_of_them
+        return Coded([plain(v) for v in np.array(moments, dtype=np.int64).view(native.dtype)], places_of_them)
     if array.dtype.kind not in "OUS":
         raise InputError(f"labels are numbers or texts, not {array.dtype}.")
     seen: dict[Any, int] = {}
@@ -137,7 +135,7 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
             raise
         places.append(np.array(found, dtype=np.int32))
     _check_plain(seen)
-    return list(seen), np.concatenate(places)
+    return Coded(list(seen), np.concatenate(places))
 
 
 def _check_plain(labels: Iterable[Any]) -> None:
@@ -153,26 +151,24 @@ def _ends(array: NDArray[Any]) -> tuple[int, int]:
     return int(min(lowest)), int(max(highest))
 
 
-def _distinct_close(
-    array: NDArray[Any], parts: Sequence[NDArray[Any]], lowest: int, highest: int
-) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
+def _distinct_close(array: NDArray[Any], parts: Sequence[NDArray[Any]], lowest: int, highest: int) -> Coded:
     """Distinct labels of integers that lie close together, by a table instead of a search.
 
     Those of 0, 1, 2, ... name themselves: then the array itself says which each row has.
     """
     if (lowest, highest) == (0, 1):
-        return [0, 1], array
+        return Coded([0, 1], array)
     wide = np.uint64 if array.dtype == np.uint64 else np.int64
     offsets = [(part.astype(wide) - wide(lowest)).astype(np.int64) for part in parts] if lowest else parts
     present = np.zeros(highest - lowest + 1, dtype=bool)
     for part in offsets:
         present[part] = True
     if lowest == 0 and present.all():
-        return list(range(present.size)), array
+        return Coded(list(range(present.size)), array)
     values = np.flatnonzero(present)
     place = np.zeros(present.size, dtype=smallest_type(values.size))
     place[values] = np.arange(values.size)
-    return [lowest + value for value in values.tolist()], np.concatenate([place[part] for part in offsets])
+    return Coded([lowest + value for value in values.tolist()], np.concatenate([place[part] for part in offsets]))
 
 
 def smallest_type(number: int) -> type[np.signedinteger[Any]]:

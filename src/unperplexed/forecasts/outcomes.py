@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import frame_names, library, numbers
 from .._lib.errors import InputError, listed, rows_text
-from .._lib.typing import Ints
+from .._lib.typing import Codes, Ints
 from .column_names import (
     differently_named,
     fitting,
@@ -33,7 +33,7 @@ MISSING, IGNORED, UNKNOWN = -1, -2, -3
 class Outcomes:
     """Class index of each row, MISSING or IGNORED where there is none, and the labels in column order."""
 
-    codes: NDArray[np.signedinteger[Any]]
+    codes: Codes
     labels: tuple[Label | None, ...]
     """None where data and settings do not say (an empty part, a negative class not yet seen)."""
     borrowed: bool = False
@@ -80,13 +80,13 @@ def read_outcomes(y_true: Any, settings: LabelSettings) -> Outcomes:
     if library(y_true) == "polars" and str(getattr(y_true, "dtype", None)) == "String":
         y_true = coded(y_true)
     if isinstance(y_true, Coded):
-        return _encoded(*y_true.distinct(), settings)
+        return _encoded(y_true.distinct(), settings)
     array = label_array(y_true)
     if array.ndim == 2:
         return _one_hot(array, frame_names(y_true), settings)
     if array.ndim != 1:
         raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
-    return _encoded(*distinct_labels(array), settings)
+    return _encoded(distinct_labels(array), settings)
 
 
 def class_set(distinct: Sequence[Label | None], settings: LabelSettings) -> ClassSet:
@@ -105,19 +105,20 @@ def _ignored(settings: LabelSettings) -> set[Label | None]:
     return {plain(v) for v in (given if several else [given])}
 
 
-def _encoded(distinct: list[Label | None], inverse: NDArray[Any], settings: LabelSettings) -> Outcomes:
+def _encoded(found: Coded, settings: LabelSettings) -> Outcomes:
     """Give each row the number of its class."""
-    classes = ClassSet(settings.known) if settings.known else class_set(distinct, settings)
+    inverse: NDArray[Any] = found.inverse
+    classes = ClassSet(settings.known) if settings.known else class_set(found.labels, settings)
     labels = classes.labels
     ignored = _ignored(settings)
     index = {label: code for code, label in enumerate(labels) if label is not None}
     table = np.array(
-        [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in distinct] or [0],
+        [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in found.labels] or [0],
         dtype=smallest_type(settings.n_classes),
     )
-    unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
+    unknown = [v for v, code in zip(found.labels, table, strict=False) if code == UNKNOWN]
     if unknown:
-        raise InputError(_unknown_message(unknown, labels, distinct, inverse, settings))
+        raise InputError(_unknown_message(unknown, labels, found, settings))
     plain_integers = inverse.dtype.kind == "i" and inverse.dtype.isnative and inverse.flags.aligned
     if plain_integers and np.iinfo(inverse.dtype).max >= len(labels) and np.array_equal(table, np.arange(table.size)):
         return Outcomes(inverse, labels, True, classes.said)
@@ -366,19 +367,15 @@ def _sorts_two_ways(labels: Sequence[Any]) -> bool:
 
 
 def _unknown_message(
-    unknown: Sequence[Any],
-    labels: tuple[Label | None, ...],
-    distinct: list[Label | None],
-    inverse: NDArray[Any],
-    settings: LabelSettings,
+    unknown: Sequence[Any], labels: tuple[Label | None, ...], found: Coded, settings: LabelSettings
 ) -> str:
     """Name outcomes that are no class, or of which there is no column where columns are named."""
     first, known = unknown[0], [label for label in labels if label is not None]
-    places = [distinct.index(label) for label in unknown]
-    each = [f"{np.count_nonzero(inverse == at):,} × {distinct[at]!r}" for at in places[:5]]
+    places = [found.labels.index(label) for label in unknown]
+    each = [f"{np.count_nonzero(found.inverse == at):,} × {found.labels[at]!r}" for at in places[:5]]
     counted = ", ".join([*each, "..."] if unknown[5:] else each)
-    rows = rows_text(settings.first_row + np.flatnonzero(np.isin(inverse, places)))
-    never = said_of_absent(known, distinct) if settings.whole and settings.known is None else ""
+    rows = rows_text(settings.first_row + np.flatnonzero(np.isin(found.inverse, places)))
+    never = said_of_absent(known, found.labels) if settings.whole and settings.known is None else ""
     named = settings.columns is not None and not settings.binary
     columns = named and settings.labels is None and settings.known is None
     what, of = ("no column for the outcomes", "columns") if columns else ("outcomes that are no class:", "classes")

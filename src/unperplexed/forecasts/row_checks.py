@@ -7,7 +7,7 @@ numbers, or with ``invalid="drop"`` leaves them out and counts them in `Notes`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,11 @@ ROUNDING = 1e-6
 """Row sums closer to 1 than this are the rounding of float32, not worth a word."""
 
 
-def primitives(
-    p: AnyFloats | DeviceRows | LogitRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
-) -> Rows:
+Matrix: TypeAlias = AnyFloats | DeviceRows | LogitRows
+"""Probabilities by row and class, where the source has them."""
+
+
+def primitives(p: Matrix, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None) -> Rows:
     """Primitives of rows, computed where they are."""
     if isinstance(p, DeviceRows):
         return p.primitives(truth, weights, into)
@@ -48,9 +50,7 @@ def problems_of_rows(rows: Rows, negative: Bools) -> dict[str, Bools]:
     return {reason: mask for reason, mask in reasons.items() if mask.any()}
 
 
-def renormalized(
-    p: AnyFloats | DeviceRows | LogitRows, rows: Rows
-) -> tuple[AnyFloats | DeviceRows | LogitRows, int, float, Floats | None]:
+def renormalized(p: Matrix, rows: Rows) -> tuple[Matrix, int, float, Floats | None]:
     """Divide the rows that can be by their sum; say how many were off and by how much, and what each was divided by."""
     able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
     deviation = np.where(able, np.abs(rows.total - 1), 0.0)

@@ -124,7 +124,7 @@ def _text(column: Column) -> pl.Series | None:
 def _typed_outcomes(column: pl.Series) -> Column | Coded:
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Duration):
         raise InputError(f"column {column.name!r} holds {column.dtype}, not labels.")
-    return Coded(*distinct_labels(column.to_numpy())) if column.dtype.is_temporal() else column
+    return distinct_labels(column.to_numpy()) if column.dtype.is_temporal() else column
 
 
 class Seen:
@@ -185,7 +185,7 @@ class Seen:
                     return [low, high]
             column = column.unique()
             self._check(column.len())
-        return distinct_labels(np.asarray(column))[0]
+        return distinct_labels(np.asarray(column)).labels
 
     def _check(self, number: int) -> None:
         if number > MOST_LABELS:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._lib.errors import InputError
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import AnyFloats, Codes, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
 from ..kernels.compiled import kernel as _kernel
 from .class_row_sums import CELLS, COARSE, FINE, LEVELS, MOMENT, SCORE, THIRD, directions, sums_of
@@ -142,13 +141,7 @@ class ClassSumsCounter:
             raise InputError(f"parts: 'diagnosis' takes at most {MOST_CLASSES:,} classes, here {classes:,}.")
         return cls(classes, clustered) if classes > 2 else None
 
-    def add(
-        self,
-        p: AnyFloats,
-        truth: NDArray[np.signedinteger[Any]],
-        weights: Floats | None,
-        shard: Ints | None = None,
-    ) -> None:
+    def add(self, p: AnyFloats, truth: Codes, weights: Floats | None, shard: Ints | None = None) -> None:
         """Count rows of positive weight; with the shards that they are in, where sums by shard are kept."""
         opened = self._open[weights is not None]
         step = min(max(2, _VALUES // self.classes), opened.room)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
+from .._lib.typing import AnyFloats, Codes, Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..kernels.compiled import kernel as _kernel
@@ -99,13 +99,7 @@ class SurpriseCounter:
             self._keep(source, correct, chosen.index, chosen.truth, predicted, highest, weights)
 
     def add_column(
-        self,
-        forecasts: Forecasts,
-        p: AnyFloats,
-        truth: NDArray[np.int8 | np.int64],
-        start: int,
-        odd: Ints,
-        least_given: NDArray[np.float32],
+        self, forecasts: Forecasts, p: AnyFloats, truth: Codes, start: int, odd: Ints, least_given: NDArray[np.float32]
     ) -> None:
         """See rows of one column from a place on, but for those that the kernel left out, as odd ones.
 
@@ -118,9 +112,7 @@ class SurpriseCounter:
                 left_out = odd[slice(*np.searchsorted(odd, [here.start, here.stop]))] - here.start
                 self._add_run(forecasts, p[here], truth[here], start + here.start, left_out)
 
-    def _add_run(
-        self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Ints
-    ) -> None:
+    def _add_run(self, forecasts: Forecasts, p: AnyFloats, truth: Codes, start: int, odd: Ints) -> None:
         other = 1 - p
         correct = np.where(truth == 1, p, other)
         correct[odd] = np.inf
@@ -168,7 +160,7 @@ class ColumnCounter:
         """Whether these can be counted so."""
         return _kernel is not None and forecasts.plain_column
 
-    def add(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> tuple[Ints, NDArray[np.float32]]:
+    def add(self, p: AnyFloats, truth: Codes) -> tuple[Ints, NDArray[np.float32]]:
         """Count rows, and say which are left out: those that are invalid, not there, or next to 1/2 or 0.
 
         And the lowest probability that any outcome of each `LEAST_ROWS` rows was given, of those that are counted: in

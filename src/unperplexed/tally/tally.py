@@ -51,7 +51,13 @@ class CountedRows(Counting, RowReading, total=False):
     """The same, and how rows are read."""
 
 
-DEFAULTS = {**READING, "metrics": (), "parts": (), "exact_limit": EXACT_LIMIT, "fraction_bits": FRACTION_BITS}
+DEFAULTS: dict[str, Any] = {
+    **READING,
+    "metrics": (),
+    "parts": (),
+    "exact_limit": EXACT_LIMIT,
+    "fraction_bits": FRACTION_BITS,
+}
 """Of options that are None unless they are given, but for these."""
 
 
@@ -179,16 +185,13 @@ class Tally(ByValue, TallyState, Result):
         return found
 
     @classmethod
+    @reads(Counting, DEFAULTS)
     def count(
         cls,
         forecasts: Forecasts | Iterable[Forecasts],
         *,
-        metrics: Sequence[str] = (),
-        parts: Sequence[str] = (),
-        exact_limit: int = EXACT_LIMIT,
-        fraction_bits: int = FRACTION_BITS,
-        n_jobs: int | None = None,
         diagnosed: int = DIAGNOSED_UNASKED,
+        **counting: Unpack[Counting],
     ) -> Tally:
         """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
 
@@ -204,10 +207,12 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.count(Forecasts(y, p, whole=False) for y, p in days).n_rows
         3
         """
+        asked: dict[str, Any] = {**DEFAULTS, **counting}
+        parts = asked["parts"]
         if isinstance(parts, str) or any(part not in PARTS for part in parts):
             raise InputError(f"parts: expected a list of some of {', '.join(map(repr, PARTS))}, got {parts!r}.")
-        exact_limit, fraction_bits = _checked_limits(exact_limit, fraction_bits)
-        jobs, kept = jobs_of(n_jobs), scores_kept(metrics)
+        exact_limit, fraction_bits = _checked_limits(asked["exact_limit"], asked["fraction_bits"])
+        jobs, kept = jobs_of(asked.get("n_jobs")), scores_kept(asked["metrics"])
         stream = iter(forecasts.split(jobs) if isinstance(forecasts, Forecasts) else forecasts)
         first = next(stream, None)
         if first is None:

@@ -39,14 +39,13 @@ def counted_for(
     for view in views:
         if view is not None:
             check_choice("view", view, PAIR_VIEWS)
+    reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
     if isinstance(y_true, Tally):
-        rows_only = {"y_prob": y_prob, "sample_weight": sample_weight, "clusters": clusters}
-        refuse_rows({**rows_only, "labels": labels, "pos_label": pos_label})
+        refuse_rows({"y_prob": y_prob, **reading})
         tally = y_true
     elif y_prob is None:
         raise InputError("y_prob: missing; expected outcomes and probabilities, or a Tally.")
     else:
-        reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
         forecasts = Forecasts(y_true, y_prob, **reading)
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
         tally = Tally.count(
