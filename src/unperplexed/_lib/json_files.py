@@ -25,6 +25,22 @@ def made_of_file(
     """Make something of what a JSON file holds; errors name the file and what it should be, such as "history".
 
     Maps and pools keep with them how files are read (`READING`), which is for the command line alone.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    what : str
+        What it should be, in errors.
+    make : callable
+        Makes it of what the JSON holds.
+    without : sequence of str
+        Keys of an object that are not for ``make``.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, or that holds something else.
     """
     try:
         with Path(path).open("rb") as stream:

@@ -70,6 +70,24 @@ def gathered(
     """Read the rows of several forecasters of the same outcomes; rows that are left out for one are so for all.
 
     Errors call a single forecaster ``name``. ``of`` says what is gathered.
+
+    Parameters
+    ----------
+    forecasters : mapping from str to array_like of shape (n,) or (n, C)
+        Predicted probabilities of each forecaster.
+    y_true : array_like of shape (n,) or (n, C)
+        Outcomes.
+    reading : mapping
+        Options of `Forecasts`, the same for all.
+    name : str, default "y_prob"
+        What errors call a single forecaster.
+    of : callable, default `PROBABILITIES`
+        Gives what is gathered of a block, (rows, C).
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for forecasters of different classes, and where no rows are left.
     """
     if not forecasters:
         raise InputError(f"{name}: no forecaster.")

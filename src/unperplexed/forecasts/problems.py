@@ -83,7 +83,19 @@ class Problems:
                 self._texts |= dict.fromkeys(texts)
 
     def see_values(self, reason: str, rows: Ints, values: AnyFloats, first: AnyFloats) -> None:
-        """Add rows with other invalid values, as they are read, and the probabilities of the first."""
+        """Add rows with other invalid values, as they are read, and the probabilities of the first.
+
+        Parameters
+        ----------
+        reason : str
+            Why they are invalid, as `problems_of_rows` says it.
+        rows : ndarray of shape (n,)
+            Numbers of the rows.
+        values : ndarray of shape (n, columns)
+            Their values as they came.
+        first : ndarray of shape (C,)
+            Probabilities of the first of them.
+        """
         problem, wrong = self._problem(reason, rows), wrong_values(reason, values)
         if self._columns:
             problem.columns |= {self._columns[int(at)] for at in np.flatnonzero(wrong.any(axis=0))}
@@ -197,7 +209,19 @@ def text_hints(texts: Sequence[str], decimal_comma: bool) -> list[Hint]:
 
 
 def with_text(error: InputError, name: str, columns: Any, first_row: int) -> InputError:
-    """Add the text among probabilities to an error of their outcomes, so that both can be mended at once."""
+    """Add the text among probabilities to an error of their outcomes, so that both can be mended at once.
+
+    Parameters
+    ----------
+    error : InputError
+        The error of the outcomes.
+    name : str
+        What errors call the probabilities.
+    columns : Columns or DeviceColumns
+        The probabilities.
+    first_row : int
+        Number of the first row.
+    """
     unreadable = getattr(columns, "unreadable", None)
     if unreadable is None:
         return error

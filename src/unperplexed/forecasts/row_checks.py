@@ -27,7 +27,19 @@ Matrix: TypeAlias = AnyFloats | DeviceRows | LogitRows
 
 
 def primitives(p: Matrix, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None) -> Rows:
-    """Primitives of rows, computed where they are."""
+    """Primitives of rows, computed where they are.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, C), DeviceRows or LogitRows
+        Probabilities.
+    truth : ndarray of shape (n,)
+        Number of the observed class of each row, from 0.
+    weights : ndarray of shape (n,), optional
+        Positive weights; None if all are 1.
+    into : CellTotals, optional
+        Cells that the probabilities are counted into.
+    """
     if isinstance(p, DeviceRows):
         return p.primitives(truth, weights, into)
     return row_primitives(p, truth, weights, into)
@@ -125,6 +137,22 @@ def as_rows(y_true: Any, y_prob: Any, sample_weight: Any, clusters: Any) -> tupl
     """Lay tokens end to end: probabilities of shape (n, t, C) with outcomes of shape (n, t); others stay as they are.
 
     Groups of shape (n,), one for each sequence, are repeated for its tokens.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,), (n, C) or (n, t)
+        Outcomes.
+    y_prob : array_like of shape (n,), (n, C) or (n, t, C)
+        Predicted probabilities.
+    sample_weight : array_like of shape (n,) or (n, t), or None
+        Weights.
+    clusters : array_like of shape (n,) or (n, t), or None
+        Clusters.
+
+    Raises
+    ------
+    InputError
+        For shapes that do not go together, and for xarrays whose dimensions are no rows and classes.
     """
     shape = tuple(getattr(y_prob, "shape", ()))
     if library(y_prob) == "xarray":

@@ -36,6 +36,17 @@ def new_forecasts(read: Any, labels: Sequence[Label | None], scale: Scale, name:
     """Check probabilities as `Forecasts` does, and names of columns against the labels where these are known.
 
     ``read`` has the columns, as many as there are labels, or one for two.
+
+    Parameters
+    ----------
+    read : Columns or DeviceColumns
+        Probabilities.
+    labels : sequence of label or None
+        Classes in column order.
+    scale : {"probability", "percent", "logits", "log-probs"}
+        What the columns hold.
+    name : str, default "y_prob"
+        What errors call the probabilities.
     """
     check_names(read.names, labels, name)
     return Forecasts(

@@ -18,6 +18,20 @@ def logistic_line(odds: Floats, happened: Floats, total: Floats, rising: bool = 
 
     Counts may be those of several samples, along the axes before the last. If only rising lines are wanted, the level
     one is given where the best one falls.
+
+    Parameters
+    ----------
+    odds : ndarray of shape (k,)
+        Log-odds, finite.
+    happened, total : ndarray of shape (..., k)
+        Weight of the pairs that happened, and of all, at each of the log-odds.
+    rising : bool, default False
+        Whether only lines that do not fall are wanted.
+
+    Returns
+    -------
+    ndarray of shape (..., k)
+        Recalibrated probabilities.
     """
     reported = expit(odds)
     weight = total * expit(-np.abs(odds)) * expit(np.abs(odds))

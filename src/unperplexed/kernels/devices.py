@@ -255,7 +255,17 @@ class DevicePrimitives(NamedTuple):
 
 
 def primitives_where_they_are(p: Any, index: Any, truth: Any, library: Library) -> DevicePrimitives:
-    """Compute primitives of rows on their device; ``index`` numbers the rows, ``truth`` has their observed classes."""
+    """Compute primitives of rows on their device; ``index`` numbers the rows, ``truth`` has their observed classes.
+
+    Parameters
+    ----------
+    p : array of shape (n, C)
+        Probabilities, of the library.
+    index, truth : array of shape (n,)
+        0, 1 ... n - 1, and the number of the observed class of each row.
+    library : Library
+        What the arrays are of.
+    """
     xp, cast = library.xp, library.cast
     wide, highest = cast(p, "float64"), xp.amax(p, 1)
     ties = (p == highest[:, None]).sum(1)

@@ -92,6 +92,17 @@ def row_primitives(
     """Primitives of a block of rows; NaN and infinity pass through for the caller to refuse.
 
     Where cells are given, the probabilities of the usual rows are counted into them in the same pass.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, C), or LogitRows
+        Probabilities.
+    truth : ndarray of shape (n,)
+        Number of the observed class of each row, from 0.
+    weights : ndarray of shape (n,), optional
+        Positive weights; None if all are 1.
+    into : CellTotals, optional
+        Cells that the probabilities are counted into.
     """
     if _kernel is not None:
         out = np.empty((len(PRIMITIVES), len(p)))
@@ -225,6 +236,17 @@ class Grid:
         """Add the elements of an array, each with its row's weight, to the counts of their cells.
 
         NumPy has use for an array of at least as many elements, whatever is in it.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n,) or (n, C)
+            Probabilities.
+        counts : ndarray of shape (size,)
+            Weight in each cell, which is added to.
+        weights : ndarray of shape (n,), optional
+            Weights of rows; None if all are 1.
+        room : ndarray, optional
+            Float64 of at least as many elements as ``p``, which are overwritten.
         """
         if _kernel is not None:
             _kernel.count(p if p.ndim == 2 else p[:, None], weights, self.fraction_bits, counts)
@@ -278,6 +300,15 @@ class Grid:
         """Add what happened in rows that weigh 1 to columns, and the pairs of the top to others.
 
         Places of rows with several top classes are returned: their top is not counted.
+
+        Parameters
+        ----------
+        rows : Rows
+            Primitives of the rows.
+        happened, top_happened : ndarray of shape (7, size)
+            Columns as `happened_columns` makes them, which are added to: of what happened, and of tops that did.
+        top_total : ndarray of shape (size,)
+            Number of tops in each cell, which is added to.
         """
         if _kernel is not None:
             given = (np.ascontiguousarray(x) for x in (rows.correct, rows.highest, rows.ties))
@@ -392,6 +423,19 @@ class CoarseGrid:
 
         To the cell's and the group's element of total and places, which come cell by cell and one a group, the row's
         weight is added, and so often the place.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n, C)
+            Probabilities.
+        group : ndarray of shape (n,) or (C,)
+            Group of each row, or of each column.
+        of_rows : bool
+            Whether groups are those of rows.
+        weights : ndarray of shape (n,) or None
+            Weights of rows; None if all are 1.
+        total, places : ndarray of shape (COARSE_CELLS * groups,)
+            Weights and sums of places, which are added to.
         """
         groups = total.size // COARSE_CELLS
         p = np.ascontiguousarray(p)

@@ -35,7 +35,24 @@ def takes(x: Any) -> bool:
 
 
 def logit_rows(x: Any, truth: Any, weights: Any, into: CellTotals | None) -> NDArray[Any]:
-    """Primitives of rows, NaN in those that are no distribution; the others are counted where cells are given."""
+    """Primitives of rows, NaN in those that are no distribution; the others are counted where cells are given.
+
+    Parameters
+    ----------
+    x : tensor of shape (n, C)
+        Logits, float32, float16 or bfloat16.
+    truth : tensor of shape (n,)
+        Number of the observed class of each row, int64.
+    weights : tensor of shape (n,) or None
+        Positive weights, float64; None if all are 1.
+    into : CellTotals or None
+        Cells that the probabilities are counted into.
+
+    Returns
+    -------
+    ndarray of shape (6, n)
+        Correct, lowest, highest, ties, total and squares, as in `Rows`.
+    """
     counts = None
     if into is not None:
         dtype = torch.int32 if weights is None else torch.float64
@@ -73,7 +90,28 @@ def shape(classes: int) -> Shape:
 
 
 def launch(x: Any, truth: Any, weights: Any = None, counts: Any = None, grid: Grid | None = None, p: Any = None) -> Any:
-    """Run the kernel: primitives in float64 in the order of `PRIMITIVES` but for the hit; counts and p are filled."""
+    """Run the kernel: primitives in float64 in the order of `PRIMITIVES` but for the hit; counts and p are filled.
+
+    Parameters
+    ----------
+    x : tensor of shape (n, C)
+        Logits.
+    truth : tensor of shape (n,)
+        Number of the observed class of each row, int64.
+    weights : tensor of shape (n,), optional
+        Positive weights, float64; None if all are 1.
+    counts : tensor of shape (copies, cells), optional
+        Counts of cells, which are added to.
+    grid : Grid, optional
+        The cells of these.
+    p : tensor of shape (n, C), optional
+        Probabilities, float64, which are written.
+
+    Returns
+    -------
+    tensor of shape (6, n)
+        On the same device.
+    """
     n, classes = x.shape
     out = torch.zeros((6, n), dtype=torch.float64, device=x.device)
     if n == 0:

@@ -70,6 +70,19 @@ def log_evidence(
     """Natural logarithm of e, from t statistics.
 
     z is the normal value whose tail probability is that of t, since with few units t varies more.
+
+    Parameters
+    ----------
+    t : float or ndarray
+        How far the mean lies beyond the limit, in standard errors.
+    degrees : float or ndarray
+        Degrees of freedom of the standard error.
+    units : float or ndarray
+        N: rows, or clusters of them.
+    prior_units : float
+        n0, in the same units.
+    skewness : float or ndarray, default 0
+        Skewness of the mean.
     """
     from scipy.special import log_ndtr, ndtri, stdtr
 
@@ -164,6 +177,20 @@ def evidence(value: Floats, lowest: Floats, highest: Floats, log_limit: float) -
 
     The probability that the limit is ever above the average is at most exp(-log_limit). The limit is above 0 where
     the log e-value is above log_limit.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n,)
+        Value of each row, in order.
+    lowest, highest : ndarray of shape (n,)
+        What each value could have been at least and at most.
+    log_limit : float
+        Natural logarithm of the e-value at which the average is taken to be above 0.
+
+    Returns
+    -------
+    (ndarray, ndarray) of shape (n,)
+        The natural logarithm, and the lower limit.
     """
     logs, limits = np.empty(value.size), np.empty(value.size)
     for here, wealth in bets(value, lowest, highest):

@@ -118,7 +118,19 @@ def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Float
 
 
 def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", first_row: int = 0) -> Floats:
-    """Weights as a float64 vector of length n, finite and non-negative, or an InputError."""
+    """Weights as a float64 vector of length n, finite and non-negative, or an InputError.
+
+    Parameters
+    ----------
+    sample_weight : array_like of shape (n,)
+        Weights.
+    n : int
+        Number of rows.
+    name : str, default "sample_weight"
+        What errors call the weights.
+    first_row : int, default 0
+        What errors call the first row.
+    """
     weights = floats(sample_weight, name, first_row)
     if weights.shape != (n,):
         raise InputError(f"{name}: expected one weight for each of {n} rows, got shape {weights.shape}.")

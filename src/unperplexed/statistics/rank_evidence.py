@@ -189,6 +189,17 @@ def beginning_of_changing(factors: Floats, weights: Floats, begun: int, changes:
     The prior probability is half for changes that stay as they are, which begin as bets do, and half for those that
     become another one with the probability ``changes`` in each later period, which begin in any period alike. One that
     grows is then dated to when it became visible, and not to when it was as large as it is on average.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (periods, hypotheses)
+        Logarithms of the factors by which bets change.
+    weights : ndarray of shape (hypotheses,)
+        Shares of the bet, which add up to 1.
+    begun : int
+        Number of periods in one of which the change began.
+    changes : float
+        Probability with which a change becomes another one in a period.
     """
     stays = log_begins(len(factors)) + _log_worth(factors, weights)
     becomes = _log_worth(factors, weights, changes) - math.log(len(factors))

@@ -266,6 +266,16 @@ _UNKNOWN = Interval(math.nan, math.nan)
 
 
 def uncertain_ratio(x: Floats, b: Floats, w: Floats, dependence: Dependence) -> UncertainRatio:
-    """Ratio of the weighted mean of x to that of b, which are 0 or more, row by row paired."""
+    """Ratio of the weighted mean of x to that of b, which are 0 or more, row by row paired.
+
+    Parameters
+    ----------
+    x, b : ndarray of shape (n,)
+        Values of each row.
+    w : ndarray of shape (n,)
+        Positive weights.
+    dependence : Dependence
+        Which rows may depend on one another.
+    """
     top, bottom, apart = (uncertain_mean(each, w, dependence) for each in (x, b, x - b))
     return UncertainRatio(top, bottom, apart, not (x - b).any())

@@ -54,6 +54,20 @@ class ThresholdCells:
 
         Wilson limits of both shares, combined with their correlation (MOVER, Zou and Donner 2008): where one of them is
         0 or rare, as false positives at high thresholds, a standard error would know nothing of it.
+
+        Parameters
+        ----------
+        kind, other : int
+            Two of the four kinds, from 0.
+        price : ndarray of shape (thresholds,)
+            What a row of the other kind counts, in rows of the first.
+        confidence : float
+            Such as 0.95.
+
+        Returns
+        -------
+        (ndarray, ndarray) of shape (thresholds,)
+            Lower and upper limits.
         """
         reach = float(t_quantile(confidence, max(self.worth - 1, 1e-3)))
         first, second = self.shares[:, kind], self.shares[:, other]

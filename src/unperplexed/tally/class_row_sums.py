@@ -56,6 +56,22 @@ def sums_of(given: AnyFloats, truth: Ints, w: Floats | None, shard: Ints | None)
     """Sums over some rows, in units, and their probabilities in coarse units.
 
     Without weights they are whole numbers, and those that the compiled kernel makes.
+
+    Parameters
+    ----------
+    given : ndarray of shape (n, C)
+        Probabilities.
+    truth : ndarray of shape (n,)
+        Number of the observed class of each row, from 0.
+    w : ndarray of shape (n,) or None
+        Positive weights; None if all are 1.
+    shard : ndarray of shape (n,) or None
+        Shard of each row; None leaves out the sums by shard.
+
+    Yields
+    ------
+    (str, ndarray)
+        Sums in units, by their name in `class_sums.layout`; "coarse" are the probabilities of the rows, (n, C).
     """
     rows = _Few.of(given, truth, w)
     yield from _of_classes(rows)

@@ -103,7 +103,17 @@ class ClassSums:
 
     @staticmethod
     def of(classes: int, high: Ints, low: Ints, rest: Floats) -> ClassSums:
-        """Carry what sums of several processes have in ``low`` beyond its range."""
+        """Carry what sums of several processes have in ``low`` beyond its range.
+
+        Parameters
+        ----------
+        classes : int
+            Number of classes.
+        high, low : ndarray of shape (length(classes),)
+            Whole numbers of units, 2**32 high + low; ``low`` may be beyond 2**32.
+        rest : ndarray of the same shape
+            Sums over rows with weights, in units.
+        """
         return ClassSums(classes, *_carried(high, low), rest)
 
     def __add__(self, other: ClassSums) -> ClassSums:
@@ -142,7 +152,19 @@ class ClassSumsCounter:
         return cls(classes, clustered) if classes > 2 else None
 
     def add(self, p: AnyFloats, truth: Codes, weights: Floats | None, shard: Ints | None = None) -> None:
-        """Count rows of positive weight; with the shards that they are in, where sums by shard are kept."""
+        """Count rows of positive weight; with the shards that they are in, where sums by shard are kept.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n, C)
+            Probabilities.
+        truth : ndarray of shape (n,)
+            Number of the observed class of each row, from 0.
+        weights : ndarray of shape (n,) or None
+            Positive weights; None if all are 1.
+        shard : ndarray of shape (n,), optional
+            Shard of each row.
+        """
         opened = self._open[weights is not None]
         step = min(max(2, _VALUES // self.classes), opened.room)
         for first in range(0, len(p), step):

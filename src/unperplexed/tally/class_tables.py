@@ -165,7 +165,19 @@ class DenseCoarse:
         self.total[at], self.place[at] = cells.total, cells.place
 
     def add(self, p: AnyFloats, group: Ints, of_rows: bool, weights: Floats | None) -> None:
-        """Count the probabilities of rows, each under the group of its row or else of its column."""
+        """Count the probabilities of rows, each under the group of its row or else of its column.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n, C)
+            Probabilities.
+        group : ndarray of shape (n,) or (C,)
+            Group of each row, or of each column.
+        of_rows : bool
+            Whether groups are those of rows.
+        weights : ndarray of shape (n,) or None
+            Weights of rows; None if all are 1.
+        """
         COARSE.count(p, group, of_rows, weights, self.total, self.place)
 
     def add_happened(self, p: Floats, group: Ints, w: Floats) -> None:
@@ -222,7 +234,19 @@ class ClassCounter:
         self._dense: DenseCoarse | None = None
 
     def add(self, p: AnyFloats, truth: Ints, correct: Floats, weights: Floats | None) -> None:
-        """Count rows of probabilities; correct are those of the class that happened."""
+        """Count rows of probabilities; correct are those of the class that happened.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n, C)
+            Probabilities.
+        truth : ndarray of shape (n,)
+            Number of the observed class of each row, from 0.
+        correct : ndarray of shape (n,)
+            Probability of that class.
+        weights : ndarray of shape (n,) or None
+            Positive weights; None if all are 1.
+        """
         w, nothing = np.ones(truth.size) if weights is None else weights, np.zeros(truth.size)
         happened = ClassPairTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
         if self._dense is None and self._entries.empty and crowded(p, self._exact_limit):
@@ -273,7 +297,24 @@ def _columns(p: AnyFloats, weights: Floats | None) -> ClassPairTable:
 
 
 def top_classes(p: AnyFloats, rows: Rows, truth: Ints, w: Floats) -> ClassPairTable:
-    """Top-label pairs of rows under the class that they predict: each of k tied ones gets a k-th of the row."""
+    """Top-label pairs of rows under the class that they predict: each of k tied ones gets a k-th of the row.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, C)
+        Probabilities.
+    rows : Rows
+        Primitives of the rows.
+    truth : ndarray of shape (n,)
+        Number of the observed class of each row, from 0.
+    w : ndarray of shape (n,)
+        Positive weights.
+
+    Returns
+    -------
+    ClassPairTable
+        An entry for each class of each row that has the highest probability, unmerged.
+    """
     row, label = np.nonzero(p == rows.highest.astype(p.dtype)[:, None])
     ties = rows.ties[row]
     nth = np.arange(row.size) - (np.cumsum(rows.ties) - rows.ties)[row]

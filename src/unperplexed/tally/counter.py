@@ -298,6 +298,25 @@ def digits_of_counts(
     """Give outcomes and predictions of the rows of each binary digit of the counts, from the highest one.
 
     A tally of each, doubled as often as the digit says, adds up to that of every row.
+
+    Parameters
+    ----------
+    reported : array_like of shape (k,)
+        Predicted probabilities of the positive class.
+    happened, total : array_like of shape (k,)
+        How often the positive class was observed, and how many rows have the prediction.
+    labels : sequence of two labels
+        The negative class and the positive one.
+
+    Yields
+    ------
+    (ndarray, ndarray)
+        Outcomes and predictions of the rows of one digit, of equal length.
+
+    Raises
+    ------
+    InputError
+        For counts that are not whole, negative, above the total, or too many.
     """
     p = as_array(reported)
     positive, n = _whole("happened", happened, p.size), _whole("total", total, p.size)

@@ -69,7 +69,24 @@ class Sections:
         return body
 
     def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> ClassPairCounts:
-        """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums."""
+        """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums.
+
+        Parameters
+        ----------
+        name : str
+            The part: "classes" or "predictions".
+        n_classes : int
+            Number of classes.
+        room : int
+            Entries that a table by value has at most.
+        sums : (float, float)
+            What the totals and the weights that happened add up to.
+
+        Raises
+        ------
+        ValueError
+            For a table that no rows give.
+        """
         if name in self.header["exact_parts"]:
             table: ClassPairCounts = self.table(ClassPairTable, name, complex(n_classes - 1, 1), room)
         else:
@@ -92,7 +109,24 @@ class Sections:
         return paired(group, value)
 
     def table(self, kind: type[Keyed], name: str, highest: complex, room: int) -> Any:
-        """Read a table of at most so many keys, none of them higher."""
+        """Read a table of at most so many keys, none of them higher.
+
+        Parameters
+        ----------
+        kind : type
+            Class of the table, a `Keyed`.
+        name : str
+            What the names of its sections begin with.
+        highest : int or complex
+            The highest key that there can be.
+        room : int
+            Number of keys that there can be.
+
+        Raises
+        ------
+        ValueError
+            For columns of other types, lengths or ranges, and for keys out of order.
+        """
         key = self._keys(kind, name, room)
         in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (key[1:] > key[:-1]).all())
         require(in_range, f"keys of {name!r} are out of order or out of range")

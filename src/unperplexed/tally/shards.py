@@ -89,7 +89,21 @@ class ShardCounter:
         self.clustered = False
 
     def add(self, shard: Ints, p: AnyFloats, truth: Ints, rows: Rows, weights: Floats | None) -> None:
-        """Count rows; with two classes the pairs of the positive one, which tell those of the other."""
+        """Count rows; with two classes the pairs of the positive one, which tell those of the other.
+
+        Parameters
+        ----------
+        shard : ndarray of shape (n,)
+            Shard of each row.
+        p : ndarray of shape (n, C)
+            Probabilities.
+        truth : ndarray of shape (n,)
+            Number of the observed class of each row, from 0.
+        rows : Rows
+            Primitives of the rows.
+        weights : ndarray of shape (n,) or None
+            Positive weights; None if all are 1.
+        """
         hit = rows.hit
         w = np.ones(hit.size) if weights is None else weights
         two = rows.n_classes == 2
@@ -101,7 +115,19 @@ class ShardCounter:
         np.add.at(self.hits, shard, w * (np.rint(hit * 2.0**30) / 2.0**30))  # thirds would add up by their order
 
     def add_score(self, name: str, shard: Ints, x: Floats, weights: Floats | None) -> None:
-        """Add a score's values; without weights in limbs of whole numbers, so that no order matters."""
+        """Add a score's values; without weights in limbs of whole numbers, so that no order matters.
+
+        Parameters
+        ----------
+        name : str
+            The score.
+        shard : ndarray of shape (n,)
+            Shard of each row.
+        x : ndarray of shape (n,)
+            Value of the score in each row.
+        weights : ndarray of shape (n,) or None
+            Positive weights; None if all are 1.
+        """
         high = (x if weights is None else x * weights) * 2.0**16
         if weights is None:
             whole = np.rint(high)

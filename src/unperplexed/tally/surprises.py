@@ -105,6 +105,21 @@ class SurpriseCounter:
 
         Of each `LEAST_ROWS` rows the lowest probability of an outcome is given, in single precision and up to 1/2: most
         need not be looked at.
+
+        Parameters
+        ----------
+        forecasts : Forecasts
+            What the rows are of.
+        p : ndarray of shape (n,)
+            Probabilities of the positive class.
+        truth : ndarray of shape (n,)
+            Outcomes, 0 or 1.
+        start : int
+            Place of the first row among the forecasts.
+        odd : ndarray
+            Places of the rows that were left out, in order.
+        least_given : ndarray of shape (ceil(n / LEAST_ROWS),)
+            Lowest probability of an outcome in each run of rows.
         """
         for run, lowest in enumerate(least_given):
             if len(self.rows) < MOST or lowest <= np.float32(self.rows[-1].probability):

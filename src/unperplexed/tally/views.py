@@ -35,7 +35,28 @@ def counted_for(
     parts: Sequence[str] = (),
     exact_limit: int = _EXACT_LIMIT,
 ) -> Tally:
-    """Count rows with what the views need, None being a default view, or take a tally as it is."""
+    """Count rows with what the views need, None being a default view, or take a tally as it is.
+
+    Parameters
+    ----------
+    views : sequence of {"top-label", "each-class", "all-classes"} or None
+        Views that will be read.
+    y_true : array_like or Tally
+        Outcomes, or what was counted.
+    y_prob : array_like of shape (n,) or (n, C), or None
+        Predicted probabilities; None for a tally.
+    sample_weight, labels, pos_label, clusters : optional
+        As in `Forecasts`; None for a tally.
+    parts : sequence of str, default ()
+        Parts of the tally to keep besides, as in `Tally.of`.
+    exact_limit : int, default 2**21
+        As in `Tally.of`.
+
+    Raises
+    ------
+    InputError
+        For unknown views, options of rows beside a tally, and where no row has a positive weight.
+    """
     for view in views:
         if view is not None:
             check_choice("view", view, PAIR_VIEWS)
