@@ -31,6 +31,7 @@ def of_rows(of: np.ufunc, x: Any) -> Any:
 
 
 _FEW = 32
+"""Columns."""
 
 
 def logit(p: Any) -> Any:

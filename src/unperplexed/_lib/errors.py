@@ -109,9 +109,13 @@ def check_whole(name: str, value: Any) -> int:
     return int(value)
 
 
+_ALIKE = 0.75
+"""Least similarity of names, as difflib measures it, at which one is taken to be meant."""
+
+
 def nearest(name: str, known: Collection[str], most: int = 1) -> list[str]:
     """Find names that are spelled nearly the same, at most so many."""
-    return get_close_matches(name, known, most, 0.75)
+    return get_close_matches(name, known, most, _ALIKE)
 
 
 _OPTIONS = {

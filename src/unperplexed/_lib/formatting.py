@@ -49,14 +49,18 @@ def at_floor_text(floor: float) -> str:
     return f"at the floor {floor:.3g}" if floor else "without a floor"
 
 
+_LEAST_P = 0.001
+"""Smaller p-values are shown as smaller than this."""
+
+
 def p_value_text(p: float, relation: str = "=") -> str:
     """Give a p-value in words: "p = 0.012", "p < 0.001"; "no p-value" for NaN."""
-    return "no p-value" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p {relation} {p:.3f}"
+    return "no p-value" if math.isnan(p) else f"p < {_LEAST_P}" if p < _LEAST_P else f"p {relation} {p:.3f}"
 
 
 def p_value_cell(p: float) -> str:
     """Give a p-value as a cell of a table: "0.012", "< 0.001"; a dash for NaN."""
-    return "\u2013" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return "\u2013" if math.isnan(p) else f"< {_LEAST_P}" if p < _LEAST_P else f"{p:.3f}"
 
 
 def rule_text(rule: str) -> str:

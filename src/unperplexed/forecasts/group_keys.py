@@ -200,6 +200,7 @@ def _value_text(value: Value) -> str:
 
 
 N_SHARDS = 1000
+"""Number of shards: random parts of the rows of a tally."""
 
 
 def shards_of_rows(source: str, rows: Ints) -> Ints:

@@ -24,7 +24,10 @@ USUAL_MARKS = ("NA", "N/A", "n/a", "#N/A", "#NV", "NaN", "nan", "null", "NULL", 
 """How programs write a missing value: what --na without marks stands for."""
 
 ROWS_AT_ONCE = 1 << 20
+"""Rows whose labels are told apart at once."""
+
 _CACHED_AT_ONCE = 1 << 16
+"""And of which both ends are found while they are in cache."""
 
 _LABELS_AT_ONCE = 1 << 17
 """Integer labels within such a range are looked up in a table of it."""

@@ -79,6 +79,10 @@ def renormalized(p: Matrix, rows: Rows) -> tuple[Matrix, int, float, Floats | No
     return p, int(off.sum()), float(deviation[off].max(initial=0.0)), by
 
 
+_HIGHEST_PERCENT = 100 + 1e-5
+"""Percentages in single precision may be so large by rounding."""
+
+
 def is_rounding(lowest: float, highest: float) -> bool:
     """Whether numbers lie in [0, 1] but for the rounding of sums in single precision."""
     return lowest >= -SUM_TOLERANCE and highest <= 1 + SUM_TOLERANCE
@@ -111,7 +115,7 @@ def scale_hint(lowest: float, highest: float, binary: bool) -> tuple[str, Option
         if binary or lowest < 0:
             return "That looks like rounding: clip to 0 and 1.", None
         return f"That looks like rounding: {RESCALE} divides each row by its sum.", RESCALE
-    if lowest >= 0 and 2 < highest <= 100 + 1e-5:
+    if lowest >= 0 and 2 < highest <= _HIGHEST_PERCENT:
         what, option = "percentages", scale_option("percent")
     elif highest <= 0:
         what, option = "log-probabilities", scale_option("log-probs")

@@ -39,7 +39,7 @@ def logistic_line(odds: Floats, happened: Floats, total: Floats, rising: bool = 
     weight = weight / _sum(weight)
     centre = _sum(weight * odds)
     spread = np.sqrt(_sum(weight * (odds - centre) ** 2))
-    spreads = spread > 1e-9 * (1 + np.abs(odds).max())
+    spreads = spread > _ALIKE * (1 + np.abs(odds).max())
     place = np.divide(odds - centre, spread, out=np.zeros_like(weight), where=spreads)
     added = weight * (1 + place * place)
     happened, total = happened + added * reported, total + added
@@ -69,12 +69,12 @@ def _fitted(
             line = odds + level + slope * place
             continue
         loss = _loss(line, happened, total) if loss is None else loss
-        size, slack = np.ones_like(loss), 1e-13 * loss
+        size, slack = np.ones_like(loss), _SLACK * loss
         while True:
             line = odds + (level + size * rise) + (slope + size * turn) * place
             new = _loss(line, happened, total)
             worse = new > loss + slack
-            if not worse.any() or size.min() < 1e-12:
+            if not worse.any() or size.min() < _SHORTEST:
                 break
             size = np.where(worse, size / 2, size)
         level, slope, gained, loss = level + size * rise, slope + size * turn, loss - new, np.minimum(new, loss)
@@ -82,6 +82,12 @@ def _fitted(
             break
     return level, slope
 
+
+_SLACK, _SHORTEST = 1e-13, 1e-12
+"""Relative rise of the loss that rounding may make, and part of a step below which none is shortened."""
+
+_ALIKE, _DEGENERATE = 1e-9, 1e-14
+"""Log-odds whose relative spread is no more are one, and determinants that are a smaller part of the product are 0."""
 
 _SAFE, _SAME = 0.5, 1e-7
 """Steps in log-odds that take a curve nearer in any case, and that leave it where it is: the next is their square."""
@@ -96,7 +102,7 @@ def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) ->
     up, around = _sum(residual), _sum(residual * place)
     a, b, c = _sum(curvature), _sum(curvature * place), _sum(curvature * place * place)
     determinant = a * c - b * b
-    both = determinant > 1e-14 * a * c
+    both = determinant > _DEGENERATE * a * c
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rise = np.where(both, (c * up - b * around) / determinant, up / np.maximum(a, np.finfo(float).tiny))
         turn = np.divide(a * around - b * up, determinant, out=np.zeros_like(a), where=both)
@@ -212,6 +218,10 @@ def isotonic_means(values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(means)[block])
 
 
+_EQUAL = 1e-14
+"""Frequencies of blocks that differ by no more, relatively, are equal but for rounding."""
+
+
 def isotonic_bins(happened: Floats, total: Floats, sample: Ints | None = None) -> Ints:
     """Return which block of the isotonic regression of frequencies each entry is in; no two blocks have the same.
 
@@ -222,7 +232,7 @@ def isotonic_bins(happened: Floats, total: Floats, sample: Ints | None = None) -
     while bin_.size:
         # From the counts again: the regression's own averages carry rounding that depends on its pooling order.
         frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
-        keep = frequency[1:] > frequency[:-1] * (1 + 1e-14)
+        keep = frequency[1:] > frequency[:-1] * (1 + _EQUAL)
         if sample is not None:
             of = sample[run_starts(bin_)]
             keep |= of[1:] != of[:-1]

@@ -16,6 +16,8 @@ UNIT_BITS = 124
 
 
 LIMB_BITS = 36
+"""Bits of a limb."""
+
 LIMB_ROWS = 1 << 17
 """Sums of so many whole numbers of a limb's bits are exact in float64."""
 

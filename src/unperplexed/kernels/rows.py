@@ -32,13 +32,16 @@ LOGIT_ELEMENTS = 1 << 20
 BLOCK_ROWS = 1 << 16
 """And at most so many rows."""
 
+_LAST_DIGITS = 1e-9
+"""Relative room for the rounding of the tolerance itself."""
+
 SUM_TOLERANCE = 1e-3
 """How far a row's probabilities may sum from 1."""
 
 
 def sums_to_one(total: Any) -> Any:
     """Whether sums are 1 within the tolerance; of arrays of any library."""
-    return abs(total - 1) <= SUM_TOLERANCE * (1 + 1e-9)
+    return abs(total - 1) <= SUM_TOLERANCE * (1 + _LAST_DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,13 +386,20 @@ class DistinctValues:
 
 
 COARSE_CELLS = 256
+"""Number of coarse cells, as `CoarseGrid` describes them."""
 
 _LOWEST_EIGHTH = int(np.float32(2.0**-17 * 1.25).view(np.uint32)) >> 20
+"""Exponent and three bits of the fraction, as float32 has them, of the eighth of an octave with which cell 1 ends."""
+
 _CODES = np.arange(COARSE_CELLS)
 _EIGHTH: Ints = np.minimum(_CODES, COARSE_CELLS - 1 - _CODES) + _LOWEST_EIGHTH - 1
+
 _COARSE_SCALE: Floats = np.ldexp(1.0, 20 + 126 - (_EIGHTH >> 3))
+"""Places in a cell's unit of u: 2**20 over the upper end of its octave."""
+
 _COARSE_START = np.asarray((_EIGHTH & 7) + 8 << 16, dtype=np.float64)
 _COARSE_START[[0, 1, -2, -1]] = 0.0
+"""Place where each cell begins."""
 
 
 class CoarseGrid:

@@ -12,6 +12,7 @@ from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .compiled import kernel as _kernel
 
 FEW_CLASSES = 32
+"""Rows of fewer classes are summed class by class, as NumPy takes long over short rows."""
 
 
 class LogitRows:
@@ -80,7 +81,10 @@ def softmax(x: AnyFloats) -> Floats:
 
 
 def _exponentials(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Exponentials of numbers up to 0 in single precision, by the steps that the kernel takes."""
+    """Exponentials of numbers up to 0 in single precision, by the steps that the kernel takes.
+
+    Powers of 2 times a polynomial of what is left, with the coefficients of ``expf`` in Moshier's Cephes.
+    """
     x = np.maximum(x, np.float32(-110))  # exp(-104) is 0
     rounder = np.float32(1.5 * 2.0**23)  # added and taken away again it leaves the nearest whole number
     shifted = x * np.float32(1.44269504088896341) + rounder

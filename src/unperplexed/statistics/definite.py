@@ -16,6 +16,9 @@ _LEAST = 1e-9
 _SMALL = 3e-8
 """A pivot whose root is smaller beside that of the largest entry has lost its digits."""
 
+_SMALLEST_ROOT, _SMALLEST = 1e-6, 1e-12
+"""Pivots' roots, and eigenvalues, of matrices that are all but 0."""
+
 _BLOCK = 96
 """Triangular matrices of no more rows are inverted like any other."""
 
@@ -44,12 +47,12 @@ def definite(matrix: Floats) -> Floats:
     """Return a symmetric matrix as it is if it is positive definite, else with its small eigenvalues raised."""
     try:
         root = np.diag(np.linalg.cholesky(matrix))
-        sound = bool(root.min(initial=1.0) > _SMALL * max(1e-6, math.sqrt(np.diag(matrix).max(initial=0.0))))
+        sound = bool(root.min(initial=1.0) > _SMALL * max(_SMALLEST_ROOT, math.sqrt(np.diag(matrix).max(initial=0.0))))
     except np.linalg.LinAlgError:
         sound = False
     if not sound:
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        least = max(_LEAST * float(np.abs(values).max(initial=0.0)), 1e-12)
+        least = max(_LEAST * float(np.abs(values).max(initial=0.0)), _SMALLEST)
         matrix = (vectors * np.maximum(values, least)) @ vectors.T
     return np.asarray(matrix)
 

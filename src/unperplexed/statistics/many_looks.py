@@ -28,6 +28,12 @@ from .intervals import Interval
 PRIOR_ROWS, PRIOR_CLUSTERS = 1000.0, 20.0
 """n0, where units are rows, or clusters such as days: differences that show after about as many are found soonest."""
 
+_NORMAL_FROM = 1e10
+"""Degrees of freedom from which Student's t is taken to be normal."""
+
+_STEP = 1e-13
+"""Relative step at which the reach of an interval is found."""
+
 _FURTHEST = 37.0
 """Standard errors beyond which tail probabilities are no floats."""
 
@@ -86,7 +92,7 @@ def log_evidence(
     """
     from scipy.special import log_ndtr, ndtri, stdtr
 
-    tail = ndtri(stdtr(np.minimum(degrees, 1e10), -np.abs(t)))  # below 0, where floats tell probabilities apart
+    tail = ndtri(stdtr(np.minimum(degrees, _NORMAL_FROM), -np.abs(t)))  # below 0, where floats tell probabilities apart
     z = np.copysign(np.minimum(-tail, _FURTHEST), t)
     z = z + skewness * (1 / 6 + z**2 / 3 + skewness * z**3 / 27)
     u = z * np.sqrt(units / (units + prior_units))
@@ -100,7 +106,7 @@ def _reach(s: Spread, log_limit: float) -> float:
     target = log_limit - math.log(2) + math.log1p(s.units / s.prior_units) / 2
     # Newton's method on a convex function that grows, from the right of its root.
     u, step = math.sqrt(2 * (target + math.log(2))), math.inf
-    while step > 1e-13 * u:
+    while step > _STEP * u:
         log_share = float(log_ndtr(u))
         slope = u + math.exp(-u * u / 2 - log_share) / math.sqrt(2 * math.pi)
         step = (u * u / 2 + log_share - target) / slope
@@ -108,10 +114,12 @@ def _reach(s: Spread, log_limit: float) -> float:
     x = u * math.sqrt((s.units + s.prior_units) / s.units) - s.skewness / 6
     root = np.cbrt(1 + s.skewness * x)
     z = float(3 * x / (1 + root + root**2))
-    return -float(stdtrit(min(s.degrees, 1e10), ndtr(-z))) if z < _FURTHEST else math.inf
+    return -float(stdtrit(min(s.degrees, _NORMAL_FROM), ndtr(-z))) if z < _FURTHEST else math.inf
 
 
 _OCTAVES = np.arange(-14.0, 9.0)
+"""Binary logarithms of the rates."""
+
 RATES: Floats = 2.0**_OCTAVES
 """Wealth is spread over bets at these rates. The best of them is about mean/variance of the values."""
 
@@ -123,7 +131,10 @@ _MOST_LOST = 0.5
 """Share of a bet that the worst value of a row can cost, as against a row whose value is the centre."""
 
 _BLOCK = 1 << 13
+"""Rows that are taken at once."""
+
 _CLOSE = 1e-12
+"""Relative step at which a root is found."""
 
 
 def bets(value: Floats, lowest: Floats, highest: Floats) -> Iterator[tuple[slice, Floats]]:

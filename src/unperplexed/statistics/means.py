@@ -32,6 +32,9 @@ _WEIGHTS = (1e-100, 1e100)
 NO_ORDER = 1e-20
 """Orders closer to 0 than this change no digit of a mean of positive floats."""
 
+_TAKEN_AGAIN = 1e-6
+"""Orders closer to 0 than this are left to the second pass: 1/r times the rounding errors of the first is large."""
+
 _NEAR_ZERO, _WIDE = 1e-2, 100.0
 """Orders so close to 0, and logarithms so far apart, that a mean taken once would lose digits."""
 
@@ -271,7 +274,7 @@ def _log_means(x: Floats, share: Floats, r: Floats) -> Floats:
     np.exp(terms, out=terms)
     terms *= share
     sums = terms.sum(axis=1, keepdims=True)
-    means: Floats = np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= 1e-6)
+    means: Floats = np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= _TAKEN_AGAIN)
     return means
 
 
@@ -431,14 +434,18 @@ def effective_number(weights: Floats) -> float:
 
 def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
     """How many standard errors reach from a figure to the limits of its interval (Student's t)."""
-    freedom = np.maximum(np.asarray(degrees_of_freedom, dtype=np.float64), 1e-3)
+    freedom = np.maximum(np.asarray(degrees_of_freedom, dtype=np.float64), _FEWEST_DEGREES)
     share = (1 + confidence) / 2
     if freedom.size < _QUANTILES_AT_ONCE:
         return np.array([student_quantile(each, share) for each in freedom.ravel().tolist()]).reshape(freedom.shape)
     from scipy.special import stdtrit
 
-    return np.asarray(np.where(freedom < 1e10, stdtrit(np.minimum(freedom, 1e10), share), normal_quantile(share)))
+    found = stdtrit(np.minimum(freedom, _MOST_DEGREES), share)
+    return np.asarray(np.where(freedom < _MOST_DEGREES, found, normal_quantile(share)))
 
+
+_FEWEST_DEGREES, _MOST_DEGREES = 1e-3, 1e10
+"""Degrees of freedom that are told apart: with fewer, limits are infinite; with more, the distribution is normal."""
 
 _QUANTILES_AT_ONCE = 33
 """SciPy computes this many or more; fewer are found one by one in less time than it takes to load SciPy."""

@@ -22,6 +22,9 @@ _SHIFTS = np.array([0.7, 1.5, 3.0])
 _AT_ONCE = 32
 """Periods that are taken together."""
 
+_NOTHING = 1e-300
+"""Least share whose logarithm is taken."""
+
 _TRIFLE = -8.0
 """Logarithm of what is left of a bet that is given up."""
 
@@ -56,7 +59,7 @@ def rank_evidence(values: Floats, *, upward_only: bool = False) -> RankEvidence:
         rows, at = np.flatnonzero(of_series.ravel() == number), np.flatnonzero(there)
         begins = _shares(at, there.size)
         found, worth = _bets(values[np.ix_(rows, at)], begins, upward_only)
-        left = np.log(np.maximum(1 - np.cumsum(np.exp(begins)), 1e-300))
+        left = np.log(np.maximum(1 - np.cumsum(np.exp(begins)), _NOTHING))
         after = np.concatenate([np.zeros((rows.size, 1)), np.logaddexp(found, left)], axis=1)
         evidence[rows] = after[:, np.cumsum(there)]
         log_worth[np.ix_(rows, at)] = worth

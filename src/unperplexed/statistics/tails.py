@@ -19,6 +19,18 @@ _NORMAL = NormalDist()
 _EPSILON, _LARGEST = 2.0**-53, 200.0
 """Terms that are smaller change nothing; gamma distributions of larger shapes would take many, and lose digits."""
 
+_WIDTH, _EXPONENT = 12, 40
+"""Standard deviations, and fall of the logarithm, beyond which a density adds nothing to an integral."""
+
+_NODES = 48
+"""Gauss-Legendre nodes of an integral."""
+
+_FARTHEST_SHARE = 1e-4
+"""Nearer to 0 and 1 quantiles of Student's t are left to SciPy."""
+
+_NEAR_MEAN = 1e-3
+"""So near to the mean, relatively, the saddlepoint is interpolated between points three times as far."""
+
 _SERIES, _TERMS = 0.05, 14
 """The logarithm of 1 + u is taken by so many terms of its series where u is smaller."""
 
@@ -110,7 +122,7 @@ def _gamma_by_integration(shape: Floats, x: Floats, above: Bools) -> Floats:
     """
     sd, (nodes, weights) = 1 / np.sqrt(shape), _legendre()
     first, side = x / shape - 1, np.where(x > shape, 1.0, -1.0)
-    width = np.minimum(12 * sd, 40 * (1 + first) / np.maximum(shape * np.abs(first), 1e-9))
+    width = np.minimum(_WIDTH * sd, _EXPONENT * (1 + first) / np.maximum(shape * np.abs(first), 1e-9))
     u = first[:, None] + (side * width)[:, None] * (nodes + 1) / 2
     inside = u > -1
     small = np.abs(u) < _SERIES
@@ -126,7 +138,7 @@ def _gamma_by_integration(shape: Floats, x: Floats, above: Bools) -> Floats:
 @cache
 def _legendre() -> tuple[Floats, Floats]:
     """Gauss-Legendre nodes and weights."""
-    return np.polynomial.legendre.leggauss(48)
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def _less_logarithm(u: Floats) -> Floats:
@@ -152,7 +164,7 @@ def student_quantile(freedom: float, share: float) -> float:
     """Value below which one of Student's t distribution lies with a probability; to some 11 digits."""
     if freedom >= _MANY:
         return _far(freedom, normal_quantile(share))
-    if freedom < _FEWEST or not 1e-4 < share < 1 - 1e-4:
+    if freedom < _FEWEST or not _FARTHEST_SHARE < share < 1 - _FARTHEST_SHARE:
         from scipy.special import stdtrit
 
         return float(stdtrit(freedom, share))
@@ -211,7 +223,7 @@ def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> fl
         from scipy.special import fdtrc
 
         return float(fdtrc(w.size, freedom, x / w.sum()))
-    if abs(x - w.sum()) < 1e-3 * w.sum():  # at the mean the formula is 0/0
+    if abs(x - w.sum()) < _NEAR_MEAN * w.sum():  # at the mean the formula is 0/0
         return (weighted_chi2_sf(w.sum() * 1.003, w, freedom) + weighted_chi2_sf(w.sum() * 0.997, w, freedom)) / 2
     part = x / freedom
     low, high = -w.size / (2 * x) - 1, (1 - 1e-12) / (2 * w.max())

@@ -69,7 +69,7 @@ class ThresholdCells:
         (ndarray, ndarray) of shape (thresholds,)
             Lower and upper limits.
         """
-        reach = float(t_quantile(confidence, max(self.worth - 1, 1e-3)))
+        reach = float(t_quantile(confidence, self.worth - 1))
         first, second = self.shares[:, kind], self.shares[:, other]
         apart = np.eye(4)[[kind, other]][:, None, :] - self.shares[:, [kind, other]].T[:, :, None]
         covariance = np.einsum("ati,tij,btj->tab", apart, self.moments, apart) * self._factor()

@@ -34,8 +34,13 @@ COARSE, FINE, SCORE, MOMENT, THIRD = 20, 40, 30, 24, 20
 _CODE_BITS = 10
 """Bits of the fraction of a probability, in the cells in which log-probabilities are taken."""
 _SHIFT = 52 - _CODE_BITS
-_LOWEST = 1023 - 60 << _CODE_BITS  # of 2**-60: less is as if it were this
-_TOP_CELL = (1022 << 1) - (_LOWEST >> _CODE_BITS - 1)  # of 1/2
+"""Bits of a float64's fraction below those."""
+
+_LOWEST = 1023 - 60 << _CODE_BITS
+"""Leading bits of 2**-60, 1023 being the exponent's offset: less is as if it were this."""
+
+_TOP_CELL = (1022 << 1) - (_LOWEST >> _CODE_BITS - 1)
+"""Number of the half octave that begins at 1/2, counted from the one at 2**-60."""
 
 
 @cache

@@ -26,6 +26,12 @@ _TEXT_OR_COMMA = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|,', re.DOTALL)
 _MOST_WEIGHT = 1e140
 """More than any 2^53 rows weigh, whose weights are at most 1e100."""
 
+ROUNDED = 1 + 1e-9
+"""A sum of parts may be so many times the whole by rounding."""
+
+MOST_WHOLE = 1 << 62
+"""Whole numbers in a file are below this: two of them add up within 64 bits."""
+
 _LOOSE = 1e-6
 """Relative room for the last digits of sums with weights."""
 

@@ -105,3 +105,4 @@ class RowSampleCounter:
 
 
 _HIGHEST = (1 << 63) - 1
+"""No hash is higher."""

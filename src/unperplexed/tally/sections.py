@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from .._lib.typing import Floats
 from ..kernels.rows import COARSE_CELLS
 from .class_tables import ClassPairCells, ClassPairCounts, ClassPairTable, paired
-from .limits import check_values, require, require_close
+from .limits import MOST_WHOLE, ROUNDED, check_values, require, require_close
 from .shards import ShardScores
 from .tables import Keyed
 
 _LONGEST_HEADER, _MOST_VALUES = 1 << 26, 1 << 17
+"""Bytes and values of a header: far more than those of any tally, and soon read."""
+
 _SMALL, _MOST_PACKED = 1 << 26, 100
 """No keys of a table longer than the first are packed by more than the second; zeros would be by a thousand."""
 
@@ -137,7 +139,7 @@ class Sections:
             require(values.dtype == own, f"{name}/{column} is of another type")
             require(self._possible(kind, column, values), f"{name}/{column} is out of range")
         if "happened" in columns and columns["happened"] is not columns["total"]:
-            require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
+            require((columns["happened"] <= columns["total"] * ROUNDED).all(), f"{name!r}: more than all happened")
         return kind(**columns)
 
     def _possible(self, kind: type[Keyed], column: str, values: NDArray[Any]) -> bool | np.bool_:
@@ -225,13 +227,17 @@ def compact(column: NDArray[Any]) -> tuple[bytes, dict[str, Any]]:
 
 def summed(steps: NDArray[Any], start: Any) -> NDArray[np.int64]:
     """Give the column that is written in these steps."""
-    if not isinstance(start, int) or isinstance(start, bool) or not 0 <= start < 1 << 62:
+    if not isinstance(start, int) or isinstance(start, bool) or not 0 <= start < MOST_WHOLE:
         raise ValueError("steps begin nowhere")
     return np.cumsum(steps, dtype=np.int64) + start
 
 
 _PIECE, _EVERY = 1 << 10, 1 << 13
 """Pieces this long, at these intervals of a long section, show whether it is worth compressing."""
+
+
+_LEFT = 0.7
+"""Share of its bytes to which a sample must shrink, for all of its section to be compressed."""
 
 
 def packed(body: bytes) -> bytes:
@@ -242,7 +248,7 @@ def packed(body: bytes) -> bytes:
     """
     if len(body) > 2 * _EVERY:
         sample = b"".join(body[at : at + _PIECE] for at in range(0, len(body), _EVERY))
-        if len(zlib.compress(sample, 1)) > 0.7 * len(sample):
+        if len(zlib.compress(sample, 1)) > _LEFT * len(sample):
             return body
     found = zlib.compress(body, 1)
     return found if 2 * len(found) < len(body) else body

@@ -43,6 +43,8 @@ from .limits import (
     MOST_LABEL_BYTES,
     MOST_LABELS,
     MOST_PAIRS,
+    MOST_WHOLE,
+    ROUNDED,
     check_counts,
     check_values,
     check_weights,
@@ -67,6 +69,10 @@ every section is compressed and as wide as its type; up to 8 keys are not writte
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _BYTES_AT_ONCE = 1 << 16
+"""Bytes that are read at once for the checksum."""
+
+_LARGEST_SUM = 1e300
+"""Sums with weights are below this, so that none overflows when two are added."""
 
 
 def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
@@ -223,7 +229,7 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
     return int(version), int(header_length)
 
 
-def _whole(value: Any, highest: int = 1 << 62) -> int:
+def _whole(value: Any, highest: int = MOST_WHOLE) -> int:
     whole = isinstance(value, int) and not isinstance(value, bool)
     require(whole and 0 <= value <= highest, f"{value!r:.40} is no count")
     return int(value)
@@ -374,8 +380,8 @@ def _diagnosis(sections: Sections, state: Mapping[str, Any]) -> ClassSums:
     require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
     require(high.size == low.size == rest.size == size, "there are other sums than are kept")
     require((low >= 0).all() and (low < 1 << 32).all(), "half a sum is out of range")
-    require((high > -1 << 62).all() and (high < 1 << 62).all(), "a sum is out of range")
-    require((np.abs(rest) < 1e300).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
+    require((high > -MOST_WHOLE).all() and (high < MOST_WHOLE).all(), "a sum is out of range")
+    require((np.abs(rest) < _LARGEST_SUM).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
     found = ClassSums(classes, high, low, rest, clustered)
     require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
     require_close(float(found["observed"].sum()), state["weight"], "the diagnosis does not add up to the weight")
@@ -394,7 +400,7 @@ def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...
         require(_weight(weight) > 0 and (state["weighted"] or weight == 1), "a surprising row has another weight")
         classes = _whole(happened, last), _whole(predicted, last)
         found.append(Surprise(float(probability), source, _whole(row), *classes, float(highest), float(weight)))
-    require(sum(row.weight for row in found) <= state["weight"] * (1 + 1e-9), "surprising rows weigh more than all")
+    require(sum(row.weight for row in found) <= state["weight"] * ROUNDED, "surprising rows weigh more than all")
     require(found == [*least(found)], "surprising rows are too many or out of order")
     require(len(found) == min(MOST, state["n_weighing"]), "there are other surprising rows than were counted")
     return tuple(found)

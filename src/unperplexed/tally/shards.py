@@ -20,6 +20,9 @@ from .tables import Keyed
 
 PARTS = ("classes", "predictions", "shards", "surprises", "diagnosis")
 
+_COARSE_BITS, _FINE_BITS, _HIT_BITS = 16, 42, 30
+"""Bits of the units of a score's two limbs, and of parts of a tied row's hit: sums of whole units are exact."""
+
 MAY_MISS = ("surprises", "diagnosis")
 """One of two tallies that add up may be without these; then the sum is."""
 
@@ -44,7 +47,7 @@ class ShardScores(Keyed):
     @property
     def sums(self) -> Floats:
         """Sum of the score in each shard, each row times its weight."""
-        return np.asarray(self.coarse * 2.0**-16 + self.fine * 2.0**-42)
+        return np.asarray(self.coarse * 2.0**-_COARSE_BITS + self.fine * 2.0**-_FINE_BITS)
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ class ShardCounter:
         self.cells.add_happened(rows.correct[happened], shard[happened], w[happened])
         np.add.at(self.rows, shard, 1.0)
         np.add.at(self.weight, shard, w)
-        np.add.at(self.hits, shard, w * (np.rint(hit * 2.0**30) / 2.0**30))  # thirds would add up by their order
+        unit = 2.0**-_HIT_BITS  # thirds would add up by their order
+        np.add.at(self.hits, shard, w * (np.rint(hit / unit) * unit))
 
     def add_score(self, name: str, shard: Ints, x: Floats, weights: Floats | None) -> None:
         """Add a score's values; without weights in limbs of whole numbers, so that no order matters.
@@ -128,11 +132,12 @@ class ShardCounter:
         weights : ndarray of shape (n,) or None
             Positive weights; None if all are 1.
         """
-        high = (x if weights is None else x * weights) * 2.0**16
+        high = (x if weights is None else x * weights) * 2.0**_COARSE_BITS
         if weights is None:
             whole = np.rint(high)
             with np.errstate(invalid="ignore"):
-                low = np.nan_to_num(np.rint((high - whole) * 2.0**26), nan=0.0)  # infinity less itself
+                rest = np.rint((high - whole) * 2.0 ** (_FINE_BITS - _COARSE_BITS))
+            low = np.nan_to_num(rest, nan=0.0)  # infinity less itself
             np.add.at(self.scores[name][1], shard, low)
             high = whole
         np.add.at(self.scores[name][0], shard, high)

@@ -50,7 +50,16 @@ CLASS_PARTS: tuple[ClassPart, ...] = get_args(ClassPart)
 """What the each-class view is made from."""
 
 EXACT_LIMIT = 1 << 16
+"""Distinct probabilities that are counted exactly, unless another limit is set."""
+
 FRACTION_BITS = 9
+"""Cells have relative width 2**-9, unless another one is set."""
+
+_LAST_DIGITS = 1e-9
+"""Relative difference of effective sizes that rounding alone may make."""
+
+_ROUNDING = 2.0**-50
+"""Variances below this share of their squares are the rounding of these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +193,10 @@ class TallyState:
         if not math.isfinite(mean):
             return math.nan
         variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
-        # What is less than the rounding of the squares is no variance.
         rows = self.effective_rows
-        if not rows > 1 + 1e-9:
+        if not rows > 1 + _LAST_DIGITS:
             return math.nan
-        error = math.sqrt(variance * rows / (rows - 1)) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
+        error = math.sqrt(variance * rows / (rows - 1)) / self.weight if variance > _ROUNDING * squares[2] else 0.0
         if self.shards is None or not self.shards.clustered:
             return error
         return float(np.maximum(error, self.shards.standard_error(self.shards.scores[name].sums)))
@@ -206,7 +214,7 @@ class TallyState:
     @property
     def uneven(self) -> bool:
         """Whether rows have different weights, other than 0."""
-        return self.weighted and self.effective_rows < self.n_weighing * (1 - 1e-9)
+        return self.weighted and self.effective_rows < self.n_weighing * (1 - _LAST_DIGITS)
 
     @property
     def independent_rows(self) -> float:

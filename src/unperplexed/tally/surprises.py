@@ -154,6 +154,7 @@ class SurpriseCounter:
 
 
 _FEW = 64 * MOST
+"""Among more rows than these the lowest are bounded by a partition first."""
 
 
 RUN_ROWS = 1 << 18
