@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._lib.by_value import ByValue
 from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
-from ..forecasts.labels import Label
+from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
@@ -73,15 +72,14 @@ class Decomposition(ByValue, Result):
         }
 
 
+@reads(RowReading)
 def decompose(
     y_true: Any,
     y_prob: Any = None,
     *,
     score: Literal["brier_score", "log_loss"] = "brier_score",
     view: View | None = None,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
+    **reading: Unpack[RowReading],
 ) -> Decomposition:
     """Decompose a score into miscalibration, discrimination and uncertainty. Larger discrimination is better.
 
@@ -100,10 +98,8 @@ def decompose(
         rate; for two classes this is CORP. All-classes: one curve for all, to 1/C. Top-label: only whether the top
         class happens, as a forecast of two classes, right and wrong. By default each-class for two classes,
         all-classes for more.
-    sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights.
-    labels, pos_label : optional
-        As in `Forecasts`.
+    **reading
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``scale``, ``invalid`` ...
 
     Returns
     -------
@@ -131,7 +127,7 @@ def decompose(
     (0.3125, 0.0625, 0.25, 0.5)
     """
     check_choice("score", score, _DIVERGENCES)
-    tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
+    tally = counted_for([view], y_true, y_prob, reading)
     return _decomposed(tally, score, view_or(view, "all-classes", tally.n_classes))
 
 

@@ -6,24 +6,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import Floats, Ints
-from ..forecasts.labels import Label
+from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..tally.tables import Pairs
 from ..tally.tally import View
-from ..tally.views import (
-    PAIR_VIEWS,
-    counted_for,
-    pairs_by_class,
-    view_or,
-)
+from ..tally.views import PAIR_VIEWS, counted_for, pairs_by_class, view_or
 from .estimators import equal_width
 
 Binning = Literal["equal-width", "equal-population"]
@@ -67,6 +61,7 @@ class CalibrationErrors(ByValue, Result):
     """Smooth calibration error, which has no bins."""
 
 
+@reads(RowReading)
 def expected_calibration_error(
     y_true: Any,
     y_prob: Any = None,
@@ -75,9 +70,7 @@ def expected_calibration_error(
     binning: Binning = "equal-width",
     norm: float = 1,
     view: View | None = None,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
+    **reading: Unpack[RowReading],
 ) -> float:
     """Mean distance, over bins, from predicted probability to observed frequency (ECE and others). Smaller is better.
 
@@ -101,10 +94,8 @@ def expected_calibration_error(
         Which pairs: those of the most probable class; of each class in bins of its own, averaged over classes, but of
         two classes the positive one alone; or of all classes in the same bins. By default each-class for two
         classes, top-label for more.
-    sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights.
-    labels, pos_label : optional
-        As in `Forecasts`.
+    **reading
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``scale``, ``invalid`` ...
 
     Returns
     -------
@@ -136,19 +127,18 @@ def expected_calibration_error(
     if isinstance(norm, bool) or norm not in (1, 2, math.inf):
         raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}.")
     check_whole("bins", bins)
-    tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
+    tally = counted_for([view], y_true, y_prob, reading)
     groups = pairs_by_class(tally, view_or(view, "top-label", tally.n_classes))
     return binned_error(groups, bins, binning, norm)
 
 
+@reads(RowReading)
 def smooth_calibration_error(
     y_true: Any,
     y_prob: Any = None,
     *,
     view: View | None = None,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
+    **reading: Unpack[RowReading],
 ) -> float:
     """Calibration error with a kernel instead of bins, which chooses its own width. Smaller is better.
 
@@ -157,7 +147,7 @@ def smooth_calibration_error(
 
     Parameters
     ----------
-    y_true, y_prob, view, sample_weight, labels, pos_label
+    y_true, y_prob, view, **reading
         As in `expected_calibration_error`.
 
     Returns
@@ -183,24 +173,23 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5]), 4)
     0.25
     """
-    tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
+    tally = counted_for([view], y_true, y_prob, reading)
     return smooth_error(pairs_by_class(tally, view_or(view, "top-label", tally.n_classes)))
 
 
+@reads(RowReading)
 def calibration_errors(
     y_true: Any,
     y_prob: Any = None,
     *,
     bins: int = DEFAULT_BINS,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
+    **reading: Unpack[RowReading],
 ) -> dict[View, CalibrationErrors]:
     """All calibration errors in use, by view. Smaller is better.
 
     Parameters
     ----------
-    y_true, y_prob, bins, sample_weight, labels, pos_label
+    y_true, y_prob, bins, **reading
         As in `expected_calibration_error`. For a tally without the part "classes" there is no each-class view.
 
     Returns
@@ -229,7 +218,7 @@ def calibration_errors(
     0.1687
     """
     check_whole("bins", bins)
-    tally = counted_for(PAIR_VIEWS, y_true, y_prob, sample_weight, labels, pos_label)
+    tally = counted_for(PAIR_VIEWS, y_true, y_prob, reading)
     views = [view for view in PAIR_VIEWS if view != "each-class" or tally.knows_classes]
     return {view: _errors(pairs_by_class(tally, view), bins) for view in views}
 

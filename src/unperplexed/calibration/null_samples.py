@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats, Ints
-from ..forecasts.labels import Label
+from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
@@ -155,6 +153,7 @@ class CalibrationTest(ByValue, Result):
     one class occurs in each row; each pair is by itself, in tallies that kept no rows; or shards of the rows."""
 
 
+@reads(RowReading)
 def calibration_test(
     y_true: Any,
     y_prob: Any = None,
@@ -163,10 +162,7 @@ def calibration_test(
     measured: str | Estimator = "shrunk-isotonic",
     resamples: int = 1000,
     seed: int = 0,
-    sample_weight: ArrayLike | None = None,
-    clusters: Any = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
+    **reading: Unpack[RowReading],
 ) -> CalibrationTest:
     """Test whether forecasts are calibrated. A small p-value says that they are not.
 
@@ -186,13 +182,10 @@ def calibration_test(
         twice that with clusters or weights.
     seed : int, default 0
         For the resampled test, the random seed.
-    sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights.
-    clusters : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        Clusters: rows with the same values may depend on one another. The resampled test then sees over- and
+    **reading
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``scale`` ..., and
+        ``clusters``, the clusters of rows that may depend on one another. The resampled test then sees over- and
         underconfidence only, and needs six shards.
-    labels, pos_label : optional
-        As in `Forecasts`.
 
     Returns
     -------
@@ -222,16 +215,14 @@ def calibration_test(
     check_choice("test", test, get_args(TestKind))
     measure, sampling = named_estimator(measured), checked_sampling(0.95, resamples, seed)
     if test == "score":
-        reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
         found = diagnose(y_true, y_prob, **reading)
         if not found.made:
             raise InputError(f"test: {found.reason}. Or choose test='resampled'.")
         return CalibrationTest(found.statistic, found.overall_p_value, found.by)  # type: ignore[arg-type]
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")
-    parts = [] if sample_weight is None and clusters is None else ["shards"]
-    counting: dict[str, Any] = {"clusters": clusters, "parts": parts, "exact_limit": EXACT_LIMIT}
-    tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label, **counting)
+    plain = reading.get("sample_weight") is None and reading.get("clusters") is None
+    tally = counted_for(["all-classes"], y_true, y_prob, reading, [] if plain else ["shards"], EXACT_LIMIT)
     return _resampled(tally, measure, sampling)
 
 

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from .._lib.errors import InputError, check_choice
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.labels import Label
 from ..forecasts.reading import DEFAULTS
 from .tables import Pairs
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally, View
@@ -28,10 +25,7 @@ def counted_for(
     views: Sequence[View | None],
     y_true: Any,
     y_prob: Any,
-    sample_weight: ArrayLike | None,
-    labels: Sequence[Label] | None,
-    pos_label: Label | None,
-    clusters: Any = None,
+    reading: Mapping[str, Any],
     parts: Sequence[str] = (),
     exact_limit: int = _EXACT_LIMIT,
 ) -> Tally:
