@@ -77,9 +77,9 @@ def _fit(a: argparse.Namespace) -> None:
 def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str, Any]) -> Pool:
     """Fit to the rows of files."""
     from ..comparison.pooling import paired_rows
-    from ..recalibration.pools import pool_of_rows
+    from ..recalibration.pools import PoolSettings, pool_of_rows
 
-    return pool_of_rows(paired_rows(parts, pair), **settings, folds=a.folds, seed=a.seed)
+    return pool_of_rows(paired_rows(parts, pair), PoolSettings(**settings, folds=a.folds, seed=a.seed))
 
 
 def settings_of(text: str) -> dict[str, Any]:

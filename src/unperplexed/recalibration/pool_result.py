@@ -214,9 +214,12 @@ def _log_probabilities(name: str, read: Any, labels: Sequence[Label | None], sca
 
 FORMAT, VERSION = "unperplexed pool", 1
 _KEYS = {"format", "version", "method", "weights", "order", "power", "beta", "labels", "floor", "n_rows", "held_out"}
-_HELD_OUT = {"log_loss", "members", "best", "gain", "interval", "folds"}
-_RECALIBRATED = {"recalibrated", "best_recalibrated", "gain_recalibrated", "interval_recalibrated"}
+_RAW = ("members", "best", "gain", "interval")
+_RECALIBRATED = ("recalibrated", "best_recalibrated", "gain_recalibrated", "interval_recalibrated")
 """Values of ``held_out`` that earlier versions did not save."""
+
+_LARGEST = 1e6
+"""Nats: no log loss of a saved pool is larger."""
 
 
 def pool_state(data: Any) -> dict[str, Any]:
@@ -253,41 +256,24 @@ def pool_state(data: Any) -> dict[str, Any]:
 
 
 def _held_out(data: Any, names: set[str]) -> dict[str, Any]:
-    _require(isinstance(data, Mapping) and set(data) in (_HELD_OUT, _HELD_OUT | _RECALIBRATED), "held_out")
-    _require(_one_of(data["best"], names) and isinstance(data["folds"], int), "held_out")
-    found = {
-        "log_loss": _number(data["log_loss"], "held_out", 0.0, 1e6),
-        "members": _losses(data["members"], names),
-        "best": data["best"],
-        "gain": _number(data["gain"], "held_out", -1e6, 1e6),
-        "interval": _interval(data["interval"]),
-        "folds": data["folds"],
-    }
-    if not data.get("recalibrated"):
-        return found
-    _require(_one_of(data["best_recalibrated"], names), "held_out")
-    return found | {
-        "recalibrated": _losses(data["recalibrated"], names),
-        "best_recalibrated": data["best_recalibrated"],
-        "gain_recalibrated": _number(data["gain_recalibrated"], "held_out", -1e6, 1e6),
-        "interval_recalibrated": _interval(data["interval_recalibrated"]),
-    }
+    keys = {"log_loss", "folds", *_RAW}
+    _require(isinstance(data, Mapping) and set(data) in (keys, {*keys, *_RECALIBRATED}), "held_out")
+    _require(isinstance(data["folds"], int), "held_out")
+    found = {"log_loss": _number(data["log_loss"], "held_out", 0.0, _LARGEST), "folds": data["folds"]}
+    found |= _beside_best(data, _RAW, names)
+    return found | (_beside_best(data, _RECALIBRATED, names) if data.get("recalibrated") else {})
 
 
-def _one_of(name: Any, names: set[str]) -> bool:
-    return isinstance(name, str) and name in names
-
-
-def _losses(data: Any, names: set[str]) -> dict[str, float]:
-    losses = _named(data, "held_out", 0.0, 1e6)
-    _require(set(losses) == names, "held_out")
-    return losses
-
-
-def _interval(data: Any) -> Interval:
-    _require(isinstance(data, list) and len(data) == 2, "held_out")
-    low, high = (math.nan if end == "NaN" else _number(end, "held_out", -1e6, 1e6) for end in data)
-    return Interval(low, high)
+def _beside_best(data: Mapping[str, Any], keys: tuple[str, str, str, str], names: set[str]) -> dict[str, Any]:
+    """Read the losses of the forecasters, the best of them, and the gain over it."""
+    members, best, gain, interval = keys
+    losses = _named(data[members], "held_out", 0.0, _LARGEST)
+    _require(isinstance(data[best], str) and data[best] in names and set(losses) == names, "held_out")
+    ends = data[interval]
+    _require(isinstance(ends, list) and len(ends) == 2, "held_out")
+    low, high = (math.nan if end == "NaN" else _number(end, "held_out", -_LARGEST, _LARGEST) for end in ends)
+    value = _number(data[gain], "held_out", -_LARGEST, _LARGEST)
+    return {members: losses, best: data[best], gain: value, interval: Interval(low, high)}
 
 
 def _require(condition: bool, what: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -120,62 +120,56 @@ def pool(
     forecasts = by_forecaster(y_true, forecasts)
     if not isinstance(forecasts, Mapping) or not forecasts:
         raise InputError("forecasts: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
-    start = _start([*forecasts], method, order, weights, power)
+    settings = PoolSettings(method, order, weights, power, map, folds, seed)
+    start = settings.start([*forecasts])
     if y_true is None:
-        return _unfitted(forecasts, start, method, order, map, reading)
-    rows = gathered(forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES)
-    return pool_of_rows(
-        rows,
-        method=method,
-        order=order,
-        weights=weights,
-        power=power,
-        map=map,
-        folds=folds,
-        seed=seed,
-    )
+        return _unfitted(forecasts, start, settings, reading)
+    return pool_of_rows(gathered(forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES), settings)
 
 
-def pool_of_rows(
-    rows: GatheredRows,
-    *,
-    method: Method,
-    order: float | None,
-    weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None,
-    power: float | None,
-    map: Recalibration,
-    folds: int | None,
-    seed: int,
-) -> Pool:
-    """Fit a pool to gathered rows; the settings are those of `pool`."""
-    start = _start([*rows.values], method, order, weights, power)
-    beta = _beta(map, method, power, rows.n_classes)
+@dataclass(frozen=True)
+class PoolSettings:
+    """Arguments of `pool`, which describes them."""
+
+    method: Method
+    order: float | None
+    weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None
+    power: float | None
+    map: Recalibration
+    folds: int | None
+    seed: int
+
+    def start(self, names: list[str]) -> PoolModel:
+        """Pool that fits start from, with what the user gives."""
+        if self.method != "mean" and self.order is not None:
+            raise InputError(
+                f"order: the {self.method} pool has order {_ORDERS[self.method]:g}; use method='mean' for another."
+            )
+        for name, value, low in (("order", self.order, -100.0), ("power", self.power, 1e-6)):
+            if value is not None and not (_is_number(value) and low <= value <= 100):
+                raise InputError(f"{name}: expected a number from {low:g} to 100, got {value!r}.")
+        order = _ORDERS.get(self.method, _START_ORDER) if self.order is None else float(self.order)
+        return PoolModel(_weights(names, self.weights), order, 1.0 if self.power is None else float(self.power))
+
+    def beta(self, classes: int) -> bool:
+        """Whether the pool has a beta map."""
+        able = self.method == "linear" and classes == 2 and self.power is None
+        if self.map == "beta" and not able:
+            raise InputError("map: a beta map is for two classes and method='linear', without a power.")
+        return able and self.map in ("auto", "beta")
+
+
+def pool_of_rows(rows: GatheredRows, asked: PoolSettings) -> Pool:
+    """Fit a pool to gathered rows."""
+    start, beta = asked.start([*rows.values]), asked.beta(rows.n_classes)
     free = Free(
-        weights=weights is None,
-        order=method == "mean" and order is None,
-        power=power is None and not beta and map != "none",
+        weights=asked.weights is None,
+        order=asked.method == "mean" and asked.order is None,
+        power=asked.power is None and not beta and asked.map != "none",
         beta=beta,
     )
-    return _Fitting(rows, replace(start, beta=(1.0, 1.0) if beta else None), free).pool(method, folds, seed)
-
-
-def _beta(map: Recalibration, method: Method, power: float | None, classes: int) -> bool:
-    """Whether the pool has a beta map."""
-    able = method == "linear" and classes == 2 and power is None
-    if map == "beta" and not able:
-        raise InputError("map: a beta map is for two classes and method='linear', without a power.")
-    return able and map in ("auto", "beta")
-
-
-def _start(names: list[str], method: Method, order: Any, weights: Any, power: Any) -> PoolModel:
-    """Pool that fits start from, with what the user gives."""
-    if method != "mean" and order is not None:
-        raise InputError(f"order: the {method} pool has order {_ORDERS[method]:g}; use method='mean' for another.")
-    for name, value, low in (("order", order, -100.0), ("power", power, 1e-6)):
-        if value is not None and not (_is_number(value) and low <= value <= 100):
-            raise InputError(f"{name}: expected a number from {low:g} to 100, got {value!r}.")
-    start = _ORDERS.get(method, _START_ORDER) if order is None else float(order)
-    return PoolModel(_weights(names, weights), start, 1.0 if power is None else float(power))
+    fitting = _Fitting(rows, replace(start, beta=(1.0, 1.0) if beta else None), free)
+    return fitting.pool(asked.method, asked.folds, asked.seed)
 
 
 def _is_number(value: Any) -> bool:
@@ -201,19 +195,13 @@ def _weights(names: list[str], given: Any) -> Floats:
 
 
 def _unfitted(
-    forecasters: Mapping[str, Any],
-    start: PoolModel,
-    method: Method,
-    order: float | None,
-    map: Recalibration,
-    reading: Mapping[str, Any],
+    forecasters: Mapping[str, Any], start: PoolModel, asked: PoolSettings, reading: Mapping[str, Any]
 ) -> Pool:
-    if map not in ("auto", "none"):
+    if asked.map not in ("auto", "none"):
         raise InputError("map: nothing can be fitted without outcomes; pass y_true, or a power.")
-    if method == "mean" and order is None:
+    if asked.method == "mean" and asked.order is None:
         raise InputError("order: without outcomes it cannot be fitted; pass one.")
-    known = {"labels", "scale"}
-    if unknown := [name for name in reading if name not in known]:
+    if unknown := [name for name in reading if name not in ("labels", "scale")]:
         raise InputError(f"{unknown[0]}: has no use without outcomes; pass y_true.")
     first = np.shape(next(iter(forecasters.values())))
     classes = first[1] if len(first) == 2 else 2
@@ -221,7 +209,8 @@ def _unfitted(
     if labels is not None and len(labels) != classes:
         raise InputError(f"labels: {len(labels)} for forecasts of {classes} classes.")
     weights = dict(zip(forecasters, start.weights.tolist(), strict=True))
-    made = Pool(method, weights, start.order, start.power, None, tuple(labels) if labels else (None,) * classes, 0.0, 0)
+    classes_of = tuple(labels) if labels else (None,) * classes
+    made = Pool(asked.method, weights, start.order, start.power, None, classes_of, 0.0, 0)
     return replace(made, probabilities=made.transform(forecasters, scale=reading.get("scale", "probability")))
 
 
@@ -282,23 +271,17 @@ class _Fitting:
 
     def compared(self, q: Floats, recalibrated: dict[str, Floats], folds: int) -> HeldOut:
         """Compare the cross-fitted pool with the best forecaster, as it is and recalibrated alone."""
-        losses = {name: -self.observed(name) for name in self.names}
-        means = {name: self.mean(each) for name, each in losses.items()}
-        best, loss = min(means, key=means.__getitem__), self.losses(q)
-        gain, interval = self.gain(losses[best] - loss)
-        found = HeldOut(self.mean(loss), means, best, gain, interval, folds)
-        if not recalibrated:
-            return found
-        means = {name: self.mean(each) for name, each in recalibrated.items()}
+        loss = self.losses(q)
+        raw = self.beside_best(loss, {name: -self.observed(name) for name in self.names})
+        return HeldOut(self.mean(loss), *raw, folds, *(self.beside_best(loss, recalibrated) if recalibrated else ()))
+
+    def beside_best(self, loss: Floats, members: Mapping[str, Floats]) -> tuple[dict[str, float], str, float, Interval]:
+        """Mean losses of the forecasters, the best of them, and the gain over it with its 95% confidence interval."""
+        means = {name: self.mean(each) for name, each in members.items()}
         best = min(means, key=means.__getitem__)
-        gain, interval = self.gain(recalibrated[best] - loss)
-        return replace(
-            found,
-            recalibrated=means,
-            best_recalibrated=best,
-            gain_recalibrated=gain,
-            interval_recalibrated=interval,
-        )
+        gain = uncertain_mean(members[best] - loss, self.rows.weights, Dependence(self.rows.clusters))
+        half = gain.half_width(0.95)
+        return means, best, gain.mean, Interval(gain.mean - half, gain.mean + half)
 
     def observed(self, name: str) -> Floats:
         """Logarithm of the probability of each observed class; an exact zero counts as in a recalibration."""
@@ -306,12 +289,6 @@ class _Fitting:
         zero = zero_of(log_p, self.rows.n_classes, self.rows.n_rows)
         found = log_p[np.arange(self.rows.n_rows), self.rows.truth]
         return np.where(np.isneginf(found), math.log(zero), found)
-
-    def gain(self, differences: Floats) -> tuple[float, Interval]:
-        """Mean difference of log losses and its 95% confidence interval."""
-        gain = uncertain_mean(differences, self.rows.weights, Dependence(self.rows.clusters))
-        half = gain.half_width(0.95)
-        return gain.mean, Interval(gain.mean - half, gain.mean + half)
 
     def zeros(self) -> Iterator[str]:
         """Name forecasters that assigned 0 to an outcome."""
