@@ -27,7 +27,7 @@ from ..pairing.rows import Chunk, Pairing
 from ..recalibration.gain import Gain
 from ..recalibration.group_recalibrator import GroupRecalibrator
 from ..recalibration.recalibrator import Recalibrator
-from ..recalibration.saved import GROUPS_FORMAT, MAP
+from ..recalibration.saved import GROUPS
 from ..scores.registry import LOG_LOSS
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
@@ -126,7 +126,7 @@ def _apply(a: argparse.Namespace) -> None:
     if len(a.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
     outputs, rows = Outputs(a, tuple(TABLES)), Input.of(a)
-    recalibrator = made_of_file(a.apply, MAP, _map_from_dict)
+    recalibrator = made_of_file(a.apply, Recalibrator.saved_as, _map_from_dict)
     keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
     where = RowFilter(a.where or "")
     also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
@@ -152,7 +152,7 @@ def _apply(a: argparse.Namespace) -> None:
 
 def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:
     """Make what a saved file holds: one map, or maps of groups."""
-    groups = isinstance(data, Mapping) and data.get("format") == GROUPS_FORMAT
+    groups = isinstance(data, Mapping) and data.get("format") == GROUPS.format
     return GroupRecalibrator.from_dict(data) if groups else Recalibrator.from_dict(data)
 
 

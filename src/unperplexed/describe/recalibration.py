@@ -93,7 +93,7 @@ def group_recalibrator_document(r: GroupRecalibrator, naming: Naming, *, brief: 
     """Describe fitted maps of groups; before a fit, that there is none."""
     if not r.fitted:
         return Document("Recalibration by group", "", repr(r), "It is not fitted.")
-    saved = r.saved
+    saved = r.state
     by, facts = ", ".join(saved.by), saved.maps.shared.facts
     return Document(
         title="Recalibration by group",

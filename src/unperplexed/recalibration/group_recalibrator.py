@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
-from pathlib import Path
 from typing import Any, Unpack
 
 from .._lib.errors import InputError
-from .._lib.json_files import made_of_file
-from .._lib.output_files import check_output, write_whole
-from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..kernels.devices import Scale
-from ..report.result import Result
+from .files import Fitted
 from .fitting import checked_settings
 from .gain import Gain
 from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
 from .recalibrator import Recalibrator, in_shape_of
-from .saved import MAP, Saved, groups_dict, groups_of
+from .saved import Saved, groups_dict, groups_of
 
 Chunks = Callable[[], Iterable[tuple[Forecasts, Any]]]
 """Reads all rows, in parts with the columns that make their groups."""
 
 
-class GroupRecalibrator(Result):
+class GroupRecalibrator(Fitted[Saved]):
     """Recalibration with a map for every group of rows, as far as the groups are shown to need their own.
 
     One map is fitted to all rows (`Recalibrator`). To what it gives of each group another one is fitted, in whose
@@ -82,7 +77,6 @@ class GroupRecalibrator(Result):
 
     def __init__(self, *, folds: int | None = None, seed: int = 0) -> None:
         self.folds, self.seed = folds, seed
-        self._state: Saved | None = None
 
     @reads(RowReading)
     def fit(self, y_true: Any, y_prob: Any, *, by: Any, **reading: Unpack[RowReading]) -> GroupRecalibrator:
@@ -124,21 +118,9 @@ class GroupRecalibrator(Result):
         return self
 
     @property
-    def fitted(self) -> bool:
-        """Whether there are maps."""
-        return self._state is not None
-
-    @property
-    def saved(self) -> Saved:
-        """The fitted maps of all rows and of groups, and the facts of the data."""
-        if self._state is None:
-            raise InputError("the recalibrator is not fitted; call fit first, or load one.")
-        return self._state
-
-    @property
     def one_map(self) -> bool:
         """Whether the one map serves all groups, since maps of their own are not shown to reduce the log loss."""
-        return not self.saved.maps.own
+        return not self.state.maps.own
 
     def transform(self, y_prob: Any, *, by: Any, scale: Scale = "probability") -> Floats:
         """Return calibrated probabilities, none of them exactly 0 or 1.
@@ -154,7 +136,7 @@ class GroupRecalibrator(Result):
         -------
         array of the shape of y_prob
         """
-        state = self.saved
+        state = self.state
         q, n_columns = self.shared_.of_each_class(y_prob, scale)
         columns = columns_of(by)
         named = isinstance(by, Mapping) or hasattr(by, "columns") or hasattr(by, "column_names")
@@ -167,7 +149,7 @@ class GroupRecalibrator(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted maps as plain values: what `save` writes."""
-        return groups_dict(self.saved, {"folds": self.folds, "seed": self.seed})
+        return groups_dict(self.state, {"folds": self.folds, "seed": self.seed})
 
     @classmethod
     def from_dict(cls, data: Any) -> GroupRecalibrator:
@@ -176,20 +158,7 @@ class GroupRecalibrator(Result):
         checked_settings("auto", False, settings["folds"], settings["seed"])
         return cls(**settings)._set(state)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted maps as JSON, whole or not at all."""
-        write_whole(check_output(Path(path)), (json_text(self.to_dict()) + "\n").encode())
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> GroupRecalibrator:
-        """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
-        return made_of_file(path, MAP, cls.from_dict)
-
     def __repr__(self) -> str:
         """Name it in one line."""
         fitted = "" if self._state is None else f"fitted: {len(self.weights_)} groups by {', '.join(self.by_)}"
         return f"GroupRecalibrator({fitted})"
-
-    def __str__(self) -> str:
-        """Give the conclusion, the gain over one map, and the groups."""
-        return repr(self) if self._state is None else self.to_text()

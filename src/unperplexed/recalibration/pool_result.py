@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,9 +13,7 @@ from .._lib.arrays import as_columns
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
-from .._lib.json_files import made_of_file
-from .._lib.output_files import check_output, write_whole
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
@@ -25,6 +21,7 @@ from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..report.result import Result
 from ..statistics.intervals import Interval
+from .files import Form, SavedFit
 from .pool_models import PoolModel
 
 Method = Literal["linear", "logarithmic", "mean"]
@@ -70,11 +67,13 @@ class HeldOut(ByValue):
 
 
 @dataclass(frozen=True)
-class Pool(ReadOnlyArrays, Result):
+class Pool(SavedFit, ReadOnlyArrays, Result):
     """Forecasters combined into one. Made by `pool`; all fields are final.
 
     ``transform`` applies it to new forecasts, ``save`` and `Pool.load` keep it.
     """
+
+    saved_as: ClassVar[str] = "pool"
 
     method: Method
     weights: dict[str, float]
@@ -147,7 +146,7 @@ class Pool(ReadOnlyArrays, Result):
         """Return what `save` writes, as plain Python values."""
         left_out = ("probabilities", "warnings", "version")
         plain = {key: value for key, value in plain_values(self).items() if key not in left_out}
-        return {"format": FORMAT, "version": VERSION, **plain}
+        return {**FORM.head, **plain}
 
     @classmethod
     def from_dict(cls, data: Any) -> Pool:
@@ -155,15 +154,6 @@ class Pool(ReadOnlyArrays, Result):
         state = pool_state(data)
         held_out = state.pop("held_out")
         return cls(**state, held_out=None if held_out is None else HeldOut(**held_out))
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the pool as JSON, whole or not at all."""
-        write_whole(check_output(Path(path)), (json_text(self.to_dict()) + "\n").encode())
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Pool:
-        """Read a file that `save` wrote; a changed or other file is refused with the reason."""
-        return made_of_file(path, "pool", cls.from_dict)
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -212,8 +202,8 @@ def _log_probabilities(name: str, read: Any, labels: Sequence[Label | None], sca
     return np.concatenate(blocks or [np.empty((0, classes))])
 
 
-FORMAT, VERSION = "unperplexed pool", 1
-_KEYS = {"format", "version", "method", "weights", "order", "power", "beta", "labels", "floor", "n_rows", "held_out"}
+FORM = Form("unperplexed pool", "a pool", "the pool has")
+_KEYS = {"method", "weights", "order", "power", "beta", "labels", "floor", "n_rows", "held_out"}
 _RAW = ("members", "best", "gain", "interval")
 _RECALIBRATED = ("recalibrated", "best_recalibrated", "gain_recalibrated", "interval_recalibrated")
 """Values of ``held_out`` that earlier versions did not save."""
@@ -224,16 +214,7 @@ _LARGEST = 1e6
 
 def pool_state(data: Any) -> dict[str, Any]:
     """Read the fields of a `Pool` from what its ``to_dict`` gave, and check all of it."""
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise InputError(f'not a pool: it has no "format": "{FORMAT}".')
-    if data.get("version") != VERSION:
-        raise InputError(
-            f"the pool has version {data.get('version')!r}; this version of unperplexed reads version {VERSION}. Fit it"
-            " anew."
-        )
-    if set(data) != _KEYS:
-        wrong = ", ".join(sorted(map(str, set(data) ^ _KEYS)))
-        raise InputError(f"the pool has missing or unknown keys: {wrong}.")
+    FORM.check(data, _KEYS)
     _require(data["method"] in ("linear", "logarithmic", "mean"), "method")
     weights = _named(data["weights"], "weights", 0.0, 1.0)
     _require(bool(weights) and abs(sum(weights.values()) - 1) < 1e-9, "weights")

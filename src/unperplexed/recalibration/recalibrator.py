@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError
-from .._lib.json_files import made_of_file
-from .._lib.output_files import check_output, write_whole
-from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
-from ..report.result import Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
 from .averaging import HeldOut
+from .files import Fitted
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
-from .saved import MAP, state_dict, state_of
+from .saved import state_dict, state_of
 from .state import Candidate, State, map_text
 
 if TYPE_CHECKING:
     from .torch_module import Form, RecalibrationModule
 
 
-class Recalibrator(Result):
+class Recalibrator(Fitted[State]):
     """Map from predicted to calibrated probabilities, fitted on forecasts with their outcomes (calibration map).
 
     Fit it on rows that the model was not trained on. The default, ``"auto"``, averages several maps with weights from
@@ -111,7 +106,6 @@ class Recalibrator(Result):
 
     def __init__(self, method: str = "auto", *, single: bool = False, folds: int | None = None, seed: int = 0) -> None:
         self.method, self.single, self.folds, self.seed = method, single, folds, seed
-        self._state: State | None = None
 
     @reads(RowReading)
     def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Recalibrator:
@@ -176,18 +170,6 @@ class Recalibrator(Result):
         self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
         self.parameters_ = state.maps[state.heaviest].parameters()
         return self
-
-    @property
-    def fitted(self) -> bool:
-        """Whether there is a map."""
-        return self._state is not None
-
-    @property
-    def state(self) -> State:
-        """The fitted maps, and the facts of the data."""
-        if self._state is None:
-            raise InputError("the recalibrator is not fitted; call fit first, or load one.")
-        return self._state
 
     @property
     def leave_as_it_is(self) -> bool:
@@ -315,24 +297,10 @@ class Recalibrator(Result):
         made._settings()
         return made.with_state(state)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted recalibrator as JSON, whole or not at all."""
-        content = json_text(self.to_dict()) + "\n"
-        write_whole(check_output(Path(path)), content.encode())
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Recalibrator:
-        """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
-        return made_of_file(path, MAP, cls.from_dict)
-
     def __repr__(self) -> str:
         """Give the settings, and the heaviest map once it is fitted."""
         fitted = "" if self._state is None else f", fitted: {self.method_} on {self.n_rows_:,} rows"
         return f"Recalibrator({self.method!r}{', single=True' if self.single else ''}{fitted})"
-
-    def __str__(self) -> str:
-        """Give the conclusion, the maps with their weights, and the gain."""
-        return repr(self) if self._state is None else self.to_text()
 
 
 def in_shape_of(y_prob: Any, q: Floats, columns: int) -> Floats:

@@ -13,25 +13,21 @@ from ..forecasts.group_keys import Key
 from ..maps.saved import binary_map_of, class_map_of, class_map_of_version_1, number, require, whole
 from ..maps.two import SMALLEST
 from .averaging import LEAST_WEIGHT
+from .files import Form
 from .gain import Baseline, Gain
 from .group_rows import GroupGain, GroupMaps, HeldOutGroup
 from .state import Candidate, Facts, State
 
-FORMAT, VERSION = "unperplexed recalibration map", 2
+ONE = Form("unperplexed recalibration map", "a recalibration map", "the recalibration map has", versions=(1, 2))
 
-MAP = "recalibration map"
-"""What errors call the file."""
-
-GROUPS_FORMAT = "unperplexed recalibration maps of groups"
-"""Of maps of groups, in saved_groups."""
+GROUPS = Form("unperplexed recalibration maps of groups", "maps of groups", "the maps of groups have", "them")
 
 
 def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Give a state as plain values."""
     facts = state.facts
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        **ONE.head,
         "labels": list(facts.labels),
         "rows": facts.n_rows,
         "sampled": facts.sampled,
@@ -62,22 +58,12 @@ def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
 
 def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     """Read what `state_dict` gave, and check all of it."""
-    if isinstance(data, Mapping) and data.get("format") == GROUPS_FORMAT:
+    if isinstance(data, Mapping) and data.get("format") == GROUPS.format:
         raise InputError(
             "these are maps of groups, which need each row's group: apply them with recalibrate --apply, or with"
             " GroupRecalibrator."
         )
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise InputError('not a recalibration map: it has no "format": "unperplexed recalibration map".')
-    if type(data.get("version")) is not int or not 1 <= data["version"] <= VERSION:
-        raise InputError(
-            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads versions 1"
-            f" to {VERSION}. Fit it anew."
-        )
-    expected = set(state_dict(_NONE, {}))
-    if set(data) | _LATER != expected:
-        wrong = sorted(map(str, (set(data) | _LATER) ^ expected))
-        raise InputError(f"the recalibration map has missing or unknown keys: {', '.join(wrong)}.")
+    ONE.check(data, state_dict(_NONE, {}), _LATER)
     facts, candidates = _facts(data), _candidates(data["candidates"])
     maps = _maps(data["maps"], candidates, facts, data["version"])
     settings = data["settings"]
@@ -180,9 +166,7 @@ def _interval(data: Mapping[str, Any], what: str) -> tuple[float, float]:
     return low, high
 
 
-GROUPS_VERSION = 1
-
-_KEYS = {"format", "version", "by", "settings", "map", "groups", "gain"}
+_KEYS = {"by", "settings", "map", "groups", "gain"}
 _OF_GROUP = {"key", "rows", "log_loss", "log_loss_of_one_map", "map"}
 
 
@@ -202,8 +186,7 @@ def groups_dict(saved: Saved, settings: Mapping[str, Any]) -> dict[str, Any]:
     own, compared = saved.maps.own, saved.compared
     groups = {} if compared is None else compared.groups
     return {
-        "format": GROUPS_FORMAT,
-        "version": GROUPS_VERSION,
+        **GROUPS.head,
         "by": list(saved.by),
         "settings": dict(settings),
         "map": state_dict(saved.maps.shared, _of_fit(settings)),
@@ -227,15 +210,7 @@ def _of_fit(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def groups_of(data: Any) -> tuple[Saved, dict[str, Any]]:
     """Read what `groups_dict` gave, and check all of it."""
-    if not isinstance(data, Mapping) or data.get("format") != GROUPS_FORMAT:
-        raise InputError(f'not maps of groups: it has no "format": "{GROUPS_FORMAT}".')
-    if type(data.get("version")) is not int or data["version"] != GROUPS_VERSION:
-        raise InputError(
-            f"the maps of groups have version {data.get('version')!r}; this version of unperplexed reads version"
-            f" {GROUPS_VERSION}. Fit them anew."
-        )
-    if set(data) != _KEYS:
-        raise InputError(f"the maps of groups have missing or unknown keys: {', '.join(sorted(set(data) ^ _KEYS))}.")
+    GROUPS.check(data, _KEYS)
     by, settings = data["by"], data["settings"]
     require(isinstance(by, list) and bool(by) and all(isinstance(name, str) for name in by), "by")
     require(len(set(by)) == len(by), "by")
