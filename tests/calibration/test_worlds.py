@@ -99,7 +99,7 @@ def test_rows_of_classes_are_drawn_as_row_by_row(rng, classes):
     tally = Tally.of(y, p)
     cells = world_cells(tally, "all-classes", 0.001, "floor")
     curve = two_curves(cells.reported, cells.counted.happened, cells.total)[0]
-    world = ClassRows.of(tally.row_sample, cells.codes, True).world(curve, cells.total)
+    world = ClassRows.of(tally, cells.codes).world(curve, cells.total)
     assert world.expected.happened.sum() == pytest.approx(600)
     runs = 1500
     drawn = world.drawn(runs, rng)

@@ -12,7 +12,6 @@ import numpy as np
 
 from .._lib.typing import Floats
 from ..statistics.means import Limit, apply_limit
-from ..tally.row_sample import ROOM
 from ..tally.tally import Tally
 from .estimators import DEFAULT, measured_of_samples
 from .resampling import CellCounts
@@ -115,8 +114,7 @@ def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -
         low, middle, high = counts.halves()
         rows = [observed[low], total[low] - observed[low], total[middle] / 2]
         each = [happened[:, a] + missed[:, b] for a, b in ((low, high), (high, low), (middle, middle))]
-    elif tally.row_sample is not None and tally.row_sample.key.size and counts.codes is not None:
-        kept = ClassRows.of(tally.row_sample, counts.codes, tally.n_weighing <= ROOM // tally.n_classes)
+    elif (kept := ClassRows.of(tally, counts.codes)) is not None:
         return _alone_of_classes(kept, observed / np.maximum(total, 1e-300), happened, missed) * counts.rows
     else:
         rows, each = [observed], [happened]

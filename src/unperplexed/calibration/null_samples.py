@@ -10,18 +10,18 @@ import numpy as np
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Floats
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from ..tally.row_sample import ROOM, RowSample
 from ..tally.tally import EXACT_LIMIT, Tally
 from ..tally.views import counted_for
 from .clustered_test import score_test
 from .diagnosis.diagnose import diagnose
 from .estimators import Estimator, measured_of_samples, named_estimator
 from .resampling import CellCounts, Sample, coarse_counts
+from .sampled_rows import ClassRows
 
 _AT_ONCE = 1 << 22
 """Probabilities that are drawn from at once, for the memory."""
@@ -38,14 +38,14 @@ def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generato
     """
     if counts.mirrored:
         return _mirrored(counts, n, rng), True
-    if tally.row_sample is None or tally.uneven:
+    kept = ClassRows.of(tally, counts.codes)
+    if kept is None or tally.uneven:
         total = np.rint(counts.counted.total).astype(np.int64)
         happened = rng.binomial(total, counts.reported, size=(n, total.size)).astype(np.float64)
         return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape)), False
-    rows = _CellRows.of(tally.row_sample, counts)
-    if tally.n_weighing <= ROOM // tally.n_classes:  # all are there
-        return rows.drawn(counts.reported.size, n, rng), True
-    return rows.correlated_samples(counts, n, rng), True
+    p = counts.reported[kept.at]
+    rows = _CellRows(kept, p / p.sum(axis=1, keepdims=True))
+    return (rows.drawn(n, rng) if kept.complete else rows.correlated_samples(counts, n, rng)), True
 
 
 def _mirrored(counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
@@ -62,23 +62,14 @@ def _mirrored(counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
 class _CellRows:
     """Rows whose probabilities are the means of the cells that they are in."""
 
-    cell: Ints
-    """Which of the cells each probability is in, one row a row."""
+    rows: ClassRows
     p: Floats
-    """Probabilities, which sum to 1."""
-    count: Floats
+    """Probabilities, which sum to 1, one row a row."""
 
-    @staticmethod
-    def of(sample: RowSample, counts: CellCounts) -> _CellRows:
-        """Find the cells of rows among those of coarse counts."""
-        assert counts.codes is not None
-        cell = np.searchsorted(counts.codes[:-1], sample.cells)
-        p = counts.reported[cell]
-        return _CellRows(cell, p / p.sum(axis=1, keepdims=True), sample.count)
-
-    def drawn(self, n_cells: int, n: int, rng: np.random.Generator) -> Sample:
+    def drawn(self, n: int, rng: np.random.Generator) -> Sample:
         """Draw a class for each row."""
-        cell, p = (np.repeat(x, self.count.astype(np.int64), axis=0) for x in (self.cell, self.p))
+        n_cells = self.rows.size
+        cell, p = (np.repeat(x, self.rows.count.astype(np.int64), axis=0) for x in (self.rows.at, self.p))
         up_to, each = np.cumsum(p, axis=1)[:, :-1], np.arange(len(cell))
         happened = np.empty((n, n_cells))
         for some in np.array_split(np.arange(n), -(-n * cell.size // _AT_ONCE)):
@@ -92,12 +83,11 @@ class _CellRows:
         """Draw counts of the cells that are correlated as they are in these rows: a Gaussian copula."""
         from scipy.special import ndtr
 
-        variance, correlation = self._moments(counts.reported.size)
+        variance, correlation = self._moments()
         total, p = counts.counted.total, counts.reported
         # Cell by cell, since one row that was often said is kept all times or none.
-        there = np.bincount(self.cell.reshape(-1), np.repeat(self.count, self.cell.shape[1]), total.size)
         apart = total * p * (1 - p)
-        variance = np.where(there > 0, variance * total / np.maximum(there, 1.0), apart)
+        variance = np.where(self.rows.kept > 0, variance * total / np.maximum(self.rows.kept, 1.0), apart)
         values, vectors = np.linalg.eigh(correlation)
         z = rng.standard_normal((n, total.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         happened = np.empty_like(z)
@@ -109,12 +99,10 @@ class _CellRows:
             happened[:, at] = _quantiles(float(total[at]), float(p[at]), ndtr(z[:, at]))
         return Sample(np.clip(happened, 0.0, total), np.broadcast_to(total, happened.shape))
 
-    def _moments(self, n_cells: int) -> tuple[Floats, Floats]:
+    def _moments(self) -> tuple[Floats, Floats]:
         """Variances and correlations of how many pairs of each cell happen in these rows."""
-        n = len(self.cell)
-        at = (self.cell + n_cells * np.arange(n)[:, None]).reshape(-1)
-        p = np.bincount(at, self.p.reshape(-1), n * n_cells).reshape(n, n_cells)
-        covariance = np.diag(self.count @ p) - (p * self.count[:, None]).T @ p
+        p, count = self.rows.by_cell(self.p), self.rows.count
+        covariance = np.diag(count @ p) - (p * count[:, None]).T @ p
         variance = np.maximum(np.diag(covariance).copy(), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             correlation = covariance / np.sqrt(np.outer(variance, variance))

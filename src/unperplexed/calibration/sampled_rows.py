@@ -15,7 +15,8 @@ import numpy as np
 
 from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
-from ..tally.row_sample import RowSample
+from ..tally.row_sample import ROOM
+from ..tally.tally import Tally
 from .worlds import Counts
 
 _FEW = 30.0
@@ -48,31 +49,42 @@ class ClassRows:
         return replace(self, fine=np.unique(codes, return_inverse=True)[1])
 
     @staticmethod
-    def of(sample: RowSample, codes: Ints, complete: bool) -> ClassRows:
-        """Count kept rows in coarse cells; ``codes`` are those of the fine cells, in increasing order."""
+    def of(tally: Tally, codes: Ints | None) -> ClassRows | None:
+        """Count kept rows in coarse cells, ``codes`` being those of the fine cells, increasing; None if none are kept.
+
+        So for two classes, of which one probability tells the other.
+        """
+        sample = tally.row_sample
+        if codes is None or sample is None or not sample.key.size:
+            return None
         coarse, fine = np.unique(codes, return_inverse=True)
         at = np.minimum(np.searchsorted(coarse, sample.cells), coarse.size - 1)
-        return ClassRows(sample.count, at, coarse.size, fine, complete)
+        return ClassRows(sample.count, at, coarse.size, fine, tally.n_weighing <= ROOM // tally.n_classes)
+
+    @cached_property
+    def kept(self) -> Floats:
+        """How many probabilities are in each coarse cell, in all rows that were kept."""
+        return self.sums(np.broadcast_to(self.count[:, None], self.at.shape))
 
     @cached_property
     def pairs(self) -> Floats:
         """How many of its probabilities are in each coarse cell, one row a row."""
-        return self._by_cell(np.ones(self.at.shape))
+        return self.by_cell(np.ones(self.at.shape))
 
-    def _by_cell(self, each: Floats) -> Floats:
+    def by_cell(self, each: Floats) -> Floats:
         """Sum what each probability has over the coarse cells of its row."""
         n = len(self.at)
         flat = self.at + self.size * np.arange(n)[:, None]
         return np.bincount(flat.reshape(-1), each.reshape(-1), n * self.size).reshape(n, self.size).astype(np.float64)
 
-    def _sums(self, each: Floats) -> Floats:
+    def sums(self, each: Floats) -> Floats:
         """Sum what each probability has over the coarse cells of all rows."""
         return np.bincount(self.at.reshape(-1), each.reshape(-1), self.size).astype(np.float64)
 
     def _crossed(self, each: Floats) -> Floats:
         """Sum what each probability has (rows: its coarse cell) over all pairs of its row (columns)."""
         if self.at.shape[1] > _MANY:
-            return np.asarray(self._by_cell(each).T @ self.pairs)
+            return np.asarray(self.by_cell(each).T @ self.pairs)
         both = (self.at * self.size)[:, :, None] + self.at[:, None, :]
         weights = np.broadcast_to(each[:, :, None], both.shape)
         found = np.bincount(both.reshape(-1), weights.reshape(-1), self.size**2)
@@ -91,8 +103,8 @@ class ClassRows:
         observed = self.count[:, None] * np.divide(
             chance, sums, out=np.full(chance.shape, 1 / chance.shape[1]), where=sums > 0
         )
-        by_cell, prior = self._sums(observed), 0.0 if self.complete else _PRIOR
-        expected = self._sums(self.count[:, None] * chance) + prior * level
+        by_cell, prior = self.sums(observed), 0.0 if self.complete else _PRIOR
+        expected = self.sums(self.count[:, None] * chance) + prior * level
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = (by_cell + prior * level) / expected
         curve = np.minimum(curve * np.where(expected > 0, factor, 1.0)[self.fine], 1.0)
@@ -114,7 +126,7 @@ class ClassRows:
         """
         rows = float(self.count.sum())
         crossed = self._crossed(observed)
-        overall = self._sums(np.broadcast_to(self.count[:, None], self.at.shape)) / rows
+        overall = self.kept / rows
         company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
         company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
         second = self._second - crossed - crossed.T + np.diag(n)

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._lib.arrays import run_starts
 from .._lib.typing import Floats
-from ..tally.row_sample import ROOM
 from ..tally.tally import Tally
 from .estimators import Estimator
 from .sampled_rows import ClassRows, ClassWorld
@@ -73,13 +72,6 @@ class _World(NamedTuple):
     of_rows: ClassWorld | None
 
 
-def class_rows(tally: Tally, cells: WorldCells) -> ClassRows | None:
-    """Rows of more than two classes that a tally kept."""
-    if cells.kind != "pooled" or tally.row_sample is None or not tally.row_sample.key.size:
-        return None
-    return ClassRows.of(tally.row_sample, cells.codes, tally.n_weighing <= ROOM // tally.n_classes)
-
-
 def world_samples(
     tally: Tally,
     cells: WorldCells,
@@ -93,7 +85,7 @@ def world_samples(
     measure = _Measure(cells, estimator, orders, cells.powers(orders), advance)
     fine = cells.finest()
     few = min(max(samples // 10, _FEWEST), max(_FINE // fine.reported.size, _FEWEST))
-    rows = class_rows(tally, cells)
+    rows = ClassRows.of(tally, cells.codes)
     worlds = _worlds(cells, rows)
     found = [_samples(measure, world, samples, rng) for world in worlds]
     if fine is cells:

@@ -24,8 +24,8 @@ from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap, columns
 from ...statistics.means import t_quantile
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
-from .choice import BOUNDS, LEAST, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
-from .class_rows import CERTAIN
+from .choice import BOUNDS, LEAST, LEVEL, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
+from .class_rows import CERTAIN, MOST_SURPRISING
 from .gate import Gate, gate, orthonormal
 from .kind import OfTwo, quoted, sizes_tell
 from .kinds import KINDS, certainty, shape
@@ -43,9 +43,6 @@ from .scored import (
     information_time,
 )
 from .words import finding_of_two, in_words, not_made, too_few
-
-LEVEL = 0.05
-"""Significance level of the gate."""
 
 _MOST_ERRORS = 3
 _LEAST_INFORMATION = 0.05
@@ -280,9 +277,9 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
     found = []
     for outcome, times, log_p in ((1, positive, log_expit(rows.s)), (0, counts - positive, log_expit(-rows.s))):
         some: Ints = np.flatnonzero((times > 0.5) & (log_p <= limit))
-        for at in some[np.argsort(log_p[some], kind="stable")][:3].tolist():
-            found += [_Surprise(at, outcome, float(log_p[at]))] * min(3, round(float(times[at])))
-    return sorted(found, key=lambda each: each.log_p)[:3]
+        for at in some[np.argsort(log_p[some], kind="stable")][:MOST_SURPRISING].tolist():
+            found += [_Surprise(at, outcome, float(log_p[at]))] * min(MOST_SURPRISING, round(float(times[at])))
+    return sorted(found, key=lambda each: each.log_p)[:MOST_SURPRISING]
 
 
 _RIDGE = 1e-9

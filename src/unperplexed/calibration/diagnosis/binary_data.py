@@ -14,7 +14,7 @@ from ...kernels.rows import COARSE, COARSE_CELLS
 from ...tally.tally import Tally
 from ..resampling import positive_pairs
 from .binary import BinaryData
-from .class_rows import CERTAIN, RowBlock
+from .class_rows import CERTAIN, MOST_NAMED, RowBlock
 from .line import CalibrationLine, calibration_line
 from .scored import ClusterSums, Scored
 
@@ -28,7 +28,7 @@ def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -
     values, entry = np.unique(s, return_inverse=True)
 
     def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
-        return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
+        return tuple(index[np.isin(entry, at) & (y == outcome)][:MOST_NAMED].tolist())
 
     rows, clusters = _counted(s, y, w, cluster)
     return BinaryData(
@@ -91,10 +91,6 @@ def _of_top(block: RowBlock) -> tuple[Floats, Floats, Floats]:
     return log_odds(p[:, None], "probability"), p, top[np.arange(p.size), block.truth] / top.sum(axis=1)
 
 
-_MOST_ROWS = 20
-"""Row numbers that a finding names."""
-
-
 def sums_over_clusters(
     entry: Ints, weight: Floats, residual: Floats, cluster: Ints
 ) -> Callable[[np.ndarray], ClusterSums]:
@@ -104,11 +100,7 @@ def sums_over_clusters(
         some = np.flatnonzero(kept[entry])
         _, number = np.unique(cluster[some], return_inverse=True)
         at = (np.cumsum(kept) - 1)[entry[some]]
-
-        def sums(f: Floats, of_rows: Floats) -> Floats:
-            return np.stack([np.bincount(number, of_rows * each[at]) for each in f], axis=1)
-
-        return ClusterSums(lambda f: sums(f, residual[some]), lambda f: sums(f, weight[some]))
+        return ClusterSums.of(number, residual[some], weight[some], lambda values: values[at])
 
     return of
 
@@ -177,7 +169,7 @@ def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.nd
     assert columns is not None
     scale = tally.n_weighing / tally.weight
     row = np.searchsorted(shards.rows.key, shards.pairs.key // COARSE_CELLS)
-    code, n = shards.pairs.key % COARSE_CELLS, len(shards.rows.key)
+    code = shards.pairs.key % COARSE_CELLS
     cell, _ = COARSE.places(columns.p)
     mean = COARSE.means(code, shards.pairs.total, shards.pairs.place)
     residual = (shards.pairs.happened - shards.pairs.total * mean) * scale
@@ -187,16 +179,12 @@ def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.nd
         of_cell = np.bincount(cell, weight, COARSE_CELLS)
         some = of_cell > 0
 
-        def sums(f: Floats, of_pairs: Floats) -> Floats:
-            found = []
-            for each in f:
-                full = np.zeros(s.size)
-                full[kept] = each
-                mean = np.zeros(COARSE_CELLS)
-                mean[some] = np.bincount(cell, weight * full, COARSE_CELLS)[some] / of_cell[some]
-                found.append(np.bincount(row, of_pairs * mean[code], n))
-            return np.stack(found, axis=1)
+        def at(values: Floats) -> Floats:
+            full, mean = np.zeros(s.size), np.zeros(COARSE_CELLS)
+            full[kept] = values
+            mean[some] = np.bincount(cell, weight * full, COARSE_CELLS)[some] / of_cell[some]
+            return np.asarray(mean[code])
 
-        return ClusterSums(lambda f: sums(f, residual), lambda f: sums(f, shards.pairs.total * scale))
+        return ClusterSums.of(row, residual, shards.pairs.total * scale, at, len(shards.rows.key))
 
     return of

@@ -20,11 +20,14 @@ from .kinds import KINDS
 
 Errors = tuple[str, ...]
 
+LEVEL = 0.05
+"""Significance level of the gate, and of the naming of single classes."""
+
 FAR = 5.0
 BOUNDS = dict.fromkeys((*TWO, *CURVES), FAR) | {LAPSE: 3 * FAR}
 """Standard deviations of priors that only bound what the rows do not determine."""
 
-LEAST = squared_normal_isf(0.05)
+LEAST = squared_normal_isf(LEVEL)
 """What a likelihood ratio of one parameter is to exceed at least."""
 
 _SURCHARGE = 2.0

@@ -9,7 +9,7 @@ import numpy as np
 from ..._lib.typing import Floats
 from ...tally.class_row_sums import FIRST_LEVEL, HALF, LEVELS
 from ...tally.class_sums import ClassSums
-from .class_rows import CERTAIN, Certain
+from .class_rows import CERTAIN, MOST_SURPRISING, Certain
 from .class_statistics import ClassStatistics, ClusterSums
 
 
@@ -18,11 +18,7 @@ def certain_level(sums: ClassSums) -> int:
     return min(max(math.ceil(-math.log2(CERTAIN / float(sums["rows"][0]))), FIRST_LEVEL), LEVELS)
 
 
-MOST_SURPRISING = 3
-"""Rows at most that are named as surprising."""
-
-
-def surprising_levels(sums: ClassSums, most: int = MOST_SURPRISING) -> list[tuple[int, int]]:
+def surprising_levels(sums: ClassSums) -> list[tuple[int, int]]:
     """Return levels below the certain ones with how many wrong rows there are from there on, at most a few.
 
     Each of these rows predicted its outcome, and those no more probable, with less than 1 / n.
@@ -31,7 +27,7 @@ def surprising_levels(sums: ClassSums, most: int = MOST_SURPRISING) -> list[tupl
     first = math.ceil(math.log2(float(sums["rows"][0])))
     levels = [level for level in range(certain - 1, max(first, FIRST_LEVEL) - 1, -1) if wrong[level]]
     counts = [(level, int(wrong[level:certain].sum())) for level in levels]
-    return [(level, count) for level, count in counts if count <= most]
+    return [(level, count) for level, count in counts if count <= MOST_SURPRISING]
 
 
 def statistics_of_sums(

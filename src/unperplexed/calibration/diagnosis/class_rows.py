@@ -22,6 +22,8 @@ CHUNK_VALUES = 2**17
 WIDE_ROWS = 1024
 MOST_NAMED = 20
 """Row numbers that a finding names."""
+MOST_SURPRISING = 3
+"""Rows at most that are named as surprising."""
 KEPT_VALUES = 2**24
 """Up to so many probabilities the prepared rows stay in memory; beyond, each pass reads them again."""
 
@@ -234,7 +236,7 @@ class PreparedRows:
                 yield Chunk(log_p, truth, weights, p, cluster, number, named)
             start += len(block.truth)
 
-    def most_surprising(self, most: int = 3) -> list[tuple[float, int, float, int]]:
+    def most_surprising(self) -> list[tuple[float, int, float, int]]:
         """(surprise, number, probability of the outcome, user's number) of the most surprising rows, below 1/N each.
 
         The surprise is the probability that the row assigned to outcomes at most as probable as the observed one.
@@ -247,7 +249,7 @@ class PreparedRows:
                 mass = at_most(chunk.p[at : at + 1], mine[at : at + 1])[0]
                 if mass < level:
                     found.append((float(mass), int(chunk.number[at]), float(mine[at]), int(chunk.named[at])))
-            found = sorted(found)[:most]
+            found = sorted(found)[:MOST_SURPRISING]
         return found
 
 

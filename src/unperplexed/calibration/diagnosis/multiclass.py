@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ from ...forecasts.labels import Label
 from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
-from .choice import as_good
-from .class_counts import MOST_SURPRISING, statistics_of_sums, surprising_levels
+from .choice import LEVEL, as_good
+from .class_counts import statistics_of_sums, surprising_levels
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
-from .class_rows import Certain, Chunk, PreparedRows, Rows, count
+from .class_rows import MOST_SURPRISING, Certain, Chunk, PreparedRows, Rows, count
 from .class_scores import SumLikelihoods
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
@@ -35,7 +35,7 @@ _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
 
 
-def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: float = 0.05) -> Diagnosis:
+def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
     """Find what is wrong with forecasts of several classes, and say so; nothing in it is random.
 
     Parameters
@@ -45,8 +45,6 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: flo
         are read once for each pass, some thirty to a hundred times if anything is wrong, else four times.
     labels : tuple
         Labels of the classes in the order of the columns; None for a class without a label.
-    alpha : float, default 0.05
-        Level of the test whether anything is wrong, and of the naming of single classes.
     """
     counts = count(rows)
     if not counts.rows:
@@ -59,8 +57,8 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: flo
         statistics = statistics_of(prepared)
         return _diagnosed(
             Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters),
-            _Read(statistics, prepared.certain, labels, alpha),
-            lambda opened: _surprising(prepared, statistics, opened, alpha),
+            _Read(statistics, prepared.certain, labels),
+            _without_rows(prepared, statistics),
             lambda: RowLikelihoods(prepared, statistics),
             prepared,
         )
@@ -74,7 +72,6 @@ def diagnose_class_sums(
     labels: tuple[Label | None, ...],
     *,
     clustered: bool = False,
-    alpha: float = 0.05,
 ) -> Diagnosis:
     """Find what the sums over the rows tell: no lapse beside other errors, and nothing of what the findings leave.
 
@@ -88,7 +85,7 @@ def diagnose_class_sums(
         Probabilities of the observed classes, but for those that were certain not to occur, and their weights.
     clustered : bool
         Whether only rows of different shards are independent.
-    labels, alpha
+    labels
         As in `diagnose_classes`.
     """
     with np.errstate(under="ignore"):
@@ -96,8 +93,8 @@ def diagnose_class_sums(
         clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
         return _diagnosed(
             Diagnosis((), n_rows=statistics.rows, n_classes=len(labels), by=COUNTS, n_clusters=clusters),
-            _Read(statistics, certain, labels, alpha, observed),
-            lambda opened: _surprising_level(sums, _least(observed, statistics), opened, clustered, alpha),
+            _Read(statistics, certain, labels, observed),
+            _without_levels(sums, observed, statistics, clustered),
             lambda: SumLikelihoods(statistics, sample, observed),
         )
 
@@ -108,7 +105,6 @@ class _Read(NamedTuple):
     statistics: ClassStatistics
     certain: Certain
     labels: tuple[Label | None, ...]
-    alpha: float
     observed: tuple[Floats, Floats] | None = None
     """Probabilities of what was observed with their weights, where only sums were read."""
 
@@ -116,12 +112,12 @@ class _Read(NamedTuple):
 def _diagnosed(
     about: Diagnosis,
     read: _Read,
-    surprising: Callable[[ClassGate], Finding | None],
+    without: Iterable[_Without],
     likelihoods: Callable[[], Likelihoods],
     prepared: PreparedRows | None = None,
 ) -> Diagnosis:
     """Test, name, and test what the names leave where rows are at hand."""
-    statistics, certain, labels, alpha, observed = read
+    statistics, certain, labels, observed = read
     clusters, mostly_rest = about.n_clusters, False
     if clusters is not None and clusters < FEWEST_CLUSTERS:
         return not_made(too_few(clusters), about.n_rows, labels)
@@ -131,11 +127,13 @@ def _diagnosed(
     opened = gate(statistics)
     seen = _detectable(statistics, opened)
     about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
-    if not opened.p_value < alpha:
+    if not opened.p_value < LEVEL:
         return in_words(about, findings)
-    if (few := surprising(opened)) is not None:
-        return in_words(about, (*findings, few))
-    search = Search(likelihoods(), statistics, opened, alpha)
+    for left, probabilities, rows in without:
+        if not gate(left).p_value < LEVEL:
+            said, count = few_rows.said(probabilities), float(len(probabilities))
+            return in_words(about, (*findings, Finding("rows", *said, count, p_value=opened.p_value, rows=rows)))
+    search = Search(likelihoods(), statistics, opened, LEVEL)
     beside = tuple(finding.error for finding in findings)
     more, best, power = named(search, _means(read), about.n_rows, prepared, beside)
     if best:
@@ -144,8 +142,8 @@ def _diagnosed(
             return in_words(about, (*findings, _far_off(read, opened)))
         about = replace(about, alternatives=as_good(search.found, best), cost=gain)
     if best and prepared is not None:
-        left, p_value = rest(prepared, statistics, search.found[best], opened.effect)
-        about, mostly_rest = replace(about, rest_p_value=p_value), left > search.found[best].ratio
+        more_left, p_value = rest(prepared, statistics, search.found[best], opened.effect)
+        about, mostly_rest = replace(about, rest_p_value=p_value), more_left > search.found[best].ratio
     if power:
         about = replace(about, power=power.slope, lapse=power.lapse)
     return in_words(about, (*findings, *more), mostly_rest)
@@ -175,27 +173,20 @@ def _far_off(read: _Read, opened: ClassGate) -> Finding:
 _UNCOUNTED = Advice("Diagnose the rows, or the files that hold them.")
 
 
-def _least(observed: tuple[Floats, Floats], s: ClassStatistics) -> Floats:
-    """The least probabilities of observed classes, one a row; rows of unequal weight and one probability are one."""
+_Without = tuple[ClassStatistics, Sequence[float], tuple[int, ...]]
+"""Statistics without the most surprising outcomes, the probabilities that these had, and the numbers of their rows."""
+
+
+def _without_levels(
+    sums: ClassSums, observed: tuple[Floats, Floats], s: ClassStatistics, clustered: bool
+) -> Iterator[_Without]:
+    """Leave out one to three outcomes of the least probability; rows of unequal weight and one probability are one."""
     p, weight = observed
     few = np.argsort(p, kind="stable")[:MOST_SURPRISING]
     times = np.clip(weight[few], 1, MOST_SURPRISING).astype(np.int64) if s.equal_weights else 1
-    return np.repeat(p[few], times)
-
-
-def _surprising_level(
-    sums: ClassSums, least: Floats, opened: ClassGate, clustered: bool, alpha: float
-) -> Finding | None:
-    """One to three surprising outcomes, which had the least probabilities, without which the gate does not reject."""
+    least = np.repeat(p[few], times).tolist()
     for level, drop in surprising_levels(sums):
-        if not gate(statistics_of_sums(sums, level, clustered)[0]).p_value < alpha:
-            return _rows_finding(least[:drop].tolist(), (), opened)
-    return None
-
-
-def _rows_finding(probabilities: Sequence[float], rows: tuple[int, ...], opened: ClassGate) -> Finding:
-    count = float(len(probabilities))
-    return Finding("rows", *few_rows.said(probabilities), count, p_value=opened.p_value, rows=rows)
+        yield statistics_of_sums(sums, level, clustered)[0], least[:drop], ()
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -222,16 +213,14 @@ def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
 
 
-def _surprising(prepared: PreparedRows, statistics: ClassStatistics, opened: ClassGate, alpha: float) -> Finding | None:
-    """One to three surprising outcomes without which the gate does not reject."""
+def _without_rows(prepared: PreparedRows, statistics: ClassStatistics) -> Iterator[_Without]:
+    """Leave out one to three surprising outcomes."""
     found = prepared.most_surprising()
-    numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
     if not found:
-        return None
+        return
+    numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
     few = Chunk.joined([chunk.only(np.isin(chunk.number, numbers)) for chunk in prepared])
     for drop in range(1, len(found) + 1):
         out = ClassStatistics.of(few.only(np.isin(few.number, numbers[:drop])))
-        if not gate(statistics - out).p_value < alpha:
-            rows = tuple(named for *_, named in found[:drop] if named >= 0)
-            return _rows_finding([p for _, _, p, _ in found[:drop]], rows, opened)
-    return None
+        rows = tuple(named for *_, named in found[:drop] if named >= 0)
+        yield statistics - out, [p for _, _, p, _ in found[:drop]], rows

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._lib.elementary import expit
-from ..._lib.typing import Floats
+from ..._lib.typing import Floats, Ints
 from ...maps.cells import Counts
 from ...statistics.tails import weighted_chi2_sf
 
@@ -94,6 +94,17 @@ class ClusterSums(NamedTuple):
     """Sums of a function times the weighted difference of outcome and prediction."""
     totals: Callable[[Floats], Floats]
     """Sums of a function times the weight."""
+
+    @classmethod
+    def of(
+        cls, number: Ints, residual: Floats, weight: Floats, at: Callable[[Floats], Floats], clusters: int = 0
+    ) -> ClusterSums:
+        """Sum over rows, or other parts, that have so much of both; ``at`` gives them the values of the entries."""
+
+        def over(x: Floats) -> Callable[[Floats], Floats]:
+            return lambda f: np.stack([np.bincount(number, x * at(each), clusters) for each in f], axis=1)
+
+        return cls(over(residual), over(weight))
 
 
 def cluster_shares(information: Floats) -> Floats:
