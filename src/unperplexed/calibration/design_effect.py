@@ -16,16 +16,10 @@ from ..tally.tally import Tally
 from .estimators import DEFAULT, measured_of_samples
 from .resampling import CellCounts
 from .sampled_rows import ClassRows
+from .world_samples import Logs
 
 _LEAST = 1e-12
 """Probabilities are taken to be this at least, so that their powers are finite."""
-
-
-class MeanLogs(NamedTuple):
-    """Logarithms of means, by order."""
-
-    reported: Floats
-    measured: Floats
 
 
 class Influences(NamedTuple):
@@ -36,7 +30,7 @@ class Influences(NamedTuple):
 
     reported: tuple[Floats, Floats]
     measured: tuple[Floats, Floats]
-    logs: MeanLogs
+    logs: Logs
     """The means themselves."""
 
 
@@ -78,7 +72,7 @@ def influences(counts: CellCounts, orders: Floats, floor: float, limit: Limit) -
     reported = (mine.of_p - mean_p[:, None]) / scale_p, of_missed / scale_p
     missed_less = mean[:, None] if counts.one_sided else 0.0  # of each row one pair occurred
     measured = (level + slope * (1 - q) - mean[:, None]) / scale, (level - slope * q - missed_less) / scale
-    return Influences(reported, measured, MeanLogs(*(_logs(x, orders) for x in (mean_p, mean))))
+    return Influences(reported, measured, Logs(*(_logs(x, orders) for x in (mean_p, mean))))
 
 
 def _logs(mean: Floats, orders: Floats) -> Floats:

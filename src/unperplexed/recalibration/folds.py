@@ -69,11 +69,6 @@ def held_out(rows: GatheredRows, folds: int, seed: int) -> Iterator[Bools]:
         yield fold == each
 
 
-def folds_of_rows(cluster: Ints | None, contents: Hashes, folds: int, seed: int) -> Ints:
-    """Return the fold of each row, which follows from what it holds, or from what its cluster does."""
-    return folds_of_clusters(np.arange(contents.size) if cluster is None else cluster, contents, folds, seed)
-
-
 Hashes = NDArray[np.uint64]
 """One whole number a row."""
 

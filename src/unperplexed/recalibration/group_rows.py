@@ -16,7 +16,7 @@ from ..forecasts.labels import Label
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from ..tally.tally import common_labels
 from .fitting import FitSettings, state_of_forecasts
-from .folds import contents_of_rows, folds_of_rows
+from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
 from .state import State
 
@@ -84,24 +84,18 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
         for key, places in keys.groups():
             part = forecasts[places]
             for block in part.blocks():
-                some = block.weighing
-                row = (
-                    some.log_probabilities,
-                    some.truth.astype(np.int64),
-                    some.weights,
-                    part.clusters(some.index),
-                )
-                found.setdefault(key, []).append(row)
-    keys_of_rows = tuple(key for key in in_order(list(found)) if sum(part[1].size for part in found[key]))
-    if labels is None or not keys_of_rows:
+                if some := block.weighing:
+                    row = some.log_probabilities, some.truth.astype(np.int64), some.weights, part.clusters(some.index)
+                    found.setdefault(key, []).append(row)
+    if labels is None or not found:
         raise InputError("y_true: no rows of positive weight to fit to.")
+    keys_of_rows = tuple(in_order(list(found)))
     log_p, truth, weight, cluster = zip(*(part for key in keys_of_rows for part in found[key]), strict=True)
-    sizes = [sum(part[1].size for part in found[key]) for key in keys_of_rows]
     return GroupRows(
         labels,
         names,
         keys_of_rows,
-        np.repeat(np.arange(len(sizes)), sizes),
+        np.repeat(np.arange(len(found)), [sum(part[1].size for part in found[key]) for key in keys_of_rows]),
         np.concatenate(log_p),
         np.concatenate(truth),
         None if weight[0] is None else np.concatenate(weight),
@@ -164,7 +158,8 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
     if rows.truth.size < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
         return None
     w = np.ones(rows.truth.size) if rows.weight is None else rows.weight
-    fold = folds_of_rows(cluster, contents_of_rows(rows.log_p, rows.truth, w), FOLDS, settings.seed)
+    together = np.arange(rows.truth.size) if cluster is None else cluster
+    fold = folds_of_clusters(together, contents_of_rows(rows.log_p, rows.truth, w), FOLDS, settings.seed)
     losses = np.empty((2, rows.truth.size))
     for held_out in range(FOLDS):
         out = fold == held_out

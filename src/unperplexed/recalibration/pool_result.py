@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -215,7 +215,7 @@ _LARGEST = 1e6
 def pool_state(data: Any) -> dict[str, Any]:
     """Read the fields of a `Pool` from what its ``to_dict`` gave, and check all of it."""
     FORM.check(data, _KEYS)
-    _require(data["method"] in ("linear", "logarithmic", "mean"), "method")
+    _require(data["method"] in get_args(Method), "method")
     weights = _named(data["weights"], "weights", 0.0, 1.0)
     _require(bool(weights) and abs(sum(weights.values()) - 1) < 1e-9, "weights")
     beta, labels, n_rows = data["beta"], data["labels"], data["n_rows"]

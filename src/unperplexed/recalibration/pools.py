@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from .folds import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
 from .pool_result import HeldOut, Method, Pool, at_floor
 
-METHODS = ("linear", "logarithmic", "mean")
 Recalibration = Literal["auto", "power", "beta", "none"]
 _ORDERS = {"linear": 1.0, "logarithmic": 0.0}
 _FOLDS = 5
@@ -115,8 +114,8 @@ def pool(
     >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """
-    check_choice("method", method, METHODS)
-    check_choice("map", map, ("auto", "power", "beta", "none"))
+    check_choice("method", method, get_args(Method))
+    check_choice("map", map, get_args(Recalibration))
     forecasts = by_forecaster(y_true, forecasts)
     if not isinstance(forecasts, Mapping) or not forecasts:
         raise InputError("forecasts: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")

@@ -208,7 +208,7 @@ def test_biases_that_cannot_pay_their_cost_are_not_tried(sd):
     enough = math.sqrt((cost - 10) / 1.5 / ratio)
     for size, pays in ((0.999, False), (1.001, True)):
         other = copy(search)
-        other._scores = {(): bent(likelihoods, ClassMap())[0] * enough * size}
+        other._score = lambda _, size=size: bent(likelihoods, ClassMap())[0] * enough * size
         assert other._bias_cannot_pay((), sd) != pays
 
 
@@ -241,5 +241,5 @@ def test_where_no_set_pays_the_error_that_the_gate_saw_is_named(search, monkeypa
     assert named(**by_shape) == best
     assert named(**by_class) == ("bias",)
     monkeypatch.setattr(class_findings, "LEAST", singles[best].ratio)
-    monkeypatch.setattr(Search, "named", lambda *_: np.empty(0, np.int64))
+    monkeypatch.setattr(search, "named", lambda _: np.empty(0, np.int64))
     assert named(**by_shape) == named(**by_class) == ()

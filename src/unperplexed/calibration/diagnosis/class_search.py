@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -52,9 +54,9 @@ class Search:
         self._beside = [x for x in possible if all(PARAMETERS[name] in of.together for name in x)]
         """Sets to which biases can be added."""
         self._plain = [x for x in possible if x in self._beside or (len(x) == 1 and PARAMETERS[x[0]] in of.alone)]
-        self._named: dict[Errors, Ints] = {}
-        self._informations: dict[Errors, Floats] = {}
-        self._scores: dict[Errors, Floats] = {}
+        self.named: Callable[[Errors], Ints] = cache(self._forward)
+        """Classes that are biased beside these errors."""
+        self._information, self._score = cache(self._information_beside), cache(self._score_beside)
         base = fitted(of.of((), ClassMap()), Prior({}))
         self._unmended = base.value
         self.found: dict[Errors, ClassCandidate] = {(): ClassCandidate((), base, ClassMap(), 0.0, 0.0, 0.0, 0.0)}
@@ -76,12 +78,6 @@ class Search:
     def singles(self) -> dict[Errors, ClassCandidate]:
         """The errors of one parameter, each alone, that were tried."""
         return {errors: each for errors, each in self.found.items() if len(errors) == 1 and errors != ("bias",)}
-
-    def named(self, errors: Errors) -> Ints:
-        """Classes that are biased beside these errors: forward, each by its score conditional on those before."""
-        if errors not in self._named:
-            self._named[errors] = self._forward(errors)
-        return self._named[errors]
 
     def few(self, errors: Errors, classes: Ints) -> ClassCandidate:
         """Biases of these classes only, beside other errors."""
@@ -143,21 +139,17 @@ class Search:
         biases = part_of(self._information(errors), self.of.together, ["biases"], self.of.classes)
         return np.maximum(np.diag(biases), 0.0) / self.gate.effect
 
-    def _information(self, errors: Errors) -> Floats:
+    def _information_beside(self, errors: Errors) -> Floats:
         """Information on all parameters beside errors without biases."""
-        if errors not in self._informations:
-            mapping = self.found[errors].mapping
-            of = self.of.of(self.of.together, mapping)
-            self._informations[errors] = of.information(of.theta_of(mapping))
-        return self._informations[errors]
+        mapping = self.found[errors].mapping
+        of = self.of.of(self.of.together, mapping)
+        return of.information(of.theta_of(mapping))
 
-    def _score(self, errors: Errors) -> Floats:
+    def _score_beside(self, errors: Errors) -> Floats:
         """Slope of the log-likelihood by the bias of each class beside errors without biases."""
-        if errors not in self._scores:
-            mapping = self.found[errors].mapping
-            of = self.of.of([*(PARAMETERS[name] for name in errors), "biases"], mapping)
-            self._scores[errors] = of.ascent(of.theta_of(mapping))[1][of.places["biases"]]
-        return self._scores[errors]
+        mapping = self.found[errors].mapping
+        of = self.of.of([*(PARAMETERS[name] for name in errors), "biases"], mapping)
+        return of.ascent(of.theta_of(mapping))[1][of.places["biases"]]
 
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
@@ -168,6 +160,7 @@ class Search:
         return 1.5 * approximate + 10 < _bias_cost(self._variance, None, sd)
 
     def _forward(self, errors: Errors) -> Ints:
+        """Name classes one after the other, each by its score conditional on those before."""
         known, places = self._information(errors), places_of(self.of.together, self.of.classes)
         here, biases = [places[PARAMETERS[name]].start for name in errors], places["biases"]
         covariance = known[biases, biases]
