@@ -134,11 +134,7 @@ def expected_calibration_error(
 
 @reads(RowReading)
 def smooth_calibration_error(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    view: View | None = None,
-    **reading: Unpack[RowReading],
+    y_true: Any, y_prob: Any = None, *, view: View | None = None, **reading: Unpack[RowReading]
 ) -> float:
     """Calibration error with a kernel instead of bins, which chooses its own width. Smaller is better.
 
@@ -179,11 +175,7 @@ def smooth_calibration_error(
 
 @reads(RowReading)
 def calibration_errors(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    bins: int = DEFAULT_BINS,
-    **reading: Unpack[RowReading],
+    y_true: Any, y_prob: Any = None, *, bins: int = DEFAULT_BINS, **reading: Unpack[RowReading]
 ) -> dict[View, CalibrationErrors]:
     """All calibration errors in use, by view. Smaller is better.
 

@@ -14,14 +14,7 @@ from ..tally.tally import Tally
 from .estimators import Estimator
 from .sampled_rows import ClassRows, ClassWorld
 from .world_cells import WorldCells
-from .worlds import (
-    Counts,
-    Deviation,
-    deviation,
-    drawn_rows,
-    log_means,
-    two_curves,
-)
+from .worlds import Counts, Deviation, deviation, drawn_rows, log_means, two_curves
 
 _AT_ONCE = 1 << 18
 """So many counts are drawn and measured at once, for the memory."""

@@ -22,11 +22,7 @@ _PRIOR = Prior(dict.fromkeys(TWO, 1.0) | {LAPSE: math.inf})
 
 
 def fitted_two(
-    names: Sequence[str],
-    counts: Counts,
-    largest: float,
-    zero: float,
-    starts: Mapping[str, MapOfTwo] | None = None,
+    names: Sequence[str], counts: Counts, largest: float, zero: float, starts: Mapping[str, MapOfTwo] | None = None
 ) -> dict[str, MapOfTwo]:
     """Fit maps of two classes, each parameter with a N(0, 1) prior but the lapse.
 

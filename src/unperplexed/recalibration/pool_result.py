@@ -101,12 +101,7 @@ class Pool(SavedFit, ReadOnlyArrays, Result):
         """Its parameters."""
         return PoolModel(np.array([*self.weights.values()]), self.order, self.power, self.beta)
 
-    def transform(
-        self,
-        forecasters: Mapping[str, Any],
-        *,
-        scale: Scale = "probability",
-    ) -> Floats:
+    def transform(self, forecasters: Mapping[str, Any], *, scale: Scale = "probability") -> Floats:
         """Combine forecasts of new rows.
 
         Parameters

@@ -8,13 +8,7 @@ from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Bools, Floats, Ints
 from ...kernels.curves import frequencies
-from .estimate import (
-    Estimate,
-    checked_positive,
-    ends_apart,
-    estimator,
-    number_of_bins,
-)
+from .estimate import Estimate, checked_positive, ends_apart, estimator, number_of_bins
 
 _A_LITTLE_MORE = 1 + 1e-9
 """Weights that should be equal need not be to the last digit; where such sums meet a bound, they are taken as equal."""
