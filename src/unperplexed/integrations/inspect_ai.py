@@ -14,17 +14,7 @@ from ..language_models.abstaining import risk_coverage
 from ..language_models.graded import stated_confidence
 
 try:
-    from inspect_ai.scorer import (
-        Metric,
-        SampleScore,
-        Score,
-        Scorer,
-        Target,
-        accuracy,
-        metric,
-        scorer,
-        stderr,
-    )
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr
     from inspect_ai.solver import TaskState
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError(

@@ -18,13 +18,7 @@ from ..recalibration.refinement import refinement_loss
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Array, Rule
 from ..scores.functions import Variant
-from ..statistics.means import (
-    DEFAULT_FLOOR,
-    ROBUST,
-    Floor,
-    check_floor,
-    floor_for,
-)
+from ..statistics.means import DEFAULT_FLOOR, ROBUST, Floor, check_floor, floor_for
 from .metrics import HEADLINE, REFINEMENT, check_metrics, named
 
 try:

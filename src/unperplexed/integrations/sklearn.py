@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError, nearest
 from ..forecasts.labels import Label
-from .metrics import (
-    LARGER,
-    METRICS,
-    SMALLER,
-    check_settings,
-)
+from .metrics import LARGER, METRICS, SMALLER, check_settings
 from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name of this module too)
 
 try:

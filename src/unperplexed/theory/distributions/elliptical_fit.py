@@ -11,14 +11,7 @@ from scipy import linalg
 from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
-from .fitting import (
-    Sample,
-    best_coupling,
-    coupling_range,
-    infinite_from,
-    is_regular,
-    minimize,
-)
+from .fitting import Sample, best_coupling, coupling_range, infinite_from, is_regular, minimize
 from .series import base_of_power, digamma_step, log_gamma_step
 
 _REACH = 1e70

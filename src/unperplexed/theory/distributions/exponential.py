@@ -10,14 +10,7 @@ from scipy import optimize
 from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
-from .fitting import (
-    CoupledFit,
-    Sample,
-    best_coupling,
-    coupling_range,
-    infinite_from,
-    is_regular,
-)
+from .fitting import CoupledFit, Sample, best_coupling, coupling_range, infinite_from, is_regular
 from .series import base_of_power
 from .univariate import Univariate
 

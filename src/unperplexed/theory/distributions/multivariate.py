@@ -16,14 +16,7 @@ from ..coupled import log1p_ratio
 from .elliptical_fit import draw, fit_elliptical, log_average_density, log_normalizer
 from .fitting import CoupledFit, Sample
 from .gaussian import box_probability
-from .parameters import (
-    Seed,
-    coupling_above,
-    finite,
-    generator,
-    real,
-    shape_of,
-)
+from .parameters import Seed, coupling_above, finite, generator, real, shape_of
 
 
 class MultivariateCoupledGaussian:

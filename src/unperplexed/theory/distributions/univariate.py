@@ -13,16 +13,7 @@ from ..._lib.arrays import plain
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats
 from .fitting import CoupledFit, Sample, fixed
-from .parameters import (
-    Seed,
-    coupling_above,
-    finite,
-    generator,
-    positive,
-    real,
-    shape_of,
-    unit_interval,
-)
+from .parameters import Seed, coupling_above, finite, generator, positive, real, shape_of, unit_interval
 
 
 class Univariate(ABC):
