@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict, Unpack
 
 from .._lib.errors import InputError, check_choice
+from ..forecasts.reading import reads
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Rule
 
@@ -19,15 +20,23 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("unperplexed.integrations.torch needs PyTorch: pip install 'unperplexed[torch]'") from error
 
 
-def brier_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    reduction: Reduction = "mean",
-) -> Tensor:
+Reduction = Literal["mean", "sum", "none"]
+
+
+class Options(TypedDict, total=False):
+    """What all losses take; `unperplexed.integrations.torch.brier_loss` describes it."""
+
+    weight: Tensor | None
+    ignore_index: int
+    label_smoothing: float
+    reduction: Reduction
+
+
+_DEFAULTS = {"ignore_index": -100, "label_smoothing": 0.0, "reduction": "mean"}
+
+
+@reads(Options, _DEFAULTS)
+def brier_loss(input: Tensor, target: Tensor, **options: Unpack[Options]) -> Tensor:
     """Brier score of logits, summed over classes. Smaller is better; strictly proper.
 
     Parameters
@@ -70,18 +79,11 @@ def brier_loss(
     >>> brier_loss(p.log(), torch.tensor([1, 1]), reduction="none")
     tensor([0.6534, 0.5202])
     """
-    return rule_loss(_rules.BRIER, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.BRIER, input, target, **options)
 
 
-def penalized_brier_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    reduction: Reduction = "mean",
-) -> Tensor:
+@reads(Options, _DEFAULTS)
+def penalized_brier_loss(input: Tensor, target: Tensor, **options: Unpack[Options]) -> Tensor:
     """Brier score of logits plus a penalty for a wrong top class. Smaller is better; strictly proper.
 
     The penalty is constant wherever it is smooth: the gradient is that of the Brier score. What differs is which of two
@@ -115,18 +117,11 @@ def penalized_brier_loss(
     >>> penalized_brier_loss(p.log(), torch.tensor([1, 1]), reduction="none")
     tensor([0.6534, 1.1869])
     """
-    return rule_loss(_rules.PENALIZED_BRIER, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.PENALIZED_BRIER, input, target, **options)
 
 
-def penalized_log_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    reduction: Reduction = "mean",
-) -> Tensor:
+@reads(Options, _DEFAULTS)
+def penalized_log_loss(input: Tensor, target: Tensor, **options: Unpack[Options]) -> Tensor:
     """Cross-entropy of logits plus a penalty for a wrong top class. Smaller is better; strictly proper.
 
     As of `penalized_brier_loss`, the gradient is that without the penalty.
@@ -158,19 +153,11 @@ def penalized_log_loss(
     >>> penalized_log_loss(p.log(), torch.tensor([1, 1]), reduction="none")
     tensor([1.0788, 1.8120])
     """
-    return rule_loss(_rules.PENALIZED_LOG, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.PENALIZED_LOG, input, target, **options)
 
 
-def generalized_surprisal_loss(
-    input: Tensor,
-    target: Tensor,
-    r: float,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    reduction: Reduction = "mean",
-) -> Tensor:
+@reads(Options, _DEFAULTS)
+def generalized_surprisal_loss(input: Tensor, target: Tensor, r: float, **options: Unpack[Options]) -> Tensor:
     """Generalized surprisal of logits: risk-averse of orders below 0, risk-seeking above. Smaller is better.
 
     Only of order 0, which is cross-entropy, is it proper: of others the logits that it is least for are not those of
@@ -209,19 +196,11 @@ def generalized_surprisal_loss(
     >>> generalized_surprisal_loss(p.log(), torch.tensor([1, 0]), -0.5)
     tensor(0.2661)
     """
-    return rule_loss(_rules.surprisal_rule(r), input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.surprisal_rule(r), input, target, **options)
 
 
-def power_loss(
-    input: Tensor,
-    target: Tensor,
-    r: float,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    reduction: Reduction = "mean",
-) -> Tensor:
+@reads(Options, _DEFAULTS)
+def power_loss(input: Tensor, target: Tensor, r: float, **options: Unpack[Options]) -> Tensor:
     """Power score of logits: the generalized surprisal made proper. Smaller is better; strictly proper.
 
     Order 0 is cross-entropy, order 1 the Brier score. The lower the order, the more improbable classes that happen
@@ -259,9 +238,10 @@ def power_loss(
     >>> torch.stack([power_loss(p.log(), torch.tensor([1, 0]), r) for r in (-0.5, 0, 1)])
     tensor([0.6441, 0.4581, 0.2900])
     """
-    return rule_loss(_rules.power_rule(r), input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.power_rule(r), input, target, **options)
 
 
+@reads(Options, _DEFAULTS)
 def risk_loss(
     input: Tensor,
     target: Tensor,
@@ -270,10 +250,7 @@ def risk_loss(
     accuracy: float = 1.0,
     robustness: float = 1.0,
     proper: bool = True,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    reduction: Reduction = "mean",
+    **options: Unpack[Options],
 ) -> Tensor:
     """Weigh decisiveness, geometric accuracy and robustness in one loss of logits. Smaller is better.
 
@@ -308,7 +285,7 @@ def risk_loss(
     tensor(0.3741)
     """
     rule = _rules.risk_rule(decisiveness, accuracy, robustness, proper)
-    return rule_loss(rule, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(rule, input, target, **options)
 
 
 class _RuleLoss(nn.Module):
@@ -333,17 +310,13 @@ class _RuleLoss(nn.Module):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Score logits."""
-        options = (self.weight, self.ignore_index, self.label_smoothing, self.reduction)
-        return rule_loss(self._rule, input, target, *options)
+        return rule_loss(self._rule, input, target, **{name: getattr(self, name) for name in Options.__annotations__})
 
     def extra_repr(self) -> str:
         """Name the settings, but for those that stand by default."""
         hidden = ("training",)
         given = {name: value for name, value in vars(self).items() if not name.startswith("_") and name not in hidden}
         return ", ".join(f"{name}={value!r}" for name, value in given.items() if value != _DEFAULTS.get(name))
-
-
-_DEFAULTS = {"ignore_index": -100, "label_smoothing": 0.0, "reduction": "mean"}
 
 
 class BrierLoss(_RuleLoss):
@@ -447,26 +420,15 @@ class RiskLoss(_RuleLoss):
         self.proper = proper
 
 
-Reduction = Literal["mean", "sum", "none"]
-
-
-class Options(TypedDict, total=False):
-    """What all losses take; `unperplexed.integrations.torch.brier_loss` describes it."""
-
-    weight: Tensor | None
-    ignore_index: int
-    label_smoothing: float
-    reduction: Reduction
-
-
 def rule_loss(
     rule: Rule,
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    label_smoothing: float,
-    reduction: Reduction,
+    *,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Score logits by a rule."""
     check_options(label_smoothing, reduction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -12,6 +12,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
+from ..forecasts.reading import reads
 from ..kernels.rows import Rows
 from ..statistics.means import apply_limit, weighted_sum
 from . import rules
@@ -19,6 +20,14 @@ from .registry import SCORES, checked_order, score_named
 from .rules import RowRule
 
 Variant = Literal["proper", "published-code"]
+
+
+class ScoredRows(TypedDict, total=False):
+    """What all mean scores take besides outcomes and probabilities; `log_loss` describes it."""
+
+    sample_weight: ArrayLike | None
+    labels: Sequence[Label] | None
+    pos_label: Label | None
 
 
 def row_scores(
@@ -62,15 +71,8 @@ def row_scores(
     return Forecasts(y_true, y_prob, labels=labels, pos_label=pos_label).per_row(rule)[0]
 
 
-def log_loss(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    floor: float = 0.0,
-) -> float:
+@reads(ScoredRows)
+def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[ScoredRows]) -> float:
     """Mean of -ln of the probabilities assigned to the observed classes, in nats (cross-entropy). Smaller is better.
 
     Parameters
@@ -108,17 +110,16 @@ def log_loss(
     0.458145
     """
     rule = partial(_surprisal, r=0.0, floor=floor)
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
+@reads(ScoredRows)
 def brier_score(
     y_true: Any,
     y_prob: Any,
     *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     normalize: Literal["sum", "half", "mean"] = "sum",
+    **reading: Unpack[ScoredRows],
 ) -> float:
     """Mean squared distance between the forecast and the outcome, summed over classes. Smaller is better.
 
@@ -155,17 +156,11 @@ def brier_score(
     def rule(block: Block) -> Floats:
         return SCORES["brier_score"].rows(block) / {"sum": 1, "half": 2, "mean": block.rows.n_classes}[normalize]
 
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
-def spherical_score(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-) -> float:
+@reads(ScoredRows)
+def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[ScoredRows]) -> float:
     """Mean cosine of the angle between the forecast and the outcome. Larger is better.
 
     Parameters
@@ -193,17 +188,16 @@ def spherical_score(
     >>> round(spherical_score([1], [[0.3, 0.4, 0.0, 0.3]]), 6)
     0.685994
     """
-    return _mean_score(SCORES["spherical_score"].rows, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(SCORES["spherical_score"].rows, y_true, y_prob, reading)
 
 
+@reads(ScoredRows)
 def ranked_probability_score(
     y_true: Any,
     y_prob: Any,
     *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     normalize: Literal["sum", "mean"] = "sum",
+    **reading: Unpack[ScoredRows],
 ) -> float:
     """Mean squared distance between cumulative probabilities and outcomes, for ordered classes. Smaller is better.
 
@@ -246,18 +240,17 @@ def ranked_probability_score(
         steps = {"sum": 1, "mean": block.rows.n_classes - 1}[normalize]
         return rules.ranked_probability_score(block.probabilities, block.truth) / steps
 
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
+@reads(ScoredRows)
 def generalized_surprisal(
     y_true: Any,
     y_prob: Any,
     r: float,
     *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     floor: float = 0.0,
+    **reading: Unpack[ScoredRows],
 ) -> float:
     """Mean surprisal whose average probability is the generalized mean of order r. Smaller is better.
 
@@ -300,18 +293,11 @@ def generalized_surprisal(
     0.623803
     """
     rule = partial(_surprisal, r=checked_order(r), floor=floor)
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
-def power_score(
-    y_true: Any,
-    y_prob: Any,
-    r: float,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-) -> float:
+@reads(ScoredRows)
+def power_score(y_true: Any, y_prob: Any, r: float, **reading: Unpack[ScoredRows]) -> float:
     """Mean power score of order r, the proper counterpart of the generalized surprisal. Smaller is better.
 
     As a function of the order it is a proper risk profile: at each order, no forecast is expected to score better
@@ -354,17 +340,16 @@ def power_score(
     def rule(block: Block) -> Floats:
         return rules.power_score(block.probabilities, block.rows.correct, order)
 
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
+@reads(ScoredRows)
 def penalized_brier_score(
     y_true: Any,
     y_prob: Any,
     *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     variant: Variant = "proper",
+    **reading: Unpack[ScoredRows],
 ) -> float:
     """Brier score plus a penalty for each misclassified row. Smaller is better.
 
@@ -404,17 +389,16 @@ def penalized_brier_score(
     [0.6534, 1.1869]
     """
     rule = _variant("penalized_brier_score", rules.published_brier_score, variant)
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
+@reads(ScoredRows)
 def penalized_log_loss(
     y_true: Any,
     y_prob: Any,
     *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     variant: Variant = "proper",
+    **reading: Unpack[ScoredRows],
 ) -> float:
     """Log loss plus a penalty for each misclassified row. Smaller is better.
 
@@ -455,20 +439,13 @@ def penalized_log_loss(
     [1.0788, 1.812]
     """
     rule = _variant("penalized_log_loss", rules.published_log_loss, variant)
-    return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(rule, y_true, y_prob, reading)
 
 
-def mean_score(
-    name: str,
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-) -> float:
+@reads(ScoredRows)
+def mean_score(name: str, y_true: Any, y_prob: Any, **reading: Unpack[ScoredRows]) -> float:
     """Mean score by the name of a rule, as in `score_named`; `Score` states which direction is better."""
-    return _mean_score(score_named(name).rows, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(score_named(name).rows, y_true, y_prob, reading)
 
 
 def _surprisal(block: Block, r: float, floor: float) -> Floats:
@@ -481,17 +458,9 @@ def _variant(proper: str, published: Callable[[Rows], Floats], variant: Variant)
     return SCORES[proper].rows if variant == "proper" else lambda block: published(block.rows)
 
 
-def _mean_score(
-    rule: RowRule,
-    y_true: Any,
-    y_prob: Any,
-    sample_weight: ArrayLike | None,
-    labels: Sequence[Label] | None,
-    pos_label: Label | None,
-) -> float:
+def _mean_score(rule: RowRule, y_true: Any, y_prob: Any, reading: ScoredRows) -> float:
     """Weighted mean of a rule over checked forecasts, whose blocks are not kept."""
-    forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    values, weights = forecasts.per_row(rule)
+    values, weights = Forecasts(y_true, y_prob, **reading).per_row(rule)
     if not values.size:
         raise InputError("y_true: no rows to score.")
     if weights is None:
