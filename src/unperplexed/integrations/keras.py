@@ -19,7 +19,7 @@ from ..scores import differentiable as _rules
 from ..scores.differentiable import Array, Rule
 from ..scores.functions import Variant
 from ..statistics.means import DEFAULT_FLOOR, ROBUST, Floor, check_floor, floor_for
-from .metrics import HEADLINE, REFINEMENT, check_metrics, named
+from .metrics import HEADLINE, REFINEMENT, Scale, check_metrics, check_scale, named
 
 try:
     import keras
@@ -31,8 +31,6 @@ except ImportError as error:  # pragma: no cover - depends on the installation
         if find_spec("keras")
         else "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]'"
     ) from error
-
-from .metrics import Scale, check_scale
 
 try:  # JAX's arrays take no attributes: Keras keeps their masks elsewhere, where nothing public reads them
     from keras.src.backend import get_keras_mask as _mask_of

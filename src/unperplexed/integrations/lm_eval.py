@@ -68,18 +68,11 @@ def up_calibration_error(items: Sequence[Item]) -> float:
     return float(smooth_calibration_error(right, p, labels=[0, 1], pos_label=1))
 
 
-@register_metric(metric="up_log_loss", higher_is_better=False, output_type="multiple_choice", aggregation="up_log_loss")
-def up_log_loss_values(items: Any) -> Any:
+def _as_they_are(items: Any) -> Any:
     """Pass the values of one question on."""
     return items
 
 
-@register_metric(
-    metric="up_calibration_error",
-    higher_is_better=False,
-    output_type="multiple_choice",
-    aggregation="up_calibration_error",
-)
-def up_calibration_error_values(items: Any) -> Any:
-    """Pass the values of one question on."""
-    return items
+_OF_CHOICES: dict[str, Any] = {"higher_is_better": False, "output_type": "multiple_choice"}
+for _name in ("up_log_loss", "up_calibration_error"):
+    register_metric(metric=_name, aggregation=_name, **_OF_CHOICES)(_as_they_are)

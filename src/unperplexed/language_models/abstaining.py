@@ -94,12 +94,9 @@ def risk_coverage(
     ranked = Ranked.of(wrong, p)
     area = ranked.uncertain_area(at)
     points = tuple(ranked.kept(coverage, at, level) for coverage in COVERAGES)
-    half, mean, counts = area.half_width(level), float(wrong.mean()), np.arange(1, p.size + 1)
+    mean, counts = float(wrong.mean()), np.arange(1, p.size + 1)
     best = float((np.maximum(counts - (1 - wrong).sum(), 0) / counts).mean())
-    limits = Interval(math.nan, math.nan)
-    if not math.isnan(half):
-        limits = Interval(max(area.mean - half, 0.0), min(area.mean + half, 1.0))
-    return RiskCoverage(p.size, points, area.mean, limits, mean, best)
+    return RiskCoverage(p.size, points, area.mean, _limits(area, level), mean, best)
 
 
 def _vector(name: str, given: Any) -> Floats:
@@ -135,17 +132,11 @@ class Ranked(NamedTuple):
         start = np.flatnonzero(np.append(True, p[1:] != p[:-1]))
         return Ranked(order, wrong[order], p, start, np.repeat(np.arange(start.size), _sizes(start, p.size)))
 
-    @property
-    def expected(self) -> Floats:
-        """Wrong answers expected at each place, over all orders of equal confidences."""
-        sizes = _sizes(self.start, self.wrong.size)
-        return np.asarray((np.add.reduceat(self.wrong, self.start) / sizes)[self.group])
-
     def area_influence(self) -> tuple[float, Floats]:
         """Area under the curve, and the influence of each answer on it, in the order they were given."""
         n = self.wrong.size
         places = np.arange(1, n + 1)
-        risk = np.cumsum(self.expected) / places
+        risk = np.cumsum(self.group_means(self.wrong)) / places  # expected over all orders of equal confidences
         area = float(risk.mean())
         # The weight of an answer at place i changes the risk at each place from i on by (wrong - risk) / place.
         ones, risks = (np.cumsum(each[::-1])[::-1] for each in (1 / places, risk / places))
@@ -171,10 +162,13 @@ class Ranked(NamedTuple):
         sizes = _sizes(self.start, n)
         share = np.clip((room - self.start) / sizes, 0.0, 1.0)[self.group]
         risk = uncertain_mean(self.wrong, share, Dependence(None if cluster is None else cluster[self.order]))
-        half = risk.half_width(level)
-        limits = Interval(max(risk.mean - half, 0.0), min(risk.mean + half, 1.0)) if not math.isnan(half) else None
         last = min(max(math.ceil(room - 1e-9), 1), n) - 1
-        return Kept(coverage, risk.mean, limits or Interval(math.nan, math.nan), float(self.confidence[last]))
+        return Kept(coverage, risk.mean, _limits(risk, level), float(self.confidence[last]))
+
+
+def _limits(share: UncertainMean, level: float) -> Interval:
+    half = share.half_width(level)
+    return Interval(max(share.mean - half, 0.0), min(share.mean + half, 1.0))
 
 
 def _sizes(start: Ints, n: int) -> Ints:

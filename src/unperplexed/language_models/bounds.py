@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,12 +109,11 @@ def top_k_bounds(
     low, high = np.where(known, own, 0.0), np.where(known, own, np.minimum(left + rounding, least))
     squares = (p * p).sum(axis=1) + np.where(outside_known, own * own, 0.0)
     entropy = _entropy(p).sum(axis=1) + np.where(outside_known, _entropy(own), 0.0)
-    concentrated = _concentrated(left, least)
     # The observed token takes as much as it may, and the rest is spread: the lower bound of the Brier score.
     rest = np.maximum(left - np.where(known, 0.0, high), 0.0)
     others = None if n_outside is None else n_outside - ~known
     brier_low = 1 - 2 * high + squares + np.where(known, 0.0, high * high) + _spread(rest, others)
-    brier_high = 1 - 2 * low + squares + concentrated
+    brier_high = 1 - 2 * low + squares + _concentrated(left, least, np.square)
     top = p.max(axis=1)
     return TokenBounds(
         p.shape[0],
@@ -125,7 +125,7 @@ def top_k_bounds(
         _bounded(low, high, ROBUST),
         Interval(float(np.clip(brier_low, 0, 2).mean()), float(np.clip(brier_high, 0, 2).mean())),
         Interval(
-            float((entropy + _entropy_concentrated(left, least)).mean()),
+            float((entropy + _concentrated(left, least, _entropy)).mean()),
             float((entropy + _entropy_spread(left, n_outside)).mean()),
         ),
         float(((at >= 0) & (np.take_along_axis(p, np.maximum(at, 0)[:, None], 1)[:, 0] == top)).mean()),
@@ -185,17 +185,7 @@ def _entropy_spread(left: Floats, n: Ints | None) -> Floats:
     return np.asarray(_entropy(left) + left * np.log(np.maximum(n, 1)))
 
 
-def _pieces(left: Floats, least: Floats) -> tuple[Floats, Floats]:
-    """Cut what is left into as few tokens as possible: how many have the most that one may have, and the rest."""
+def _concentrated(left: Floats, least: Floats, of: Callable[[Floats], Floats]) -> Floats:
+    """Sum of a function over as few tokens as possible: some that have the most that one may have, and the rest."""
     whole = np.floor(left / least)
-    return whole, np.clip(left - whole * least, 0.0, least)
-
-
-def _concentrated(left: Floats, least: Floats) -> Floats:
-    whole, rest = _pieces(left, least)
-    return np.asarray(whole * least**2 + rest**2)
-
-
-def _entropy_concentrated(left: Floats, least: Floats) -> Floats:
-    whole, rest = _pieces(left, least)
-    return np.asarray(whole * _entropy(least) + _entropy(rest))
+    return np.asarray(whole * of(least) + of(np.clip(left - whole * least, 0.0, least)))

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..graded import stated_confidence
 from ..items import UNREAD, Answer, Item, Text
-from ..tokens import text_of_tokens, token
+from ..tokens import text_of_tokens
 from . import Form, Log, Record
-from .openai import GENERATED
+from .openai import GENERATED, tokens_of
 
 UNFINISHED = "the log's status is {status}, not success: samples may be missing"
 EPOCHS = (
@@ -48,11 +48,8 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
 
 def _generated(name: str, sample: Mapping[str, Any], log: Log) -> Iterator[Text]:
     for choice in (sample.get("output") or {}).get("choices") or ():
-        entries = (choice.get("logprobs") or {}).get("content") or ()
-        if not entries:
-            continue
-        tokens = [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries]
-        found = text_of_tokens(name, tokens, _content(choice["message"]["content"]), log.remarks)
+        tokens = tokens_of((choice.get("logprobs") or {}).get("content"))
+        found = text_of_tokens(name, tokens, _content(choice["message"]["content"]), log.remarks) if tokens else None
         if found is not None:
             log.remarks.add(GENERATED)
             yield found

@@ -40,7 +40,7 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
     if record.get("object") == "response":
         parts = [each for output in record.get("output", ()) for each in output.get("content") or ()]
         for part in parts:
-            yield from _text(name, _content(part.get("logprobs")), part.get("text"), log)
+            yield from _text(name, tokens_of(part.get("logprobs")), part.get("text"), log)
         return
     choices = record["choices"]
     for at, choice in enumerate(choices):
@@ -59,19 +59,15 @@ def _choice(name: str, choice: Record, prompt: Any, record: Record, log: Log) ->
     elif "tokens" in logged:
         columns = (logged["tokens"], logged["token_logprobs"])
         tokens = [token(piece, value) for piece, value in zip(*columns, strict=True)]
-        if tokens and tokens[0].log_prob is not None:
-            log.remarks.add(GENERATED)
-        yield from _text(name, tokens, choice.get("text"), log)
+        yield from _text(name, tokens, choice.get("text"), log, bool(tokens) and tokens[0].log_prob is not None)
     else:
         message = choice.get("message") or {}
-        refused = bool(logged.get("refusal")) and not logged.get("content")
-        content = logged.get("refusal" if refused else "content")
-        if content:
-            log.remarks.add(GENERATED)
-        yield from _text(name, _content(content), message.get("refusal" if refused else "content"), log)
+        key = "refusal" if logged.get("refusal") and not logged.get("content") else "content"
+        yield from _text(name, tokens_of(logged.get(key)), message.get(key), log, generated=True)
 
 
-def _content(entries: Sequence[Mapping[str, Any]] | None) -> list[Token]:
+def tokens_of(entries: Sequence[Mapping[str, Any]] | None) -> list[Token]:
+    """Read tokens as OpenAI, Inspect and llama.cpp write them."""
     return [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries or ()]
 
 
@@ -87,10 +83,12 @@ def _prompt(prompt: Sequence[Mapping[str, Any] | None], ids: Sequence[int] | Non
     return found
 
 
-def _text(name: str, tokens: Sequence[Token], text: Any, log: Log) -> Iterator[Text]:
+def _text(name: str, tokens: Sequence[Token], text: Any, log: Log, generated: bool = False) -> Iterator[Text]:
     if not tokens:
         log.remarks.add(NONE_LOGGED)
         return
+    if generated:
+        log.remarks.add(GENERATED)
     found = text_of_tokens(name, tokens, text if isinstance(text, str) else None, log.remarks)
     if found is not None:
         yield found
@@ -99,24 +97,12 @@ def _text(name: str, tokens: Sequence[Token], text: Any, log: Log) -> Iterator[T
 AFTER_SAMPLING = "{count} left out: probabilities after sampling (post_sampling_probs) are not those of the model"
 
 
-def _yielded(name: str, tokens: Sequence[Token], text: str | None, log: Log, generated: bool = True) -> Iterator[Text]:
-    if not tokens:
-        log.remarks.add(NONE_LOGGED)
-        return
-    if generated:
-        log.remarks.add(GENERATED)
-    found = text_of_tokens(name, tokens, text, log.remarks)
-    if found is not None:
-        yield found
-
-
 def _llama_cpp(record: Record, place: str, log: Log) -> Iterator[Text]:
     entries = record["completion_probabilities"]
     if any("prob" in each and "logprob" not in each for each in entries):
         log.remarks.add(AFTER_SAMPLING)
         return
-    tokens = [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries]
-    yield from _yielded(place, tokens, record.get("content"), log)
+    yield from _text(place, tokens_of(entries), record.get("content"), log, generated=True)
 
 
 def _triples(entries: Sequence[Sequence[Any]]) -> list[Token]:
@@ -127,15 +113,15 @@ def _sglang(record: Record, place: str, log: Log) -> Iterator[Text]:
     meta = record["meta_info"]
     prompt, output = (_triples(meta.get(f"{side}_token_logprobs") or ()) for side in ("input", "output"))
     if prompt:
-        yield from _yielded(place, prompt, None, log, generated=False)
+        yield from _text(place, prompt, None, log)
     if output or not prompt:
-        yield from _yielded(f"{place}/output" if prompt else place, output, record.get("text"), log)
+        yield from _text(f"{place}/output" if prompt else place, output, record.get("text"), log, generated=True)
 
 
 def _tgi(record: Record, place: str, log: Log) -> Iterator[Text]:
     entries = record["details"].get("tokens") or ()
     tokens = [token(each.get("text"), each.get("logprob")) for each in entries if not each.get("special")]
-    yield from _yielded(place, tokens, record.get("generated_text"), log)
+    yield from _text(place, tokens, record.get("generated_text"), log, generated=True)
 
 
 FORMS = (

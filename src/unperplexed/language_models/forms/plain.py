@@ -13,11 +13,7 @@ from . import Form, Log, Record
 
 
 def _recognizes(record: Record) -> bool:
-    return "logprobs" in record and ("doc" in record or "bytes" in record or "text" in record) and not _nested(record)
-
-
-def _nested(record: Record) -> bool:
-    return isinstance(record["logprobs"], dict)
+    return not {"doc", "bytes", "text"}.isdisjoint(record) and not isinstance(record.get("logprobs", {}), dict)
 
 
 def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
@@ -30,11 +26,8 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
         raise InputError(f"{where}bytes: expected a whole number of UTF-8 bytes, got {size!r}.")
     values = record["logprobs"]
     try:
-        x = (
-            values
-            if isinstance(values, np.ndarray)
-            else np.array([np.nan if each is None else each for each in values], dtype=np.float64)
-        )
+        known = values if isinstance(values, np.ndarray) else [np.nan if each is None else each for each in values]
+        x = np.asarray(known, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where}logprobs: expected a list of numbers.") from None
     if (np.isnan(x) | ((x < MISSING_BELOW) & (x > -np.inf))).any():
