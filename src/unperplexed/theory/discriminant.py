@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.arrays import floats
+from .._lib.errors import InputError, rows_text
+from .._lib.typing import Bools, Floats, Ints
+from ..statistics.means import checked_weights
 from .distributions.multivariate import MultivariateCoupledGaussian
 
 try:
@@ -24,11 +26,6 @@ except ImportError as error:
     raise ImportError(
         "CoupledDiscriminantAnalysis needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
     ) from error
-
-from .._lib.arrays import floats
-from .._lib.errors import rows_text
-from .._lib.typing import Bools
-from ..statistics.means import checked_weights
 
 COUPLINGS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Default couplings of ``coupling="cv"``: from the normal to half a degree of freedom."""

@@ -140,7 +140,7 @@ class TwoClassModel:
             For another name.
         """
         check_choice("which", which, get_args(Which))
-        odds = self._log_odds(which).unbounded(floats(x, "x"))  # so that clipping gives the limits to the last digit
+        odds = self._log_odds[which].unbounded(floats(x, "x"))  # so that clipping gives the limits to the last digit
         p = expit(np.stack([-odds, odds], axis=-1))
         return np.asarray(np.clip(p, self.limit, 1 - self.limit) if which == "model" else p)
 
@@ -206,7 +206,7 @@ class TwoClassModel:
         def three(of: Of) -> Averages:
             return Averages(*(self.generalized_mean(r, of, view) for r in (DECISIVE, GEOMETRIC, ROBUST)))
 
-        above = self._log_odds("model").share_above(np.zeros(1), self._densities("source"))[0]
+        above = self._log_odds["model"].share_above(np.zeros(1), self._densities("source"))[0]
         right = self._weights("source") * [1 - above[0], above[1]]
         return TwoClassAverages(three("reported"), three("source"), three("measured"), float(right.sum()), view)
 
@@ -300,7 +300,7 @@ class TwoClassModel:
             For another name.
         """
         check_choice("which", which, get_args(Rates))
-        odds, classes = self._log_odds("model"), self._densities("source" if which == "actual" else "model")
+        odds, classes = self._log_odds["model"], self._densities("source" if which == "actual" else "model")
         atoms = odds.atoms(classes)[0]
         ends = [level for s in odds.segments for level in (s.first, s.last)]
         points = odds(np.asarray(classes.ppf(_CURVE[:, None])).ravel())
@@ -338,19 +338,11 @@ class TwoClassModel:
     def _bound(self) -> float:
         return math.log1p(-self.limit) - math.log(self.limit) if self.limit > 0 else math.inf
 
-    def _log_odds(self, which: Which) -> LogOdds:
-        return self._source_odds if which == "source" else self._model_odds
-
     @cached_property
-    def _source_odds(self) -> LogOdds:
-        return LogOdds(self._densities("source"), self._prior_odds("source"))
-
-    @cached_property
-    def _model_odds(self) -> LogOdds:
-        return LogOdds(self._densities("model"), self._prior_odds("model"), self._bound)
-
-    def _prior_odds(self, which: Which) -> float:
-        return float(np.diff(np.log(self._weights(which)))[0])
+    def _log_odds(self) -> dict[Which, LogOdds]:
+        bounds: dict[Which, float] = {"source": math.inf, "model": self._bound}
+        priors = {which: float(np.diff(np.log(self._weights(which)))[0]) for which in bounds}
+        return {which: LogOdds(self._densities(which), priors[which], bound) for which, bound in bounds.items()}
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], Floats]:
@@ -364,7 +356,7 @@ class TwoClassModel:
     def _line_nodes(self, classes: CoupledGaussian) -> tuple[Floats, Floats]:
         """Points x and what each stands for of each class's probability, a column a class."""
         reach = REACH * float(np.min(classes.scale))
-        kinks = np.concatenate([self._source_odds.kinks(), self._model_odds.kinks()])
+        kinks = np.concatenate([each.kinks() for each in self._log_odds.values()])
         # Each panel reaches at most a thousand times as far out as the last one, or it would hide its own start.
         far = 10.0 ** np.arange(4, 1 + np.log10(np.abs(kinks).max(initial=1) / np.min(classes.scale)), 3)
         steps = np.concatenate([_OFFSETS, far])
@@ -380,7 +372,7 @@ class TwoClassModel:
 
     def _log_probabilities(self, x: Floats, of: Of, view: ExactView) -> Floats:
         """Logarithms of the limited probabilities of both classes at x."""
-        odds = self._log_odds("source" if of == "source" else "model")(x)
+        odds = self._log_odds["source" if of == "source" else "model"](x)
         if of == "measured":
             found = self._log_measured(odds, view)
             # Rounding may put a level's points out of the source's support, but x is one of them.
@@ -392,7 +384,7 @@ class TwoClassModel:
 
     def _log_measured(self, odds: Floats, view: ExactView) -> Floats:
         """Log of the frequency of each class at reported log odds, or at their mirror image."""
-        model, source, weights = self._model_odds, self._densities("source"), np.log(self._weights("source"))
+        model, source, weights = self._log_odds["model"], self._densities("source"), np.log(self._weights("source"))
         joint, has_mass = model.log_density_at(odds, source)
         joint += weights
         if view == "all-classes":

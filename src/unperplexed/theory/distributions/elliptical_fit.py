@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import linalg
 from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
-from .fitting import Sample, best_coupling, coupling_range, infinite_from, is_regular, minimize
+from .fitting import CoupledFit, D, Given, Sample, best_coupling, coupling_range, infinite_from, is_regular, minimize
 from .series import base_of_power, digamma_step, log_gamma_step
 
 _REACH = 1e70
@@ -40,31 +40,12 @@ def regular_bound(d: int) -> float:
     return -1 / (d + 2)
 
 
-@dataclass(frozen=True)
-class EllipticalFit:
-    """Estimates, and standard errors of the free ones by name."""
-
-    loc: Floats
-    shape: Floats
-    coupling: float
-    log_likelihood: float
-    at_bound: bool
-    regular: bool
-    errors: dict[str, Floats]
-
-
-def fit_elliptical(
-    sample: Sample,
-    loc: Floats | None,
-    shape: Floats | None,
-    coupling: float | None,
-    bounds: tuple[float, float] | None,
-) -> EllipticalFit:
-    """Fit what is None."""
-    d = sample.x.shape[1]
+def fit_elliptical(sample: Sample, given: Given, made: Callable[[Floats, Floats, float], D]) -> CoupledFit[D]:
+    """Fit what is not given; a distribution is made of location, shape matrix and coupling."""
+    (loc, shape, coupling, bounds), d = given, sample.x.shape[1]
     sides = _Sides(sample, loc, shape)
     infinite = np.inf if shape is not None else infinite_from(sample, loc)
-    ends = coupling_range(coupling, bounds, d, regular_bound(d), infinite)
+    ends = coupling_range(given, d, regular_bound(d), infinite)
     rough = _Sides(sample.some(_ENOUGH), loc, shape).loss if len(sample.x) > 2 * _ENOUGH else None
     k, at_bound = best_coupling(sides.loss, ends, d, rough)
     if coupling is None and sides.collapsed() < np.inf:
@@ -91,8 +72,8 @@ def fit_elliptical(
     found_loc, found_shape = problem.estimates(k)
     free = {"loc": loc is None, "shape_matrix": shape is None, "coupling": coupling is None}
     errors = _errors(found_loc, found_shape, k, sample.effective, free, at_bound)
-    regular = is_regular(k, regular_bound(d))
-    return EllipticalFit(found_loc, found_shape, k, -value * sample.total, at_bound, regular, errors)
+    found, regular = made(found_loc, found_shape, k), is_regular(k, regular_bound(d))
+    return CoupledFit(found, errors, -value * sample.total, len(sample.x), at_bound, regular)
 
 
 class _Sides:

@@ -10,7 +10,7 @@ from scipy import optimize
 from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
-from .fitting import CoupledFit, Sample, best_coupling, coupling_range, infinite_from, is_regular
+from .fitting import CoupledFit, Given, Sample, best_coupling, coupling_range, infinite_from, is_regular
 from .series import base_of_power
 from .univariate import Univariate
 
@@ -99,21 +99,14 @@ class CoupledExponential(Univariate):
         return np.asarray(inverse - np.log(scale))
 
     @classmethod
-    def _fit(
-        cls,
-        sample: Sample,
-        loc: float | None,
-        scale: float | None,
-        coupling: float | None,
-        bounds: tuple[float, float] | None,
-    ) -> CoupledFit[Self]:
-        x = sample.x[:, 0]
-        known, loc = loc, float(x.min()) if loc is None else loc
+    def _fit(cls, sample: Sample, given: Given) -> CoupledFit[Self]:
+        x, scale = sample.x[:, 0], given.spread
+        loc = float(x.min()) if given.loc is None else given.loc
         if x.min() < loc:
             raise InputError(f"floc: {loc:.6g} is above {rows_text(np.flatnonzero(x < loc))} of the data.")
         problem = _Excess(Sample(x - loc, sample.w, sample.total), scale)
         infinite = np.inf if scale is not None else infinite_from(sample, np.array([loc]))
-        k, at_bound = best_coupling(problem.loss, coupling_range(coupling, bounds, 1, REGULAR, infinite), 1)
+        k, at_bound = best_coupling(problem.loss, coupling_range(given, 1, REGULAR, infinite), 1)
         value = problem.loss(k)
         if not np.isfinite(value):
             raise InputError(
@@ -121,9 +114,9 @@ class CoupledExponential(Univariate):
                 " scale/|coupling|. Fix a larger scale or coupling, or fix less."
             )
         found = problem.scale_at(k)
-        free = {"scale": scale is None, "coupling": coupling is None}
+        free = {"scale": scale is None, "coupling": given.coupling is None}
         errors = _errors(found, k, sample.effective, free, at_bound)
-        if known is None:
+        if given.loc is None:
             errors["loc"] = found / len(x)
         return CoupledFit(cls(loc, found, k), errors, -value * sample.total, len(x), at_bound, is_regular(k, REGULAR))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,6 +46,17 @@ class CoupledFit(Generic[D]):
     regular: bool
     """Whether the density falls to 0 smoothly enough at the ends of compact support for standard errors to hold:
     coupling above -1/(d + 2) for the Gaussians, above -1/2 for the exponential."""
+
+
+class Given(NamedTuple):
+    """What is known before a fit; None is fitted."""
+
+    loc: Any
+    spread: Any
+    """Scale of a distribution on the line, or shape matrix."""
+    coupling: float | None
+    bounds: tuple[float, float] | None
+    """Least and largest coupling."""
 
 
 @dataclass(frozen=True)
@@ -120,18 +131,16 @@ def _largest_tie(column: Floats, w: Floats, at: float | None) -> float:
     return float(np.bincount(np.unique(column, return_inverse=True)[1].ravel(), weights=w).max())
 
 
-def coupling_range(
-    fixed: float | None, bounds: tuple[float, float] | None, d: int, regular: float, infinite: float
-) -> tuple[float, float]:
+def coupling_range(given: Given, d: int, regular: float, infinite: float) -> tuple[float, float]:
     """Ends of where to look for the coupling; both are the one that is fixed."""
-    if fixed is not None:
-        if bounds is not None:
+    if given.coupling is not None:
+        if given.bounds is not None:
             raise InputError("coupling_bounds: fcoupling fixes the coupling; give one of the two.")
-        low = high = float(coupling_above(-1 / d, _single("fcoupling", fixed), "fcoupling"))
-    elif bounds is None:
+        low = high = float(coupling_above(-1 / d, _single("fcoupling", given.coupling), "fcoupling"))
+    elif given.bounds is None:
         low, high = regular, min(HIGHEST_COUPLING, infinite / 2)
     else:
-        low, high = _checked_bounds(bounds, d)
+        low, high = _checked_bounds(given.bounds, d)
     if high > infinite * (1 - 1e-9):
         raise InputError(
             f"data: at couplings from {infinite:.4g} on, the likelihood of these data is infinite: a scale of 0 about"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.stats import qmc
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats
 from .elliptical_fit import draw, fit_elliptical, log_average_density, log_normalizer, squared_deviate
-from .fitting import CoupledFit, Sample
+from .fitting import CoupledFit, Given, Sample
 from .tail import log_tail, quantile
 from .univariate import Univariate
 
@@ -90,25 +91,21 @@ class CoupledGaussian(Univariate):
         return log_average_density(k, r) - np.log(scale)
 
     @classmethod
-    def _fit(
-        cls,
-        sample: Sample,
-        loc: float | None,
-        scale: float | None,
-        coupling: float | None,
-        bounds: tuple[float, float] | None,
-    ) -> CoupledFit[Self]:
+    def _fit(cls, sample: Sample, given: Given) -> CoupledFit[Self]:
+        loc, scale = given.loc, given.spread
         if scale is not None and not 1e-70 < scale < 1e70:
             raise InputError(f"fscale: {scale:.3g} is too small or too large to square twice; give other units.")
-        shape = None if scale is None else np.array([[scale**2]])
-        found = fit_elliptical(sample, None if loc is None else np.array([loc]), shape, coupling, bounds)
-        if scale is None:
-            scale = float(np.sqrt(found.shape[0, 0]))
-        errors = {name: float(np.ravel(error)[0]) for name, error in found.errors.items()}
+        square = None if scale is None else np.array([[scale**2]])
+        as_arrays = given._replace(loc=None if loc is None else np.array([loc]), spread=square)
+        found = fit_elliptical(
+            sample,
+            as_arrays,
+            lambda of_loc, shape, k: cls(float(of_loc[0]), float(np.sqrt(shape[0, 0])) if scale is None else scale, k),
+        )
+        errors = {name: float(np.ravel(error)[0]) for name, error in found.standard_errors.items()}
         if "shape_matrix" in errors:
-            errors["scale"] = errors.pop("shape_matrix") / (2 * scale)
-        distribution = cls(float(found.loc[0]), scale, found.coupling)
-        return CoupledFit(distribution, errors, found.log_likelihood, len(sample.x), found.at_bound, found.regular)
+            errors["scale"] = errors.pop("shape_matrix") / (2 * found.distribution.scale)
+        return replace(found, standard_errors=errors)
 
 
 _REPLICATES, _POINTS = 8, 12  # 2^12 points in each replicate

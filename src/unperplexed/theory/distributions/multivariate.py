@@ -14,7 +14,7 @@ from ..._lib.errors import InputError, place_text
 from ..._lib.typing import Floats
 from ..coupled import log1p_ratio
 from .elliptical_fit import draw, fit_elliptical, log_average_density, log_normalizer
-from .fitting import CoupledFit, Sample
+from .fitting import CoupledFit, Given, Sample
 from .gaussian import box_probability
 from .parameters import Seed, coupling_above, finite, generator, real, shape_of
 
@@ -335,14 +335,9 @@ class MultivariateCoupledGaussian:
         if loc is not None and len(loc) != d:
             raise InputError(f"floc: has {len(loc)} dimensions, the data {d}.")
         shape = None if fshape_matrix is None else _with_root(fshape_matrix, d, "fshape_matrix")[0]
-        found = fit_elliptical(sample, loc, shape, fcoupling, coupling_bounds)
-        return CoupledFit(
-            cls(found.loc, found.shape if shape is None else shape, found.coupling),
-            found.errors,
-            found.log_likelihood,
-            len(sample.x),
-            found.at_bound,
-            found.regular,
+        given = Given(loc, shape, fcoupling, coupling_bounds)
+        return fit_elliptical(
+            sample, given, lambda of_loc, of_shape, k: cls(of_loc, of_shape if shape is None else shape, k)
         )
 
     def _points(self, x: ArrayLike, name: str = "x") -> Floats:

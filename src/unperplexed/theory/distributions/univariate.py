@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..._lib.arrays import plain
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats
-from .fitting import CoupledFit, Sample, fixed
+from .fitting import CoupledFit, Given, Sample, fixed
 from .parameters import Seed, coupling_above, finite, generator, positive, real, shape_of, unit_interval
 
 
@@ -21,6 +21,17 @@ class Univariate(ABC):
 
     _alpha: float
     """The order of the average that is the density at loc + scale is -alpha kappa/(1 + kappa)."""
+
+    # What each distribution has: functions of points or probabilities and of loc, scale and coupling, all of one shape.
+    _logpdf: Callable[[Floats, Floats, Floats, Floats], Floats]
+    _logcdf: Callable[[Floats, Floats, Floats, Floats], Floats]
+    _logsf: Callable[[Floats, Floats, Floats, Floats], Floats]
+    _ppf: Callable[[Floats, Floats, Floats, Floats], Floats]
+    _isf: Callable[[Floats, Floats, Floats, Floats], Floats]
+    _draw: Callable[[np.random.Generator, Floats, tuple[int, ...]], Floats]
+    _mean: Callable[[Floats, Floats, Floats], Floats]
+    _var: Callable[[Floats, Floats, Floats], Floats]
+    _log_average_density: Callable[[Any, Floats, Floats, Floats], Floats]
 
     def __init__(self, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, coupling: ArrayLike = 0.0) -> None:
         """Check the parameters."""
@@ -243,7 +254,7 @@ class Univariate(ABC):
         """
         sample = Sample.of(data, sample_weight, 1)
         loc, scale = fixed("floc", floc, finite), fixed("fscale", fscale, positive)
-        return cls._fit(sample, loc, scale, fcoupling, coupling_bounds)
+        return cls._fit(sample, Given(loc, scale, fcoupling, coupling_bounds))
 
     def _at(self, function: Callable[..., Floats], x: ArrayLike) -> Floats:
         """A function of points and parameters, all made one shape; NaN stays NaN."""
@@ -264,38 +275,4 @@ class Univariate(ABC):
 
     @classmethod
     @abstractmethod
-    def _fit(
-        cls,
-        sample: Sample,
-        loc: float | None,
-        scale: float | None,
-        coupling: float | None,
-        bounds: tuple[float, float] | None,
-    ) -> CoupledFit[Self]: ...
-
-    @abstractmethod
-    def _logpdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _logcdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _logsf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _ppf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _isf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _draw(self, rng: np.random.Generator, k: Floats, shape: tuple[int, ...]) -> Floats: ...
-
-    @abstractmethod
-    def _mean(self, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _var(self, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _log_average_density(self, r: Any, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
+    def _fit(cls, sample: Sample, given: Given) -> CoupledFit[Self]: ...
