@@ -258,6 +258,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         surprises=_surprises(tally, reported, floor, limit),
         _source=Source(
             tally,
+            view,
             headline,
             settings.profile_orders,
             estimator,

@@ -18,7 +18,7 @@ from .._lib.progress import steps
 from .._lib.typing import Floats
 from ..calibration.clustered_test import independent_share
 from ..calibration.design_effect import Influences, growth, influences
-from ..calibration.estimators import Estimator, measured_of_samples
+from ..calibration.estimators import measured_of_samples
 from ..calibration.null_samples import calibrated
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
 from ..calibration.world_cells import WorldCells, world_cells
@@ -26,13 +26,14 @@ from ..calibration.world_samples import Logs, WorldSamples, world_samples
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
-from ..statistics.intervals import Band, Interval, Sampling, wilson
+from ..statistics.intervals import Band, Interval, wilson
 from ..statistics.means import Limit, apply_limit, t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..statistics.tails import normal_cdf
-from ..tally.tally import Tally, View
+from ..tally.tally import Tally
 from ..theory.coupled import expm1_ratio
 from .risk_profile import RiskProfile, profile_of_points
+from .source import Source
 
 SAMPLED = {
     "measured_decisiveness": 1.0,
@@ -71,12 +72,10 @@ def rows_of_hits(tally: Tally) -> float:
     return min(tally.effective_rows, accuracy * (1 - accuracy) / error**2) if varies else tally.independent_rows
 
 
-def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> dict[str, Interval]:
-    """Intervals of what needs no samples: the reported averages, prediction accuracy and the scores.
-
-    ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
-    """
-    limits = np.transpose(headline.interval(confidence)).tolist()
+def closed_intervals(source: Source) -> dict[str, Interval]:
+    """Intervals of what needs no samples: the reported averages, prediction accuracy and the scores."""
+    tally, confidence = source.tally, source.sampling.confidence
+    limits = np.transpose(source.headline.interval(confidence)).tolist()
     names = ("decisiveness", "geometric_accuracy", "robustness")
     found = {f"reported_{name}": Interval(*pair) for name, pair in zip(names, limits, strict=True)}
     accuracy, rows, units = tally.prediction_accuracy, rows_of_hits(tally), tally.independent_rows
@@ -124,21 +123,13 @@ def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
     return replace(profile, standard_errors=errors, degrees_of_freedom=freedom)
 
 
-def sampled(
-    tally: Tally,
-    figures: Mapping[str, float],
-    estimator: Estimator,
-    view: View,
-    floor: float,
-    limit: Limit,
-    sampling: Sampling,
-) -> Sampled:
+def sampled(source: Source, figures: Mapping[str, float]) -> Sampled:
     """Intervals of the measured figures, and the bands.
 
     Samples are drawn from two worlds (`worlds`), of rows in groups as many as are independent. Where shards say that
     figures vary more than in independent rows, of rows in groups and of weights, they vary by as much more.
     """
-    draws, counts = draw(tally, estimator, view, HEADLINE_ORDERS, floor, limit, sampling)
+    draws, counts = draw(source, HEADLINE_ORDERS)
     logs = [_log_figures(world.logs) for world in draws.worlds]
     off = [world.deviation(_log_figures) for world in draws.worlds]
     point = np.array([figures[name] for name in SAMPLED])
@@ -160,9 +151,9 @@ def sampled(
         for at, (name, most) in enumerate(SAMPLED.items())
         if bias[at] and math.isfinite(without[at]) and not math.isnan(intervals[name].low)
     }
-    bands = [_band(draws.reported, world.curves, sampling.confidence) for world in draws.worlds]
+    bands = [_band(draws.reported, world.curves, source.sampling.confidence) for world in draws.worlds]
     curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
-    consistent = partial(_consistent, tally, draws.cells, counts, estimator, floor, sampling)
+    consistent = partial(_consistent, source, draws.cells, counts)
     apart = np.abs(off[0].bias - off[1].bias) > off[0].spread
     doubtful = tuple(name for name, is_ in zip(SAMPLED, apart, strict=True) if is_ and name in _OF_TAILS)
     return Sampled(intervals, curve, consistent, debiased, doubtful)
@@ -183,16 +174,15 @@ class Draws(NamedTuple):
     """By how much more figures vary than in the samples, by the influence of pairs that occurred and did not."""
 
 
-def draw(
-    tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
-) -> tuple[Draws, CellCounts]:
+def draw(source: Source, orders: Floats) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    counts, exchangeable = shown_counts(tally, view), not tally.clustered and not tally.uneven
+    tally, sampling, floor, limit = source.tally, source.sampling, source.headline.floor, source.headline.limit
+    counts, exchangeable = shown_counts(tally, source.view), not tally.clustered and not tally.uneven
     share = independent_share(counts) if tally.clustered and counts.shards is not None else 1.0
-    cells = world_cells(tally, view, floor, limit, share)
+    cells = world_cells(tally, source.view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
-        worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, rng, advance)
+        worlds = world_samples(tally, cells, source.estimator, orders, sampling.resamples, rng, advance)
     found = None if exchangeable or counts.shards is None else influences(counts, orders, floor, limit)
     reach = float(t_quantile(sampling.confidence, math.inf if exchangeable else max(tally.independent_rows - 1, 1)))
     mean_forecast = cells.unfolded(cells.counted)[0]
@@ -216,18 +206,16 @@ def _growth_of_figures(draws: Draws) -> Floats:
     return draws.growth(*(of_reported @ x + of_measured @ y for x, y in zip(reported, measured, strict=True)))
 
 
-def _consistent(
-    tally: Tally, cells: WorldCells, counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling
-) -> Band | None:
+def _consistent(source: Source, cells: WorldCells, counts: CellCounts) -> Band | None:
     """Where calibrated forecasts would be measured: of the positive class alone where that is what is measured."""
+    tally, estimator, sampling = source.tally, source.estimator, source.sampling
     if tally.clustered or tally.uneven:
         return None
     rng = np.random.default_rng((sampling.seed, 1))
     if cells.kind != "one-sided":
         null, _ = calibrated(tally, counts, sampling.resamples, rng)
-        return _band(
-            counts.reported, measured_of_samples(estimator, counts.reported, *null, floor), sampling.confidence
-        )
+        curves = measured_of_samples(estimator, counts.reported, *null, source.headline.floor)
+        return _band(counts.reported, curves, sampling.confidence)
     total = np.rint(cells.total).astype(np.int64)
     happened = rng.binomial(total, cells.reported, size=(sampling.resamples, total.size)).astype(np.float64)
     return _band(cells.reported, cells.curves(estimator, Counts(happened, total - happened)), sampling.confidence)

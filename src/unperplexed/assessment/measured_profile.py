@@ -8,15 +8,12 @@ import numpy as np
 
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, ReadOnlyArrays
-from ..calibration.estimators import Estimator
 from ..calibration.world_samples import Logs
 from ..calibration.worlds import hull
-from ..statistics.intervals import Sampling
-from ..statistics.means import Limit, means_of_points
-from ..statistics.standard_errors import LEAST_WORTH
-from ..tally.tally import Tally, View
+from ..statistics.means import means_of_points
 from .intervals import Draws, draw
-from .risk_profile import MeasuredProfile
+from .risk_profile import MeasuredProfile, RiskProfile
+from .source import Source
 
 
 @dataclass(frozen=True)
@@ -38,31 +35,18 @@ class DivergenceProfile(ReadOnlyArrays):
         return f"<DivergenceProfile at {number_of(self.orders.size, 'order')}>"
 
 
-def profiles_of(
-    tally: Tally,
-    reported: tuple[Floats, Floats],
-    measured: tuple[Floats, Floats] | None,
-    estimator: Estimator,
-    view: View,
-    floor: float,
-    limit: Limit,
-    sampling: Sampling,
-) -> tuple[MeasuredProfile, DivergenceProfile]:
-    """Give both profiles. ``reported`` is the orders and values of the reported one, ``measured`` points and weights.
-
-    ``measured`` is None where nothing is measured.
-    """
-    orders, of_reported = reported
+def profiles_of(source: Source, reported: RiskProfile) -> tuple[MeasuredProfile, DivergenceProfile]:
+    """Give both profiles, at the orders of the reported one."""
+    orders = reported.orders
     none = np.full(orders.size, np.nan)
-    if measured is None:
+    if source.measured is None:
         return MeasuredProfile(orders, none, none, none), DivergenceProfile(orders, none, none, none)
-    values = means_of_points(*measured, orders)
+    values = means_of_points(*source.measured, orders)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(np.stack([values, of_reported / values]))
+        logs = np.log(np.stack([values, reported.values / values]))
     limits = np.full((4, orders.size), np.nan)
-    pooled = view == "all-classes" or tally.n_classes == 2
-    if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
-        draws, _ = draw(tally, estimator, view, orders, floor, limit, sampling)
+    if source.samples:
+        draws, _ = draw(source, orders)
         limits = _limits(draws, logs)
         limits[:, ~np.isfinite(orders)] = np.nan
     low, high = np.exp(limits[0]), np.minimum(np.exp(limits[1]), 1.0)

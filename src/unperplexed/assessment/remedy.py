@@ -158,15 +158,14 @@ class Remedy(ByValue):
 
     def sentences(self) -> Iterator[str]:
         """Yield what recalibration brings and what it leaves."""
-        if not self.significant:
+        if self.significant:
+            yield f"Recalibration ({self.map}) reduces the log loss {gain_text(self.gain)}."
+        else:
             low, high = self.gain.interval
             yield (
                 f"Recalibration is not shown to reduce the log loss: gain {_nats(self.gain.value)} nats (cross-fitted,"
                 f" 95% CI {_nats(low)} to {_nats(high)})."
             )
-            yield from remaining_lines(self.gain, self.recalibrator.baseline)
-            return
-        yield f"Recalibration ({self.map}) reduces the log loss {gain_text(self.gain)}."
         yield from remaining_lines(self.gain, self.recalibrator.baseline)
 
     def to_dict(self) -> dict[str, Any]:

@@ -28,11 +28,12 @@ from ..tally.tally import CLASS_PARTS, View
 from .after_remedy import AfterRemedy
 from .bins import BinTable, Curve, Histogram, Observed, observed_between
 from .classes import Bias, ClassAverage, ClassTable, ClassTables, ConfusionTable, PredictedTable, confusion_table
-from .measured_profile import DivergenceProfile
+from .intervals import profile_of_tally
+from .measured_profile import DivergenceProfile, profiles_of
 from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
 from .risk_profile import MeasuredProfile, RiskProfile, checked_orders
 from .source import Source
-from .uncertainty import Uncertainty
+from .uncertainty import Uncertainty, uncertainty
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,8 +122,7 @@ class Assessment(JsonResult):
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """Confidence intervals, bands and warnings. Computed when first asked for, in a second."""
-        assert self._source is not None
-        return self._source.uncertainty(self.metrics(), self.view)
+        return uncertainty(self.source, self.metrics())
 
     def __getstate__(self) -> dict[str, Any]:
         """Diagnose before the rows are left behind."""
@@ -144,8 +144,7 @@ class Assessment(JsonResult):
 
         ``chunks`` reads the rows, which a remedy is fitted to.
         """
-        assert self._source is not None
-        return replace(self, _source=replace(self._source, diagnose=diagnose, chunks=chunks))
+        return replace(self, _source=replace(self.source, diagnose=diagnose, chunks=chunks))
 
     def with_rows(self, chunks: Chunks) -> Assessment:
         """Return the same assessment with a way to its rows, which a remedy is fitted to."""
@@ -153,8 +152,7 @@ class Assessment(JsonResult):
 
     def advising(self, commands: Commands | PythonLine) -> Assessment:
         """Return the same assessment, whose remedy names these commands, or this line of Python."""
-        assert self._source is not None
-        return replace(self, _source=replace(self._source, commands=commands))
+        return replace(self, _source=replace(self.source, commands=commands))
 
     @cached_property
     def _class_tables(self) -> ClassTables:
@@ -198,7 +196,7 @@ class Assessment(JsonResult):
     @cached_property
     def profile(self) -> RiskProfile:
         """Generalized means of the probabilities assigned to the outcomes, by order. Made when first asked for."""
-        return self.source.profile()
+        return self.risk_profile(self.source.orders)
 
     def risk_profile(self, orders: ArrayLike | None = None) -> RiskProfile:
         """Generalized means of the probabilities assigned to the outcomes, at these orders. Larger is better.
@@ -212,12 +210,12 @@ class Assessment(JsonResult):
         -------
         RiskProfile
         """
-        return replace(self.source, orders=checked_orders(orders)).profile()
+        headline = self.source.headline
+        return profile_of_tally(self.source.tally, checked_orders(orders), headline.floor, headline.limit)
 
     @cached_property
     def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
-        assert self._source is not None
-        return self._source.profiles(self.profile, self.view)
+        return profiles_of(self.source, self.profile)
 
     @property
     def measured_profile(self) -> MeasuredProfile:
@@ -235,9 +233,8 @@ class Assessment(JsonResult):
     @property
     def geometric_accuracy_standard_error(self) -> float:
         """Standard error of the predicted geometric accuracy, by the delta method; NaN for under two effective rows."""
-        assert self._source is not None
-        _, error, _ = self._source.headline.standard_errors.tolist()
-        return error if self._source.tally.independent_rows >= LEAST_WORTH else math.nan
+        _, error, _ = self.source.headline.standard_errors.tolist()
+        return error if self.independent_rows >= LEAST_WORTH else math.nan
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -247,8 +244,7 @@ class Assessment(JsonResult):
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """What is wrong with the forecasts, decided without floor, bins or seed; made when first asked for."""
-        assert self._source is not None
-        return self._source.diagnosis()
+        return self.source.diagnosis()
 
     @cached_property
     def one_outcome(self) -> bool:
@@ -273,10 +269,9 @@ class Assessment(JsonResult):
         rows have the same outcome, for forecasts that point away from the outcomes, and with more than two classes
         without rows at hand or with over 1,000,000 probabilities.
         """
-        source = self._source
-        assert source is not None
         if self.one_outcome:
             return None
+        source = self.source
         return remedy_of(self.diagnosis, source.tally, source.chunks, source.commands, self.floor, self.limit)
 
     @cached_property
@@ -285,11 +280,9 @@ class Assessment(JsonResult):
 
         Made with over 1,000,000 probabilities of more than two classes, or over 100,000 rows in clusters; else None.
         """
-        source = self._source
-        assert source is not None
         if self.one_outcome:
             return None
-        return untried_remedy(self.diagnosis, source.tally, source.chunks, source.commands)
+        return untried_remedy(self.diagnosis, self.source.tally, self.source.chunks, self.source.commands)
 
     @property
     def advised(self) -> AfterRemedy | None:

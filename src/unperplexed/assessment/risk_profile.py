@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..forecasts.reading import reads
 from ..report.result import Result, picture
 from ..statistics.averages import Averages, averages
 from ..statistics.means import (
@@ -163,15 +164,22 @@ def _exp_ratio(r: Floats, x: Floats) -> Floats:
     return terms
 
 
+class WeightedReading(TypedDict, total=False):
+    """Options of `Forecasts` for means over rows."""
+
+    sample_weight: ArrayLike | None
+    labels: Sequence[Label] | None
+    pos_label: Label | None
+
+
+@reads(WeightedReading)
 def risk_profile(
     y_true: Any,
     y_prob: Any,
     *,
     orders: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
+    **reading: Unpack[WeightedReading],
 ) -> RiskProfile:
     """Generalized mean of the probabilities assigned to the outcomes, for many orders. Larger is better.
 
@@ -183,12 +191,10 @@ def risk_profile(
         Predicted probabilities of the positive class, or of each class.
     orders : array_like, optional
         Orders of the mean; 121 of them from -3 to 3 by default.
-    sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights.
-    labels, pos_label : optional
-        As in `Forecasts`.
     floor : float, (float, float) or "auto", default "auto"
         Probabilities below it are raised to it, and those above the second of a pair lowered; as in `assess`.
+    **reading
+        How rows are read, as in `Forecasts`: ``sample_weight`` of shape (n,), ``labels`` and ``pos_label``.
 
     Returns
     -------
@@ -212,7 +218,7 @@ def risk_profile(
     >>> profile.values.round(3)
     array([0.589, 0.607, 0.633])
     """
-    points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    points, n_classes = _correct_points(y_true, y_prob, reading)
     low, limit = floor_and_limit(floor)
     moments = points.p, points.weight, points.weight_squared
     return profile_of_points(*moments, checked_orders(orders), floor_for(low, n_classes), limit)
@@ -231,14 +237,9 @@ def checked_orders(orders: ArrayLike | None) -> Floats:
     return vector
 
 
+@reads(WeightedReading)
 def geometric_accuracy(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    floor: Floor = DEFAULT_FLOOR,
+    y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **reading: Unpack[WeightedReading]
 ) -> float:
     """Geometric mean of the probabilities assigned to the outcomes. Larger is better.
 
@@ -246,7 +247,7 @@ def geometric_accuracy(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, **reading
         As in `risk_profile`.
     floor : float or "auto", default "auto"
         Probabilities below it are raised to it; "auto" as in `assess`.
@@ -271,17 +272,12 @@ def geometric_accuracy(
     >>> round(geometric_accuracy([1, 0], [0.9, 0.6]), 12)
     0.6
     """
-    return _mean_of(GEOMETRIC, y_true, y_prob, sample_weight, labels, pos_label, floor)
+    return _mean_of(GEOMETRIC, y_true, y_prob, floor, reading)
 
 
+@reads(WeightedReading)
 def decisiveness(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    floor: Floor = DEFAULT_FLOOR,
+    y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **reading: Unpack[WeightedReading]
 ) -> float:
     """Arithmetic mean of the probabilities assigned to the outcomes. Larger is better.
 
@@ -289,7 +285,7 @@ def decisiveness(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, **reading
         As in `risk_profile`.
     floor : float or "auto", default "auto"
         Probabilities below it are raised to it; "auto" as in `assess`.
@@ -314,18 +310,11 @@ def decisiveness(
     >>> round(decisiveness([1, 0], [0.9, 0.6]), 12)
     0.65
     """
-    return _mean_of(DECISIVE, y_true, y_prob, sample_weight, labels, pos_label, floor)
+    return _mean_of(DECISIVE, y_true, y_prob, floor, reading)
 
 
-def robustness(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    floor: Floor = DEFAULT_FLOOR,
-) -> float:
+@reads(WeightedReading)
+def robustness(y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **reading: Unpack[WeightedReading]) -> float:
     """Mean of order -2/3 of the probabilities assigned to the outcomes. Larger is better.
 
     It depends most on the smallest of them: on outcomes that were assigned a low probability. With floor 0 a
@@ -333,7 +322,7 @@ def robustness(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, **reading
         As in `risk_profile`.
     floor : float or "auto", default "auto"
         Probabilities below it are raised to it; "auto" as in `assess`.
@@ -358,23 +347,22 @@ def robustness(
     >>> round(robustness([1, 0], [0.9, 0.6]), 4)
     0.5684
     """
-    return _mean_of(ROBUST, y_true, y_prob, sample_weight, labels, pos_label, floor)
+    return _mean_of(ROBUST, y_true, y_prob, floor, reading)
 
 
+@reads(WeightedReading)
 def floor_sensitivity(
     y_true: Any,
     y_prob: Any,
     *,
     floors: Sequence[float] = SENSITIVITY_FLOORS,
-    sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
+    **reading: Unpack[WeightedReading],
 ) -> dict[float, Averages]:
     """How much the three headline means owe to the floor: [CM] Table 2 for one's own forecasts.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, **reading
         As in `risk_profile`.
     floors : sequence of float, default (.05, .01, .005, .001, 0)
         Floors to try.
@@ -400,7 +388,7 @@ def floor_sensitivity(
     >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
     [0.0949, 0.0]
     """
-    points, _ = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    points, _ = _correct_points(y_true, y_prob, reading)
     return sensitivity_of_points(points.p, points.weight, floors)
 
 
@@ -410,29 +398,14 @@ def sensitivity_of_points(p: Floats, w: Floats, floors: Sequence[float] = SENSIT
     return {floor: averages(q, w) if q.min() > p.min() else own for floor, q in raised.items()}
 
 
-def _correct_points(
-    y_true: Any,
-    y_prob: Any,
-    sample_weight: ArrayLike | None,
-    labels: Sequence[Label] | None,
-    pos_label: Label | None,
-) -> tuple[Points, int]:
+def _correct_points(y_true: Any, y_prob: Any, reading: WeightedReading) -> tuple[Points, int]:
     """Probabilities assigned to the observed classes, as weighted points, and how many classes there are."""
-    forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    tally = Tally.count(forecasts, diagnosed=0)
+    tally = Tally.count(Forecasts(y_true, y_prob, **reading), diagnosed=0)
     if not tally.weight > 0:
         raise InputError("y_true: no rows to average.")
     return tally.points(), tally.n_classes
 
 
-def _mean_of(
-    r: float,
-    y_true: Any,
-    y_prob: Any,
-    sample_weight: ArrayLike | None,
-    labels: Sequence[Label] | None,
-    pos_label: Label | None,
-    floor: Floor,
-) -> float:
-    points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+def _mean_of(r: float, y_true: Any, y_prob: Any, floor: Floor, reading: WeightedReading) -> float:
+    points, n_classes = _correct_points(y_true, y_prob, reading)
     return mean_of_points(apply_limit(points.p, floor_for(floor, n_classes)), points.weight, r)

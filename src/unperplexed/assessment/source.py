@@ -11,14 +11,12 @@ from .._lib.typing import Floats
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimator
-from ..statistics.intervals import Interval, Sampling
+from ..statistics.intervals import Sampling
+from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tally import Tally, View
 from .classes import ClassTables
-from .intervals import closed_intervals, profile_of_tally
-from .measured_profile import DivergenceProfile, profiles_of
 from .remedy import Commands, PythonLine
-from .risk_profile import MeasuredProfile, RiskProfile
-from .uncertainty import Uncertainty, uncertainty
+from .risk_profile import RiskProfile
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,9 @@ class Source(ByValue):
     """The counts, the settings, and how to read the rows again."""
 
     tally: Tally
+    view: View
     headline: RiskProfile
+    """The profile at the orders of decisiveness, geometric accuracy and robustness."""
     orders: Floats
     """Orders of the risk profile."""
     estimator: Estimator
@@ -54,19 +54,8 @@ class Source(ByValue):
         """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
         return {**vars(self), "diagnose": None, "chunks": None, "class_tables": ClassTables, "by_class": None}
 
-    def closed_intervals(self) -> dict[str, Interval]:
-        """Find the intervals that need no samples."""
-        return closed_intervals(self.tally, self.headline, self.sampling.confidence)
-
-    def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
-        """Compute intervals, bands and warnings of the figures."""
-        return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
-
-    def profile(self) -> RiskProfile:
-        """Find the generalized means of all orders asked for."""
-        return profile_of_tally(self.tally, self.orders, self.headline.floor, self.headline.limit)
-
-    def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
-        """Measure the profile at the orders of the reported one."""
-        reported, limits = (profile.orders, profile.values), (profile.floor, profile.limit)
-        return profiles_of(self.tally, reported, self.measured, self.estimator, view, *limits, self.sampling)
+    @property
+    def samples(self) -> bool:
+        """Whether intervals of what is measured come from samples: of one curve for all rows, and of enough rows."""
+        one_curve = self.view == "all-classes" or (self.view == "each-class" and self.tally.n_classes == 2)
+        return bool(one_curve and self.sampling.resamples and self.tally.independent_rows >= LEAST_WORTH)

@@ -13,13 +13,12 @@ import numpy as np
 from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, percent
 from .._lib.serialize import plain_values
-from ..calibration.estimators import Estimator
-from ..statistics.intervals import Band, Interval, Sampling
-from ..statistics.standard_errors import LEAST_WORTH
+from ..statistics.intervals import Band, Interval
 from ..tally.tables import Cells
-from ..tally.tally import Tally, View
+from ..tally.tally import Tally
 from .intervals import Sampled, closed_intervals, rows_of_hits, sampled
 from .risk_profile import RiskProfile
+from .source import Source
 
 FEW_ERRORS, FEW_GROUPS = 50, 30
 """With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
@@ -71,23 +70,12 @@ class Uncertainty(ByValue):
         return f"<Uncertainty: {how}>"
 
 
-def uncertainty(
-    tally: Tally,
-    figures: dict[str, float],
-    headline: RiskProfile,
-    estimator: Estimator,
-    view: View,
-    sampling: Sampling,
-) -> Uncertainty:
-    """Compute the uncertainty of figures that were read from a tally.
-
-    ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
-    """
-    intervals = closed_intervals(tally, headline, sampling.confidence)
+def uncertainty(source: Source, figures: dict[str, float]) -> Uncertainty:
+    """Compute the uncertainty of figures that were read from a tally."""
+    intervals, sampling = closed_intervals(source), source.sampling
     found = Sampled()
-    pooled = view == "all-classes" or (view == "each-class" and tally.n_classes == 2)
-    if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
-        found = sampled(tally, figures, estimator, view, headline.floor, headline.limit, sampling)
+    if source.samples:
+        found = sampled(source, figures)
         low, high = found.intervals["averages_slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
@@ -96,7 +84,7 @@ def uncertainty(
         intervals=ordered,
         curve=found.curve,
         debiased=found.debiased,
-        warnings=(*_warnings(tally, headline), *_warnings_of_samples(found)),
+        warnings=(*_warnings(source.tally, source.headline), *_warnings_of_samples(found)),
         confidence=sampling.confidence,
         resamples=sampling.resamples if found.intervals else 0,
         seed=sampling.seed,

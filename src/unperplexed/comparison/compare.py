@@ -16,6 +16,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
 from ..assessment.assess import assess_tally
+from ..assessment.intervals import closed_intervals
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
 from ..calibration.diagnosis.binary_data import line_of_tally
@@ -354,7 +355,7 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
 def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample, scored_floor: float) -> Forecaster:
     """Give the scores with the intervals of the assessment, but for what its counts do not tell."""
     tally, by = assessment.source.tally, sample.dependence
-    known = {} if scored_floor or by.lag or by.two_way else assessment.source.closed_intervals()
+    known = {} if scored_floor or by.lag or by.two_way else closed_intervals(assessment.source)
     scores = {}
     for rule, values in rows.scores.items():
         found, interval = sample.mean(values, rule)
