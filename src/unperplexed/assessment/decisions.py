@@ -15,13 +15,7 @@ from ..forecasts.reading import RowReading, reads
 from ..report.document import Python
 from ..statistics.intervals import Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
-from ..statistics.threshold_cells import (
-    FALSE_NEGATIVE,
-    FALSE_POSITIVE,
-    TRUE_NEGATIVE,
-    TRUE_POSITIVE,
-    ThresholdCells,
-)
+from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
 from .counted_rows import CountedRows, rows_of_tally, rows_one_by_one

@@ -28,18 +28,7 @@ from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import RowReading, reads
 from ..pairing.dependence import check_lag, dependent_rows, short_series
-from ..pairing.rows import (
-    Chosen,
-    Chunk,
-    Chunks,
-    Pair,
-    Pairing,
-    ScoredRows,
-    chosen_rows,
-    parts_of,
-    read_paired,
-    tallies,
-)
+from ..pairing.rows import Chosen, Chunk, Chunks, Pair, Pairing, ScoredRows, chosen_rows, parts_of, read_paired, tallies
 from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
 from ..report.result import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept

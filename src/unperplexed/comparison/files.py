@@ -20,13 +20,7 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import RowKeys, row_keys
 from ..forecasts.labels import Label
 from ..pairing.dependence import Dependent, dependent_rows
-from ..pairing.rows import (
-    Chunk,
-    Chunks,
-    Pair,
-    Pairing,
-    ScoredRows,
-)
+from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows
 from ..sources.columns import Selection
 from ..sources.derived_columns import derived
 from ..sources.file_reading import FileReading

@@ -19,27 +19,13 @@ from ..assessment.result import Assessment
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
-from ..pairing.rows import (
-    Chunk,
-    Chunks,
-    Pair,
-    PairedRows,
-    Pairing,
-    parts_of,
-    read_paired,
-)
+from ..pairing.rows import Chunk, Chunks, Pair, PairedRows, Pairing, parts_of, read_paired
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread, evidence
-from ..statistics.means import (
-    DEFAULT_FLOOR,
-    Floor,
-    check_floor,
-    floor_for,
-    t_quantile,
-)
+from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for, t_quantile
 from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
