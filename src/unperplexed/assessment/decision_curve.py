@@ -157,20 +157,37 @@ def decision_curve(
     array([ 0.25, -0.2 ])
     """
     checked_sampling(confidence, 0, 0)
-    at = checked_thresholds(thresholds)
-    read: Reader | None = None
+    at, single = checked_thresholds(thresholds), not isinstance(y_prob, Mapping)
+    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob} if single else y_prob, reading)
+    beside, warnings = recalibrated_beside(recalibrated, columns, read)
+    return curve_of(columns, beside, at, confidence, warnings, single=single)
+
+
+def rows_for_decisions(
+    y_true: Any, y_prob: Any, forecasters: Mapping[str, Any], reading: Mapping[str, Any]
+) -> tuple[dict[str, CountedRows], Reader | None]:
+    """Read the rows of forecasters, and give what reads further probabilities of them; or take those of a tally.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, 2), or Tally
+        Outcomes of two classes, or what was counted.
+    y_prob : object
+        What was passed as probabilities, which a tally refuses.
+    forecasters : mapping of str to array_like
+        The probabilities of each forecaster.
+    reading : mapping
+        Options of `Forecasts`.
+    """
     if isinstance(y_true, Tally):
         refuse_rows({"y_prob": y_prob, **reading})
-        columns = {MODEL: rows_of_tally(y_true)}
-    else:
-        forecasters = dict(y_prob) if isinstance(y_prob, Mapping) else {MODEL: y_prob}
-        refuse_names(forecasters)
-        found = gathered(forecasters, y_true, reading)
-        refuse_classes(found)
-        columns = {name: rows_one_by_one(found, name) for name in found.values}
-        read = same_rows(y_true, found, reading)
-    beside, warnings = recalibrated_beside(recalibrated, columns, read)
-    return curve_of(columns, beside, at, confidence, warnings, single=not isinstance(y_prob, Mapping))
+        return {MODEL: rows_of_tally(y_true)}, None
+    for name in (ALL, NONE):
+        if name in forecasters:
+            raise InputError(f"y_prob: {name!r} names the rule of acting on {name} of the rows; rename the forecaster.")
+    found = gathered(forecasters, y_true, reading)
+    refuse_classes(found)
+    return {name: rows_one_by_one(found, name) for name in found.values}, same_rows(y_true, found, reading)
 
 
 def checked_thresholds(thresholds: ArrayLike | None) -> Floats:
@@ -184,13 +201,6 @@ def checked_thresholds(thresholds: ArrayLike | None) -> Floats:
     if at.ndim != 1 or not at.size or not ((at > 0) & (at < 1)).all():
         raise InputError(f"thresholds: expected probabilities between 0 and 1, both excluded, got {thresholds!r}.")
     return np.unique(at)
-
-
-def refuse_names(forecasters: Mapping[str, Any]) -> None:
-    """Refuse names that other rules have."""
-    for name in (ALL, NONE):
-        if name in forecasters:
-            raise InputError(f"y_prob: {name!r} names the rule of acting on {name} of the rows; rename the forecaster.")
 
 
 def refuse_classes(rows: GatheredRows) -> None:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
-from ..forecasts.gathered import gathered
 from ..forecasts.reading import RowReading, reads
 from ..report.document import Python
 from ..statistics.intervals import Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
-from ..tally.views import refuse_rows
-from .counted_rows import CountedRows, rows_of_tally, rows_one_by_one
-from .decision_curve import MODEL, refuse_classes
+from .counted_rows import CountedRows
+from .decision_curve import MODEL, rows_for_decisions
 from .decision_result import Confusion, Costs, Decision, MeanCost, Share
-from .recalibrated import Reader, Recalibrated, recalibrated_beside, same_rows
+from .recalibrated import Recalibrated, recalibrated_beside
 from .remedy import PythonLine
 
 
@@ -103,16 +101,9 @@ def decide(
     """
     checked_sampling(confidence, 0, seed)
     costs = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
-    read: Reader | None = None
-    if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, **reading})
-        rows = rows_of_tally(y_true)
-    else:
-        found = gathered({MODEL: y_prob}, y_true, reading)
-        refuse_classes(found)
-        rows, read = rows_one_by_one(found, MODEL), same_rows(y_true, found, reading)
-    beside, warnings = recalibrated_beside(recalibrated, {MODEL: rows}, read, seed)
-    decision = decided(rows, costs, beside.get(MODEL), confidence, seed, warnings)
+    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading)
+    beside, warnings = recalibrated_beside(recalibrated, columns, read, seed)
+    decision = Deciding(columns[MODEL], costs, confidence).decision(beside.get(MODEL), seed, warnings)
     return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
 
 
@@ -124,18 +115,6 @@ def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision
         fit = PythonLine.reading(reading).text("auto")
     column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
     return Python(f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}")
-
-
-def decided(
-    rows: CountedRows,
-    costs: Costs,
-    recalibrated: Recalibrated | None,
-    confidence: float,
-    seed: int,
-    warnings: tuple[str, ...] = (),
-) -> Decision:
-    """Decide by the rows of a forecaster, with recalibrated probabilities or none."""
-    return _Deciding(rows, costs, confidence).decision(recalibrated, seed, warnings)
 
 
 def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float) -> Costs:
@@ -156,15 +135,18 @@ def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float
     return Costs(*map(float, given.values()))
 
 
-class _Deciding:
-    """What all figures of a decision are made from."""
+class Deciding(NamedTuple):
+    """What all figures of a decision are made from: the rows of a forecaster, costs, and a confidence level."""
 
-    def __init__(self, rows: CountedRows, costs: Costs, confidence: float) -> None:
-        self.rows, self.costs, self.confidence = rows, costs, confidence
+    rows: CountedRows
+    costs: Costs
+    confidence: float
 
     def decision(self, recalibrated: Recalibrated | None, seed: int, warnings: tuple[str, ...]) -> Decision:
+        """Decide, with recalibrated probabilities or none."""
         rows, at = self.rows, self.costs.threshold
         cells = rows.at(np.array([at]))
+        every = np.ones(rows.p.size, dtype=np.bool_)
         best = best_threshold(rows.p, rows.positive, rows.weight, self.costs)
         after, difference = (None, None) if recalibrated is None else self.compared(recalibrated)
         bound, of_cell = self.bound(at)
@@ -172,8 +154,8 @@ class _Deciding:
             costs=self.costs,
             threshold=at,
             cost=self.mean(rows, rows.acts(at)),
-            cost_all=self.mean(rows, np.ones(rows.p.size, dtype=np.bool_)),
-            cost_none=self.mean(rows, np.zeros(rows.p.size, dtype=np.bool_)),
+            cost_all=self.mean(rows, every),
+            cost_none=self.mean(rows, ~every),
             confusion=self.confusion(cells),
             best_threshold=best,
             best_cost=self.mean(rows, rows.acts(best)).value,
@@ -239,25 +221,23 @@ class _Deciding:
         totals = cells.shares[0] * self.rows.weight.sum()
         if not self.rows.weighted:
             totals = totals.round()
+        acted_on, positive = (TRUE_POSITIVE, FALSE_POSITIVE), (TRUE_POSITIVE, FALSE_NEGATIVE)
+        passed_over, negative = (TRUE_NEGATIVE, FALSE_NEGATIVE), (TRUE_NEGATIVE, FALSE_POSITIVE)
         return Confusion(
             true_positives=float(totals[TRUE_POSITIVE]),
             false_positives=float(totals[FALSE_POSITIVE]),
             false_negatives=float(totals[FALSE_NEGATIVE]),
             true_negatives=float(totals[TRUE_NEGATIVE]),
-            acted_on=self.acted_on(cells),
-            sensitivity=self.share(cells, TRUE_POSITIVE, (TRUE_POSITIVE, FALSE_NEGATIVE)),
-            specificity=self.share(cells, TRUE_NEGATIVE, (TRUE_NEGATIVE, FALSE_POSITIVE)),
-            positive_predictive_value=self.share(cells, TRUE_POSITIVE, (TRUE_POSITIVE, FALSE_POSITIVE)),
-            negative_predictive_value=self.share(cells, TRUE_NEGATIVE, (TRUE_NEGATIVE, FALSE_NEGATIVE)),
+            acted_on=self.share(cells, acted_on, tuple(range(4))),
+            sensitivity=self.share(cells, (TRUE_POSITIVE,), positive),
+            specificity=self.share(cells, (TRUE_NEGATIVE,), negative),
+            positive_predictive_value=self.share(cells, (TRUE_POSITIVE,), acted_on),
+            negative_predictive_value=self.share(cells, (TRUE_NEGATIVE,), passed_over),
         )
 
-    def acted_on(self, cells: ThresholdCells) -> Share:
-        """Share of all rows that are acted on."""
-        return self.share(cells, (TRUE_POSITIVE, FALSE_POSITIVE), range(4))
-
-    def share(self, cells: ThresholdCells, kinds: int | tuple[int, ...], among: Any) -> Share:
+    def share(self, cells: ThresholdCells, kinds: tuple[int, ...], among: tuple[int, ...]) -> Share:
         """Share of some kinds of rows among others, with its Wilson interval."""
-        value, rows = cells.share_of(kinds if isinstance(kinds, tuple) else (kinds,), tuple(among))
+        value, rows = cells.share_of(kinds, among)
         if math.isnan(value):
             return Share(value, Interval(math.nan, math.nan))
         freedom = max(cells.worth - 1, 1e-3) if cells.clustered else math.inf

@@ -36,7 +36,7 @@ def decide(arguments: argparse.Namespace) -> None:
     """Decide by the forecasts of files, or by tallies of them."""
     from .._lib.errors import InputError
     from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of
-    from ..assessment.decisions import checked_costs, decided
+    from ..assessment.decisions import Deciding, checked_costs
     from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
     from .advice import decision_commands
@@ -55,7 +55,7 @@ def decide(arguments: argparse.Namespace) -> None:
         if costs is None:
             found = curve()
         else:
-            found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
+            found = Deciding(columns[MODEL], costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings)
             found = found.advising(decision_commands(a))
     except InputError as error:
         raise rows.naming(error) from None
