@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
@@ -28,16 +28,13 @@ from ..tally.tally import Tally, View
 from ..tally.views import refuse_rows
 from .assess import assess_tally, parts_for
 from .cost_shares import CostShare, common_share, cost_shares, drivers_text
-from .group_remedies import MOST_GROUPS as REMEDIED
-from .group_remedies import GroupRemedy, group_remedies
+from .groups import MOST_GROUPS as REMEDIED
+from .groups import GroupAssessment, GroupRemedy, ShrunkenAccuracy, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings, Auto, skill_against
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FEW = 100
-"""A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
 
 PlotKind = Literal["auto", "reliability", "findings", "two-way"]
 
@@ -56,65 +53,6 @@ class Shrinkage(ByValue):
     """Standard deviation of the log score of single rows of a group."""
     confidence: float
     """Confidence level of the intervals."""
-
-
-@dataclass(frozen=True)
-class ShrunkenAccuracy(ByValue):
-    """Geometric accuracy of a group, shrunk. Larger is better."""
-
-    geometric_accuracy: float
-    low: float
-    high: float
-    """Limits of its interval."""
-    own_share: float
-    """Weight of the group's own rows in it, from 0 to 1; the rest is that of all groups."""
-
-
-@dataclass(frozen=True)
-class GroupAssessment(ByValue):
-    """Rows with the same values in the columns that were grouped by."""
-
-    key: Key
-    """These values."""
-    assessment: Assessment
-    weight: float
-    """Total weight of its rows."""
-    shrunken: ShrunkenAccuracy | None = None
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the predicted geometric accuracy; NaN for an effective sample size below two."""
-        return self.assessment.geometric_accuracy_standard_error
-
-    @property
-    def small(self) -> bool:
-        """Whether the rows are too few to assess calibration: less than 100 whose top class happened, or did not.
-
-        A slope of such a group says next to nothing.
-        """
-        rows, hits = self.assessment.effective_rows, self.assessment.prediction_accuracy
-        return min(hits, 1 - hits) * rows < FEW * (1 - 1e-9)
-
-    @property
-    def cost(self) -> float:
-        """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
-        return self.assessment.cost
-
-    def metrics(self) -> dict[str, Any]:
-        """Give the group's metrics by name, in the order of the frame."""
-        a = self.assessment
-        errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
-        return {
-            "n_rows": a.n_rows,
-            "verdict": a.verdict,
-            "effective_rows": a.effective_rows,
-            "small": self.small,
-            "geometric_accuracy_standard_error": self.standard_error,
-            **({} if self.shrunken is None else _named("shrunken", plain_values(self.shrunken))),
-            "cost": self.cost,
-            **a.metrics(),
-            **errors,
-        }
 
 
 _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
@@ -166,7 +104,7 @@ class Breakdown(JsonResult):
         Made when first asked for. For more than two classes, and for clusters of dependent rows, they take the rows:
         arrays, or files at the command line; the counts of tallies do not suffice.
         """
-        return group_remedies([(group.key, group.assessment) for group in self.groups])
+        return group_remedies(self.groups)
 
     @cached_property
     def cost_shares(self) -> dict[Key, CostShare]:
@@ -221,12 +159,8 @@ class Breakdown(JsonResult):
 
     def _metrics(self, group: GroupAssessment) -> dict[str, Any]:
         """Give a group's metrics, its share of the cost behind the cost."""
-        found = self.cost_shares[group.key]
-        of_cost = {"cost_share": found.share, "row_share": found.row_share}
-        of_cost |= {"p_value": found.p_value, "adjusted_p_value": found.adjusted_p_value}
-        metrics = group.metrics()
-        at = [*metrics].index("cost") + 1
-        return dict([*metrics.items()][:at]) | of_cost | dict([*metrics.items()][at:])
+        found = plain_values(self.cost_shares[group.key])
+        return group.metrics({"cost_share": found.pop("share"), **found})
 
     def _shown_remedies(self) -> dict[Key, GroupRemedy]:
         return self.remedies if len(self) <= REMEDIED else {}
@@ -436,10 +370,6 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
         for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)
-
-
-def _named(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"{prefix}_{name}": value for name, value in values.items()}
 
 
 def _one_type(values: list[Value]) -> list[Value]:

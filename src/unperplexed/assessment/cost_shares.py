@@ -5,54 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from .._lib.formatting import number_of, printable, short_name
-from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
 from ..statistics.standard_errors import holm
+from .groups import GroupAssessment
+from .result import Assessment
 
 _LEVEL = 0.05
-
-
-class Assessed(Protocol):
-    """What an assessment tells of its calibration test."""
-
-    @property
-    def diagnosis(self) -> Diagnosis:
-        """The test, and what it found."""
-
-    @property
-    def effective_rows(self) -> float:
-        """Effective number of rows."""
-
-    @property
-    def prediction_accuracy(self) -> float:
-        """Share of the rows whose most probable class was observed."""
-
-
-class Group(Protocol):
-    """What a group tells of its cost."""
-
-    @property
-    def key(self) -> Key:
-        """Its values in the columns."""
-
-    @property
-    def weight(self) -> float:
-        """Weight of its rows."""
-
-    @property
-    def cost(self) -> float:
-        """Cost of its miscalibration, in nats a row."""
-
-    @property
-    def assessment(self) -> Assessed:
-        """Its assessment."""
-
 
 _COMMON = 0.8
 """Groups of whose cost all rows together have less have different errors, which cancel."""
@@ -84,7 +47,7 @@ class CostShare:
         return self.adjusted_p_value < _LEVEL
 
 
-def cost_shares(groups: Sequence[Group]) -> dict[Key, CostShare]:
+def cost_shares(groups: Sequence[GroupAssessment]) -> dict[Key, CostShare]:
     """Share the total cost among the groups, and adjust the p-values of their tests."""
     weight = np.array([group.weight for group in groups], dtype=np.float64)
     cost = weight * np.array([group.cost for group in groups])
@@ -98,7 +61,7 @@ def cost_shares(groups: Sequence[Group]) -> dict[Key, CostShare]:
     }
 
 
-def _p_value(a: Assessed) -> float:
+def _p_value(a: Assessment) -> float:
     """p-value of a group's diagnosis, which is to be compared with a small part of 5%.
 
     The test is asymptotic: at 5% it keeps its level in a hundred rows, but far below it rejects too often in so few. So
@@ -121,7 +84,7 @@ def _with_few(p: float, few: float) -> float:
     return (1 - 2 * math.log(p) / few) ** (-few / 2) if few > 0 else 1.0
 
 
-def common_share(whole: Group, groups: Sequence[Group]) -> float:
+def common_share(whole: GroupAssessment, groups: Sequence[GroupAssessment]) -> float:
     """Cost of all rows together as a share of the sum of the groups' costs: small where their errors differ."""
     total = float(np.nansum([group.weight * group.cost for group in groups]))
     return whole.weight * whole.cost / total if total > 0 else math.nan

@@ -19,7 +19,8 @@ from .input import Change, Input
 from .options import first_given
 
 if TYPE_CHECKING:
-    from ..assessment.breakdown import Breakdown, GroupAssessment
+    from ..assessment.breakdown import Breakdown
+    from ..assessment.groups import GroupAssessment
     from ..assessment.remedy import Commands
     from ..assessment.result import Assessment
     from ..forecasts.group_keys import Key

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
-from ..assessment.breakdown import Breakdown, GroupAssessment, PlotKind
-from ..assessment.group_remedies import MOST_GROUPS as REMEDIED
-from ..assessment.group_remedies import GroupRemedy
+from ..assessment.breakdown import Breakdown, PlotKind
+from ..assessment.groups import MOST_GROUPS as REMEDIED
+from ..assessment.groups import GroupAssessment, GroupRemedy
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
 from ..forecasts.group_keys import ALL_ROWS, Key, key_text, key_texts

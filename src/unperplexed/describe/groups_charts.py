@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.formatting import number_of, printable
-from ..assessment.breakdown import Breakdown, GroupAssessment
+from ..assessment.breakdown import Breakdown
+from ..assessment.groups import GroupAssessment
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding
 from ..forecasts.group_keys import Value, in_order, key_text, key_texts

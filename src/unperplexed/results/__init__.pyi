@@ -1,9 +1,7 @@
 from ..assessment.after_remedy import AfterRemedy as AfterRemedy
 from ..assessment.bins import BinTable as BinTable
 from ..assessment.breakdown import Breakdown as Breakdown
-from ..assessment.breakdown import GroupAssessment as GroupAssessment
 from ..assessment.breakdown import Shrinkage as Shrinkage
-from ..assessment.breakdown import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.classes import Bias as Bias
 from ..assessment.classes import ClassAverage as ClassAverage
 from ..assessment.classes import ClassTable as ClassTable
@@ -17,7 +15,9 @@ from ..assessment.decision_result import Decision as Decision
 from ..assessment.decision_result import MeanCost as MeanCost
 from ..assessment.decision_result import Share as Share
 from ..assessment.flat import NamedMetric as NamedMetric
-from ..assessment.group_remedies import GroupRemedy as GroupRemedy
+from ..assessment.groups import GroupAssessment as GroupAssessment
+from ..assessment.groups import GroupRemedy as GroupRemedy
+from ..assessment.groups import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.measured_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.ordered_result import OrderedAssessment as OrderedAssessment
 from ..assessment.ordered_result import PitHistogram as PitHistogram
