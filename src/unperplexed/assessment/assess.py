@@ -131,7 +131,7 @@ def assess(
     )
     result = replace(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
-        skill=skill_against(y_true, y_prob, reference, settings, reading),
+        skill=skill_against(reference, forecasts, settings, y_true, reading),
     )
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
+from .._lib.arrays import check_indexes
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
@@ -17,7 +18,7 @@ from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import Key, Value, row_keys
+from ..forecasts.group_keys import Key, Value, columns_of, row_keys
 from ..forecasts.reading import RowReading, reads
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, frames_as_input, pictures
@@ -288,11 +289,14 @@ def assess_by(
     if isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     parts = parts_for(settings.view, reading.get("clusters"), reading.get("sample_weight"))
-    options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": 0}
-    tallies = Tallies.of(y_true, y_prob, metrics=metrics, **options, **reading)
-    by_rows = tallies.whole().n_classes > 2 or reading.get("clusters") is not None
-    rows = _rows_by_group(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
-    skill = skill_against(y_true, y_prob, reference, settings, reading, by)
+    by = columns_of(by)
+    check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": column for name, column in by.items()}})
+    forecasts = Forecasts(y_true, y_prob, **reading)
+    counting = {"metrics": metrics, "parts": parts, "diagnosed": 0}
+    tallies = Tallies.count([(forecasts, by)], most_groups=most_groups, **counting)
+    by_rows = forecasts.n_classes > 2 or reading.get("clusters") is not None
+    rows = _rows_by_group(forecasts, by) if by_rows else None
+    skill = skill_against(reference, forecasts, settings, y_true, reading, by)
     return replace(broken_down(tallies, sort, shrink, settings, rows), skill=skill)
 
 

@@ -17,6 +17,7 @@ from ..tally.tally import VIEWS, View
 from .risk_profile import checked_orders
 
 if TYPE_CHECKING:
+    from ..forecasts.forecasts import Forecasts
     from ..pairing.skill_result import Skill
 
 
@@ -65,22 +66,55 @@ class AssessmentSettings:
 
 
 def skill_against(
-    y_true: Any, y_prob: Any, reference: Any, settings: AssessmentSettings, reading: Mapping[str, Any], by: Any = None
+    reference: Any,
+    forecasts: Forecasts,
+    settings: AssessmentSettings,
+    y_true: Any,
+    reading: Mapping[str, Any],
+    by: Any = None,
 ) -> Skill | None:
-    """Compare forecasts with a reference: "base-rate", a climatology, or other probabilities; None without any."""
+    """Compare forecasts with a reference.
+
+    Parameters
+    ----------
+    reference : "base-rate", mapping, array_like of shape (n,) or (n, C), or None
+        The base rate, a climatology, or other probabilities for the same rows.
+    forecasts : Forecasts
+        The forecasts.
+    settings : AssessmentSettings
+        Floor, confidence level, and rules in addition.
+    y_true, reading
+        Outcomes and options from which the forecasts were read, as those of the reference are.
+    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Groups whose skill is also given.
+
+    Returns
+    -------
+    Skill or None
+        None without a reference.
+
+    Raises
+    ------
+    InputError
+        For an unknown reference, or one of other rows.
+    """
     if reference is None:
         return None
-    from ..pairing.skill import BASE_RATE, REFERENCES, skill, skill_rules  # which most assessments do without
+    from ..pairing import skill  # which most assessments do without
+    from ..pairing.rows import Chunk, pairing_of_arrays, parts_of
 
-    if isinstance(reference, str) and reference != BASE_RATE:
-        raise InputError(f"reference: {reference!r}: {REFERENCES}.")
-    return skill(
-        y_true,
-        {"forecasts": y_prob},
-        reference=reference,
-        by=by,
-        floor=settings.limits[0],
-        confidence=settings.confidence,
-        metrics=skill_rules(settings.asked),
-        **reading,
+    if isinstance(reference, str) and reference != skill.BASE_RATE:
+        raise InputError(f"reference: {reference!r}: {skill.REFERENCES}.")
+    against, clusters = skill.reference_of(reference) or skill.Reference(), reading.get("clusters")
+    parts = [Chunk("forecasts", forecasts.in_clusters(None))]  # which the pairing knows
+    if against.forecast is not None:
+        parts += parts_of({against.name: against.forecast}, y_true, {**reading, "clusters": None})
+    scored = skill.SkillSettings(
+        skill.skill_rules(settings.asked),
+        settings.limits[0],
+        settings.confidence,
+        clustered=clusters is not None,
+        reference=against.name,
     )
+    pairing = pairing_of_arrays(parts, clusters, None, by, against.climatology)
+    return skill.skilled(lambda: parts, lambda _: pairing, scored)

@@ -109,14 +109,10 @@ _Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison
 def _at_once(arguments: argparse.Namespace) -> _Compared:
     """Compare all rows together."""
     from ..comparison.compare import ComparisonSettings, compared
-    from ..pairing.skill import SkillSettings, skill_rules
 
     a = arguments
-    against = None
-    if a.reference is not None:
-        reference, _ = reference_of(a.reference)
-        against = SkillSettings(reference, skill_rules(a.metric), a.floor, a.confidence)
-    settings = ComparisonSettings(a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), against)
+    reference = None if a.reference is None else reference_of(a.reference)[0]
+    settings = ComparisonSettings(a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), reference)
     return partial(compared, settings=settings)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .._lib.arrays import as_array, by_forecaster, check_indexes
+from .._lib.arrays import by_forecaster, check_indexes
 from .._lib.errors import InputError
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
@@ -24,17 +24,28 @@ from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import row_keys
-from ..forecasts.labels import Label, plain
 from ..forecasts.reading import RowReading, reads
-from ..pairing.dependence import check_lag, dependent_rows, short_series
-from ..pairing.rows import Chosen, Chunk, Chunks, Pair, Pairing, ScoredRows, chosen_rows, parts_of, read_paired, tallies
+from ..pairing.dependence import PairedSettings, short_series
+from ..pairing.rows import (
+    Chosen,
+    Chunk,
+    Chunks,
+    Pair,
+    PairedRows,
+    Pairing,
+    ScoredRows,
+    chosen_rows,
+    pairing_of_arrays,
+    parts_of,
+    read_paired,
+    tallies,
+)
 from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
 from ..report.result import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
-from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
+from ..statistics.intervals import Interval
+from ..statistics.means import DEFAULT_FLOOR, Floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .next_step import ChosenChunks, PairedForecasters, PythonLines
@@ -147,23 +158,14 @@ def compare(
     check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, ids=ids)
     forecasts = by_forecaster(y_true, forecasts)
     names = _checked_names(forecasts)
-    against, skill_settings = reference_of(reference), None
-    if against is not None:
-        skill_settings = SkillSettings(against.name, skill_rules(metrics), floor, confidence)
-        skill_settings.check_names(names)
-    settings = ComparisonSettings(
-        metrics, floor, confidence, lag, clusters is not None, within is not None, skill_settings
-    )
+    against = reference_of(reference)
+    name, climatology = (None, None) if against is None else (against.name, against.climatology)
+    dependent = clusters is not None, within is not None
+    settings = ComparisonSettings(metrics, floor, confidence, lag, *dependent, name)
+    if settings.skill is not None:
+        settings.skill.check_names(names)
     parts = parts_of(forecasts, y_true, reading)
-    n = parts[0].forecasts.n_rows
-    everything = dict.fromkeys(names, np.arange(n))
-    pairing = Pairing(
-        everything,
-        ids=_named_by(ids, n),
-        by=None if by is None else row_keys(by, n),
-        climatology=None if against is None else against.places(n),
-        **dependent_rows(n, clusters, within),
-    )
+    pairing = pairing_of_arrays(parts, clusters, within, by, climatology, ids)
     one_way = None if pairing.crossed is not None else clusters
     return compared(lambda: parts, lambda _: pairing, settings).advising(
         PythonLines.reading({**reading, "clusters": one_way})
@@ -171,30 +173,29 @@ def compare(
 
 
 @dataclass(frozen=True)
-class ComparisonSettings:
+class ComparisonSettings(PairedSettings):
     """Arguments of `compare` that say how paired rows are compared."""
 
-    scores: Sequence[str] = ()
-    floor: Floor = DEFAULT_FLOOR
-    confidence: float = 0.95
-    lag: int | None = None
-    clustered: bool = False
-    within: bool = False
-    """Whether a lag is counted within series."""
-    skill: SkillSettings | None = None
-    """The reference, if skill scores are asked for."""
+    reference: str | None = None
+    """Name of the reference, if skill scores are asked for."""
 
     def __post_init__(self) -> None:
-        """Refuse what no comparison can be made with, before any row is read."""
-        check_floor(self.floor)
-        scores_kept(self.scores)
-        checked_sampling(self.confidence, 0, 0)
-        check_lag(self.lag, self.clustered, self.within)
+        """Refuse also unknown rules."""
+        super().__post_init__()
+        _ = self.rules
 
     @property
     def rules(self) -> tuple[Score, ...]:
         """The rules to compare by."""
         return scores_kept(self.scores)
+
+    @property
+    def skill(self) -> SkillSettings | None:
+        """How skill is scored, if it is asked for."""
+        if self.reference is None:
+            return None
+        alike = self.floor, self.confidence, self.lag, self.clustered, self.within
+        return SkillSettings(skill_rules(self.scores), *alike, self.reference)
 
     def assessment(self, tally: Tally) -> Assessment:
         """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
@@ -216,21 +217,11 @@ def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
     return list(forecasts)
 
 
-def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
-    """What rows are called."""
-    if ids is None:
-        return None
-    array = as_array(ids)
-    if array.shape != (n,):
-        raise InputError(f"ids: expected one for each of the {n:,} rows, got shape {array.shape}.")
-    return lambda rows: [plain(value) for value in array[rows]]
-
-
 def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Comparison:
     """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
     read = read_paired(parts, pair, settings.rules, settings.floor)
     rows, at, pairing, notes = read
-    found = None if settings.skill is None else skill_of(read, replace(settings.skill, lag=settings.lag))
+    found = None if settings.skill is None else skill_of(read, settings.skill)
     clusters = None if pairing.clusters is None or pairing.crossed is not None else pairing.clusters[at]
     chosen = {name: chosen_rows(each, clusters) for name, each in rows.items()}
     shards = ["shards"] if clusters is not None or any(each.tally.weighted for each in rows.values()) else []
@@ -238,7 +229,7 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     for name, tally in tallies(parts(), again, settings.rules, shards) if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
     chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
-    return replace(_comparison(rows, at, pairing, settings, chunks), skill=found)
+    return replace(_comparison(read, settings, chunks), skill=found)
 
 
 def _chosen_chunks(parts: Chunks, name: str, chosen: Chosen) -> Iterator[Chunk]:
@@ -246,26 +237,15 @@ def _chosen_chunks(parts: Chunks, name: str, chosen: Chosen) -> Iterator[Chunk]:
     return (chosen(part) for part in parts() if part.name == name)
 
 
-def _comparison(
-    rows: dict[str, ScoredRows],
-    at: Ints,
-    pairing: Pairing,
-    settings: ComparisonSettings,
-    chunks: Mapping[str, ChosenChunks],
-) -> Comparison:
-    """Compare paired rows, whose places in the pairing are at."""
+def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mapping[str, ChosenChunks]) -> Comparison:
+    """Compare paired rows."""
+    assessments = {name: settings.assessment(each.tally) for name, each in paired.rows.items()}
+    (rows, at, pairing, _), scored_floor = paired.weighing(settings.floor)
     first = next(iter(rows.values()))
-    floor = float(floor_for(settings.floor, len(first.labels)))
-    assessments = {name: settings.assessment(each.tally) for name, each in rows.items()}
-    some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
-    at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
-    scored_floor = floor if any(_zero_rows(each) for each in rows.values()) else 0.0
-    if scored_floor:
-        rows = {name: each.floored() for name, each in rows.items()}
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
     assessments = {name: _diagnosed(each, dependence, chunks[name]) for name, each in assessments.items()}
-    sample = Sample(first.weights[some], dependence, settings.confidence, reach)
+    sample = Sample(first.weights, dependence, settings.confidence, reach)
     sample.check()
     forecasters = {name: _forecaster(assessments[name], each, sample, scored_floor) for name, each in rows.items()}
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
@@ -294,7 +274,7 @@ def _comparison(
             _pair(names, {rule: of_rule[names] for rule, of_rule in differences.items()}, rows, at, pairing, sample)
             for names in pairs
         ),
-        n_rows=first.position.size,
+        n_rows=paired.at.size,
         n_classes=len(first.labels),
         labels=first.labels,
         weighted=first.tally.weighted,
@@ -303,7 +283,7 @@ def _comparison(
         n_crossed_clusters=dependence.sizes(at.size)[1] if dependence.two_way else None,
         lag=settings.lag,
         n_series=dependence.n_series,
-        floor=floor,
+        floor=float(floor_for(settings.floor, len(first.labels))),
         scored_floor=scored_floor,
         confidence=settings.confidence,
         warnings=(*short_series(dependence), *_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
@@ -352,12 +332,7 @@ def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample, scored
         scores[rule] = MeanScore(found.mean, error, known.get(rule, interval))
     log_loss = scores[LOG_LOSS]
     accuracies = Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low))
-    return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores, _zero_rows(rows))
-
-
-def _zero_rows(rows: ScoredRows) -> int:
-    """Count the rows whose observed class was assigned 0, where the log loss has no finite value."""
-    return int(np.count_nonzero(rows.correct == 0))
+    return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores, rows.zero_rows)
 
 
 def _accuracy(log_loss: float) -> float:

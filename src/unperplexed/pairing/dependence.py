@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
@@ -11,6 +12,8 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
+from ..statistics.intervals import checked_sampling
+from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor
 from ..statistics.standard_errors import Dependence
 
 
@@ -43,7 +46,27 @@ def dependent_rows(n_rows: int, clusters: Any, within: Any) -> Dependent:
     return found
 
 
-def check_lag(lag: Any, clustered: bool, within: bool) -> None:
+@dataclass(frozen=True)
+class PairedSettings:
+    """How paired rows are scored, and what is known of their dependence."""
+
+    scores: Sequence[str] = ()
+    """Names of rules in addition to those that are always taken."""
+    floor: Floor = DEFAULT_FLOOR
+    confidence: float = 0.95
+    lag: int | None = None
+    clustered: bool = False
+    within: bool = False
+    """Whether a lag is counted within series."""
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can be computed with, before any row is read."""
+        _check_lag(self.lag, self.clustered, self.within)
+        check_floor(self.floor)
+        checked_sampling(self.confidence, 0, 0)
+
+
+def _check_lag(lag: Any, clustered: bool, within: bool) -> None:
     """Refuse what leaves it open which rows depend on one another."""
     if lag is None:
         if within:

@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.arrays import as_array
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts, Notes
-from ..forecasts.group_keys import RowKeys
-from ..forecasts.labels import Label
+from ..forecasts.group_keys import RowKeys, row_keys
+from ..forecasts.labels import Label, plain
 from ..scores.registry import scores_at_floor
 from ..scores.rules import Score
 from ..statistics.means import Floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
+from .dependence import dependent_rows
 
 
 class Chunk(NamedTuple):
@@ -65,6 +67,11 @@ class ScoredRows:
     at_floor: Mapping[str, Floats]
     """Surprisals at the floor; empty if that is 0."""
     tally: Tally
+
+    @property
+    def zero_rows(self) -> int:
+        """Number of rows whose observed class was assigned 0, where the log loss has no finite value."""
+        return int(np.count_nonzero(self.correct == 0))
 
     def floored(self) -> ScoredRows:
         """Take surprisals at the floor instead."""
@@ -199,6 +206,40 @@ class Pairing:
         return f"{number_of(at.size, 'id')} ({listed(self.ids(at[:8]))}{more})"
 
 
+def pairing_of_arrays(
+    parts: Sequence[Chunk], clusters: Any, within: Any, by: Any, climatology: Any, ids: Any = None
+) -> Pairing:
+    """Pair forecasters given as arrays, row by row.
+
+    Parameters
+    ----------
+    parts : sequence of Chunk
+        All rows of each forecaster.
+    clusters, within, by, climatology : array_like of shape (n,), mapping from name to such, data frame or None
+        What is known of each row: its cluster, series, group, and group of a climatology.
+    ids : array_like of shape (n,), optional
+        Names of the rows.
+    """
+    n = parts[0].forecasts.n_rows
+    return Pairing(
+        {part.name: np.arange(n) for part in parts},
+        ids=_named_by(ids, n),
+        by=None if by is None else row_keys(by, n),
+        climatology=None if climatology is None else row_keys(climatology, n),
+        **dependent_rows(n, clusters, within),
+    )
+
+
+def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
+    """What rows are called."""
+    if ids is None:
+        return None
+    array = as_array(ids)
+    if array.shape != (n,):
+        raise InputError(f"ids: expected one for each of the {n:,} rows, got shape {array.shape}.")
+    return lambda rows: [plain(value) for value in array[rows]]
+
+
 Chunks = Callable[[], Iterable[Chunk]]
 """Reads the rows of all forecasters, each time from the beginning."""
 
@@ -216,6 +257,21 @@ class PairedRows(NamedTuple):
     pairing: Pairing
     notes: dict[str, Notes]
     """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
+
+    def weighing(self, floor: Floor) -> tuple[PairedRows, float]:
+        """Keep rows of positive weight, with surprisals at the floor where an observed class was assigned 0.
+
+        A row of weight 0 is as if absent. The second is the floor, or 0 where none is needed.
+        """
+        first = next(iter(self.rows.values()))
+        some = np.flatnonzero(first.weights > 0)
+        if not some.size:
+            raise InputError("no row has a weight above 0.")
+        rows = {name: each.at(some) for name, each in self.rows.items()}
+        floor = float(floor_for(floor, len(first.labels))) if any(each.zero_rows for each in rows.values()) else 0.0
+        if floor:
+            rows = {name: each.floored() for name, each in rows.items()}
+        return self._replace(rows=rows, at=self.at[some]), floor
 
 
 def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2) -> PairedRows:

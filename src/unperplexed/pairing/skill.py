@@ -15,16 +15,16 @@ from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import Key, RowKeys, in_order, row_keys
+from ..forecasts.group_keys import Key, RowKeys, in_order
 from ..forecasts.reading import RowReading, reads
 from ..report.result import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
 from ..scores.rules import Score
-from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
+from ..statistics.intervals import Interval
+from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..statistics.standard_errors import Dependence, UncertainRatio, simultaneous, uncertain_ratio
-from .dependence import check_lag, dependent_rows, short_series
-from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, parts_of, read_paired
+from .dependence import PairedSettings, short_series
+from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
 
 THE_REFERENCE, CLIMATOLOGY = "the reference", "climatology"
@@ -125,24 +125,11 @@ def skill(
     against = reference_of(reference) or Reference()
     if against.forecast is not None:
         named = {**named, against.name: against.forecast}
-    settings = SkillSettings(
-        against.name,
-        metrics,
-        floor,
-        confidence,
-        lag,
-        clustered=clusters is not None,
-        within=within is not None,
-    )
+    dependent = clusters is not None, within is not None
+    settings = SkillSettings(metrics, floor, confidence, lag, *dependent, against.name)
     settings.check_names([*named])
     parts = parts_of(named, y_true, reading)
-    n = parts[0].forecasts.n_rows
-    pairing = Pairing(
-        dict.fromkeys(named, np.arange(n)),
-        by=None if by is None else row_keys(by, n),
-        climatology=against.places(n),
-        **dependent_rows(n, clusters, within),
-    )
+    pairing = pairing_of_arrays(parts, clusters, within, by, against.climatology)
     return skilled(lambda: parts, lambda _: pairing, settings)
 
 
@@ -154,10 +141,6 @@ class Reference(NamedTuple):
     """Columns among whose equal values the observed frequencies are predicted."""
     forecast: Any = None
     """Probabilities that no forecaster of the others has."""
-
-    def places(self, n_rows: int) -> RowKeys | None:
-        """Read which frequencies a climatology predicts for each row."""
-        return None if self.climatology is None else row_keys(self.climatology, n_rows)
 
 
 def reference_of(reference: Any) -> Reference | None:
@@ -179,22 +162,14 @@ def skill_rules(scores: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class SkillSettings:
+class SkillSettings(PairedSettings):
     """Arguments of `skill` that say how paired rows are scored."""
 
     reference: str = BASE_RATE
-    scores: Sequence[str] = ()
-    floor: Floor = DEFAULT_FLOOR
-    confidence: float = 0.95
-    lag: int | None = None
-    clustered: bool = False
-    within: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no skill can be computed with, before any row is read."""
-        check_lag(self.lag, self.clustered, self.within)
-        check_floor(self.floor)
-        checked_sampling(self.confidence, 0, 0)
+        """Refuse also rules that no skill can be computed with."""
+        super().__post_init__()
         for rule in self.rules:
             if rule.larger_is_better or not rule.proper:
                 raise InputError(
@@ -269,18 +244,9 @@ def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
 
 def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     """Score forecasters' paired rows against the reference; their scores have the settings' rules among them."""
-    rows, at, pairing, notes = paired
-    settings.check_names([*rows])
+    settings.check_names([*paired.rows])
+    (rows, at, pairing, notes), floor = paired.weighing(settings.floor)
     first = next(iter(rows.values()))
-    some = np.flatnonzero(first.weights > 0)
-    if not some.size:
-        raise InputError("no row has a weight above 0.")
-    at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
-    first = next(iter(rows.values()))
-    zeros = any((each.correct == 0).any() for each in rows.values())
-    floor = float(floor_for(settings.floor, len(first.labels))) if zeros else 0.0
-    if floor:
-        rows = {name: each.floored() for name, each in rows.items()}
     against: Mapping[str, Floats]
     if settings.reference == BASE_RATE:
         place = np.zeros(at.size, np.int64) if pairing.climatology is None else pairing.climatology.group[at]
