@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit, softmax
 
 from unperplexed import Recalibrator, Tally, assess
-from unperplexed.assessment.after_remedy import after_remedy
 from unperplexed.assessment.familiar import familiar_metrics
+from unperplexed.assessment.remedy import after_remedy
 
 
 def binary(n, seed=0, slope=1.8, bias=0.4):

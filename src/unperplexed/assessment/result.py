@@ -25,15 +25,13 @@ from ..statistics.means import Limit
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.surprises import SurpriseTable
 from ..tally.tally import CLASS_PARTS, View
-from .after_remedy import AfterRemedy
 from .bins import BinTable, Curve, Histogram, Observed, observed_between
 from .classes import Bias, ClassAverage, ClassTable, ClassTables, ConfusionTable, PredictedTable, confusion_table
-from .intervals import profile_of_tally
+from .intervals import Uncertainty, profile_of_tally, uncertainty
 from .measured_profile import DivergenceProfile, profiles_of
-from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
+from .remedy import AfterRemedy, Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
 from .risk_profile import MeasuredProfile, RiskProfile, checked_orders
 from .source import Source
-from .uncertainty import Uncertainty, uncertainty
 
 if TYPE_CHECKING:
     import polars as pl

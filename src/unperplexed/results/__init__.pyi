@@ -1,4 +1,3 @@
-from ..assessment.after_remedy import AfterRemedy as AfterRemedy
 from ..assessment.bins import BinTable as BinTable
 from ..assessment.breakdown import Breakdown as Breakdown
 from ..assessment.breakdown import Shrinkage as Shrinkage
@@ -18,16 +17,17 @@ from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.groups import GroupAssessment as GroupAssessment
 from ..assessment.groups import GroupRemedy as GroupRemedy
 from ..assessment.groups import ShrunkenAccuracy as ShrunkenAccuracy
+from ..assessment.intervals import Uncertainty as Uncertainty
 from ..assessment.measured_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.ordered_result import OrderedAssessment as OrderedAssessment
 from ..assessment.ordered_result import PitHistogram as PitHistogram
 from ..assessment.ordered_result import PitMoment as PitMoment
 from ..assessment.ordered_result import Threshold as Threshold
+from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
 from ..assessment.result import Assessment as Assessment
 from ..assessment.risk_profile import MeasuredProfile as MeasuredProfile
 from ..assessment.risk_profile import RiskProfile as RiskProfile
-from ..assessment.uncertainty import Uncertainty as Uncertainty
 from ..calibration.decomposition import Decomposition as Decomposition
 from ..calibration.diagnosis.result import Diagnosis as Diagnosis
 from ..calibration.diagnosis.result import Finding as Finding
