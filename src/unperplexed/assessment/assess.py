@@ -216,7 +216,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         bins=bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
-        curve=curve_of(*(_second_of(each, estimate) if two and labels else (each, estimate, labels))),
+        curve=curve_of(each, estimate, labels),
         distribution=distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
         n_rows=tally.n_rows,
@@ -257,14 +257,6 @@ def _view_of(tally: Tally, view: View | Auto) -> View:
     if view != "auto":
         return view
     return "each-class" if tally.n_classes == 2 and tally.knows_classes else "all-classes"
-
-
-def _second_of(each: ClassPairs, estimate: Estimate) -> tuple[ClassPairs, Estimate, tuple[Label | None, ...]]:
-    """Return the second of two classes alone."""
-    size = int(each.first[1])
-    pairs = Pairs(*(column[size:] for column in each.pairs))
-    alone = Estimate(estimate.measured[size:], estimate.bin[size:], estimate.settings)
-    return ClassPairs(pairs, each.points, np.array([0, pairs.total.size])), alone, ()
 
 
 def _check_assessable(tally: Tally, view: View) -> None:

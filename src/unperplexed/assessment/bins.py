@@ -18,14 +18,14 @@ from ..statistics.means import means_of_runs, t_quantile
 from ..tally.class_tables import ClassPairs
 from ..tally.tables import Points
 from ..tally.tally import Tally, View
-from .classes import class_of_entries
+from .classes import Table, class_of_entries
 
 _INTERVALS = 50
 """Intervals of a distribution."""
 
 
 @dataclass(frozen=True)
-class BinTable(ReadOnlyArrays):
+class BinTable(Table):
     """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
 
     One array entry a bin. The three reported means are over the correct-class probabilities in the bin, NaN where
@@ -55,10 +55,6 @@ class BinTable(ReadOnlyArrays):
 
     With two classes the bins are those of the positive class; only ``contribution`` is of both.
     """
-
-    def __len__(self) -> int:
-        """Count the bins."""
-        return self.measured.size
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -143,8 +139,10 @@ def _bins_of_two(table: BinTable) -> BinTable:
 
 
 def curve_of(each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, ...]) -> Curve:
-    """Thin an estimate out to what a picture can show, each class's by itself."""
+    """Thin an estimate out to what a picture can show, each class's by itself; of two that of the second alone."""
     runs = [np.arange(*ends) for ends in zip(each.first[:-1], each.first[1:], strict=True)]
+    if len(labels) == 2:
+        runs, labels = runs[1:], ()
     most = max(500 // len(runs), 10)
     for at, run in enumerate(runs):
         if run.size > most:

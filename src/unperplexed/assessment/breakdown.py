@@ -146,13 +146,14 @@ class Breakdown(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; of each group its metrics, not its whole assessment."""
+        remedies = self.remedies if len(self) <= REMEDIED else {}
         return {
             "by": list(self.by),
             "sort": self.sort,
             "whole": self.whole.to_dict(),
             "drivers": self.drivers,
             "groups": [{"key": self._named(group.key), **self._metrics(group)} for group in self.groups],
-            "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in self._shown_remedies().items()],
+            "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in remedies.items()],
             "empty": [self._named(key) for key in self.empty],
             "shrinkage": plain_values(self.shrinkage),
             "skill": plain_values(self.skill),
@@ -162,9 +163,6 @@ class Breakdown(JsonResult):
         """Give a group's metrics, its share of the cost behind the cost."""
         found = plain_values(self.cost_shares[group.key])
         return group.metrics({"cost_share": found.pop("share"), **found})
-
-    def _shown_remedies(self) -> dict[Key, GroupRemedy]:
-        return self.remedies if len(self) <= REMEDIED else {}
 
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))

@@ -26,8 +26,16 @@ Measure = Callable[[Pairs], Estimate]
 """An estimator with its settings."""
 
 
+class Table(ReadOnlyArrays):
+    """Columns of equal length."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(next(iter(vars(self).values())))
+
+
 @dataclass(frozen=True)
-class ClassTable(ReadOnlyArrays):
+class ClassTable(Table):
     """Each class by itself, measured by its own curve: the most miscalibrated first.
 
     One array entry a class. The means are over the rows in which the class happened, and NaN where it never did.
@@ -77,10 +85,6 @@ class ClassTable(ReadOnlyArrays):
     calibration_error: Floats
     """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
 
-    def __len__(self) -> int:
-        """Count the classes."""
-        return len(self.label)
-
 
 @dataclass(frozen=True)
 class ClassAverage(ByValue):
@@ -98,7 +102,7 @@ class ClassAverage(ByValue):
 
 
 @dataclass(frozen=True)
-class PredictedTable(ReadOnlyArrays):
+class PredictedTable(Table):
     """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
 
     One array entry a class; NaN where it was never predicted.
@@ -119,10 +123,6 @@ class PredictedTable(ReadOnlyArrays):
     """mean_confidence - right: above 0, the side of overconfidence. 0 is best; the largest part of all is first."""
     calibration_error: Floats
     """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
-
-    def __len__(self) -> int:
-        """Count the classes."""
-        return len(self.label)
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,7 @@ def measured_each(each: ClassPairs, measure: Measure, mirrored: bool = False) ->
     For two groups that mirror one another the second alone is measured.
     """
     if mirrored:
-        size = int(each.first[1])
-        one = measure(Pairs(*(column[size:] for column in each.pairs)))
+        one = measure(second_of(each).pairs)
         bins = int(one.bin[-1]) + 1
         both = np.concatenate([1 - one.measured[::-1], one.measured])
         return Estimate(both, np.concatenate([bins - 1 - one.bin[::-1], bins + one.bin]), one.settings)
@@ -181,6 +180,12 @@ def measured_each(each: ClassPairs, measure: Measure, mirrored: bool = False) ->
         next_bin += int(estimate.bin[-1]) + 1
         settings.append(set(estimate.settings.items()))
     return Estimate(measured, bin_, dict(sorted(set.intersection(*settings))))
+
+
+def second_of(each: ClassPairs) -> ClassPairs:
+    """Return the pairs of the second of two classes alone."""
+    pairs = Pairs(*(column[int(each.first[1]) :] for column in each.pairs))
+    return ClassPairs(pairs, each.points, np.array([0, pairs.total.size]))
 
 
 def class_of_entries(each: ClassPairs) -> Ints:
@@ -294,7 +299,7 @@ MOST_PAIRS = 100
 
 
 @dataclass(frozen=True)
-class ConfusionTable(ReadOnlyArrays):
+class ConfusionTable(Table):
     """Pairs of a predicted class and another one that was observed, the costliest first."""
 
     predicted: tuple[Label | None, ...]
@@ -308,10 +313,6 @@ class ConfusionTable(ReadOnlyArrays):
     """Log loss of these rows, in nats for each row of all: the parts of a log loss at the floor."""
     share: Floats
     """Share of the log loss of all rows."""
-
-    def __len__(self) -> int:
-        """Count the pairs."""
-        return self.weight.size
 
 
 def confusion_table(chunks: Iterable[Forecasts], floor: float) -> ConfusionTable:

@@ -74,12 +74,10 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
         """Return one row for each rule and threshold, as a data frame: pandas for pandas input, else polars."""
         import polars as pl
 
-        frames = []
-        for name, rule in self.rules.items():
-            columns = {key: value for key, value in vars(rule).items() if isinstance(value, np.ndarray)}
-            frames.append(
-                pl.DataFrame({"rule": [name] * self.thresholds.size, "threshold": self.thresholds, **columns})
-            )
+        at = self.thresholds
+        frames = (
+            pl.DataFrame({"rule": [name] * at.size, "threshold": at, **vars(rule)}) for name, rule in self.rules.items()
+        )
         return frame_like_input(self, pl.concat(frames))
 
     def plot(self, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
@@ -228,8 +226,9 @@ def curve_of(
     models = {}
     for name, rows in columns.items():
         models[name] = rule(rows)
-        if name in beside:
-            models[RECALIBRATED if single else f"{name} {RECALIBRATED}"] = rule(beside[name].curve)
+        if after := beside.get(name):
+            called = RECALIBRATED if single else f"{name} {RECALIBRATED}"
+            models[called] = rule(after.rows.with_probabilities(after.p))
     rows = next(iter(columns.values()))
     ones = np.ones(rows.p.size)
     everything, nothing = (rule(rows.with_probabilities(p)) for p in (ones, 0 * ones))

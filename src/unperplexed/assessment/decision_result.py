@@ -18,7 +18,6 @@ from ..forecasts.labels import Label
 from ..report.numbers import between, number
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval
-from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,8 @@ class Costs(ByValue):
 
     @property
     def by_kind(self) -> Floats:
-        """Costs of true negatives, false negatives, false positives and true positives."""
-        costs = np.empty(4)
-        costs[[TRUE_NEGATIVE, FALSE_NEGATIVE]] = self.true_negative, self.false_negative
-        costs[[FALSE_POSITIVE, TRUE_POSITIVE]] = self.false_positive, self.true_positive
-        return costs
+        """Costs of true negatives, false negatives, false positives and true positives, as cells have them."""
+        return np.array([self.true_negative, self.false_negative, self.false_positive, self.true_positive], np.float64)
 
 
 @dataclass(frozen=True)

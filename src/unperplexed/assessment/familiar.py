@@ -145,10 +145,11 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     if not tally.weight > 0:
         raise InputError("familiar_metrics: the tally has no rows with weight; count at least one.")
     counts = _counts(tally)
-    two = _two(tally)
+    two = tally.n_classes == 2 and positive_pairs(tally, "each-class") is not None
     groups = probability_groups(Pairs(counts.p, counts.positive, counts.positive + counts.negative), ECE_GROUPS)
     line = line_of_tally(tally) if line is None else line
     frequency = counts.positive.sum() / (counts.positive.sum() + counts.negative.sum())
+    others = 1 - frequency
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
@@ -160,20 +161,12 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
         ece=Metric(expected_error(groups), interval=limits),
         ece_by_chance=error_of_noise(groups, noise) if tally.clustered else expected_by_chance(groups, of_row),
         reference_scores={
-            "log_loss": -_entropy_terms(frequency) if two else math.log(c),
-            "brier_score": float(2 * frequency * (1 - frequency)) if two else (c - 1) / c,
-            "accuracy": float(max(frequency, 1 - frequency)) if two else 1 / c,
+            "log_loss": -float(xlogy(frequency, frequency) + xlogy(others, others)) if two else math.log(c),
+            "brier_score": float(2 * frequency * others) if two else (c - 1) / c,
+            "accuracy": float(max(frequency, others)) if two else 1 / c,
         },
         certain_rows=float((counts.positive + counts.negative)[certain].sum()),
     )
-
-
-def _two(tally: Tally) -> bool:
-    return tally.n_classes == 2 and positive_pairs(tally, "each-class") is not None
-
-
-def _entropy_terms(share: float) -> float:
-    return float(xlogy(share, share) + xlogy(1 - share, 1 - share))
 
 
 def _counts(tally: Tally) -> _Counts:

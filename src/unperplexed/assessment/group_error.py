@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.elementary import log_gamma, xlogy
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Floats
 from ..statistics.intervals import Interval, wilson
 from ..tally.tables import Pairs
+from .classes import Table
 
 
 def expected_error(groups: ProbabilityGroups) -> float:
@@ -86,7 +87,7 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
 
 
 @dataclass(frozen=True)
-class ProbabilityGroups(ReadOnlyArrays):
+class ProbabilityGroups(Table):
     """Groups in increasing order of predicted probability; one array entry a group."""
 
     lowest: Floats
@@ -100,10 +101,6 @@ class ProbabilityGroups(ReadOnlyArrays):
     """Weight of the rows."""
     variance: Floats
     """Mean of p (1 - p): variance of one outcome, were the predictions calibrated."""
-
-    def __len__(self) -> int:
-        """Count the groups."""
-        return self.total.size
 
     def intervals(self, reach: float) -> list[Interval]:
         """Wilson's interval of each observed frequency, so many standard errors wide; for independent rows."""

@@ -84,10 +84,7 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
     below = np.hstack([np.zeros((p.shape[0], 1)), np.cumsum(p, axis=1)])
     row = np.arange(p.shape[0])
     low, high = np.minimum(below[row, rows.truth], 1.0), np.minimum(below[row, rows.truth + 1], 1.0)
-    known: dict[str, Any] = {
-        "sample_weight": rows.weights if rows.weighted else None,
-        "clusters": rows.clusters,
-    }
+    known: dict[str, Any] = {"sample_weight": rows.weights if rows.weighted else None, "clusters": rows.clusters}
     moments = _moments(low, high, rows.weights, sample, confidence)
     [notes] = rows.notes.values()
     return OrderedAssessment(

@@ -171,8 +171,7 @@ def headline_of(o: OrderedAssessment) -> str:
     """Say what is wrong with location and spread, or at how many thresholds."""
     found = [*findings_of(o)]
     if found:
-        text = "; ".join(found)
-        return capital(text)
+        return capital("; ".join(found))
     few = n_miscalibrated(o)
     if few:
         return f"{few} of {number_of(len(o.thresholds), 'threshold')} {'is' if few == 1 else 'are'} miscalibrated"

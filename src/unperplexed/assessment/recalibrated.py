@@ -28,11 +28,6 @@ class Recalibrated:
     p: Floats
     """Recalibrated probability of the positive class, of each lot of the rows."""
 
-    @property
-    def curve(self) -> CountedRows:
-        """The rows with recalibrated probabilities."""
-        return self.rows.with_probabilities(self.p)
-
 
 Reader = Callable[[Any], Floats]
 """Reads recalibrated probabilities of the positive class that a user passes for the same rows."""

@@ -324,7 +324,8 @@ def remedy_of(
     """
     if not _can_be_mended(diagnosis) or _takes_long(diagnosis, tally):
         return None
-    two, counted = tally.n_classes == 2, tally.n_classes == 2 and not _clustered(diagnosis)
+    two = tally.n_classes == 2
+    counted = two and diagnosis.n_clusters is None  # of clusters the tally need not know, such as in a comparison
     if not counted and chunks is None:
         return None
     from ..recalibration.recalibrator import Recalibrator
@@ -364,17 +365,12 @@ def _takes_long(diagnosis: Diagnosis, tally: Tally) -> bool:
     """Whether a fit takes longer than a second or two."""
     if tally.n_classes > 2 and tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         return True
-    return _clustered(diagnosis) and tally.n_rows > MOST_CLUSTERED
+    return diagnosis.n_clusters is not None and tally.n_rows > MOST_CLUSTERED
 
 
 def _uncounted_zeros(tally: Tally) -> bool:
     """Whether outcomes had probability 0 in rows whose weights do not tell how many they are."""
     return tally.uneven and "log_loss" in tally.scores and math.isinf(tally.score("log_loss"))
-
-
-def _clustered(diagnosis: Diagnosis) -> bool:
-    """Whether rows may depend on one another; their tally need not know of it, such as in a comparison."""
-    return diagnosis.n_clusters is not None
 
 
 def mendable(findings: Sequence[Finding]) -> bool:

@@ -15,8 +15,6 @@ import polars as pl
 
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
-from .._lib.typing import Ints
-from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import RowKeys, row_keys
 from ..forecasts.labels import Label
 from ..pairing.dependence import Dependent, dependent_rows
@@ -196,29 +194,17 @@ class _FileRows:
         """Read all files, each from its beginning."""
         self._keys = {}
         for name, files in self._files.items():
-            first, line, wanted = 0, 0, self._options.keys_of_others if self._keys else self._options.keys
+            first, wanted = 0, self._options.keys_of_others if self._keys else self._options.keys
             for batch in ahead(files):
-                n = batch.forecasts[0].n_rows
-                keys = self._key_frame(batch, wanted, first, line, n)
-                line += n
-                for pair, forecasts in zip(self._options.pairs, batch.forecasts, strict=False):
-                    here = pl.Series(np.arange(first, first + n))
-                    self._keys.setdefault(name, []).append(
-                        keys.with_columns(here.alias(_ROW), pl.lit(pair).alias(_PAIR))
-                    )
-                    yield Chunk(name, forecasts, first)
-                    first += n
-                if self._options.pairs:
-                    continue
-                for forecaster, forecasts, rows in self._split(name, batch, keys):
-                    self._keys.setdefault(forecaster, []).append(keys if rows is None else keys.filter(rows))
-                    yield Chunk(forecaster, forecasts, first)
-                first += n
+                keys = self._key_frame(batch, wanted, first)
+                for chunk, of_chunk in self._split(name, batch, keys, first):
+                    self._keys.setdefault(chunk.name, []).append(of_chunk)
+                    yield chunk
+                first += keys.height
 
-    def _key_frame(
-        self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, line: int, n: int
-    ) -> pl.DataFrame:
-        frame = pl.DataFrame({_ROW: np.arange(first, first + n), _LINE: np.arange(line, line + n)})
+    def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], first: int) -> pl.DataFrame:
+        lines = np.arange(first, first + batch.forecasts[0].n_rows)
+        frame = pl.DataFrame({_ROW: lines, _LINE: lines})
         for name, column in wanted.items():
             read = condition_column if name.startswith(_WHERE) else key_column
             key = read(batch.keys[column], column)
@@ -229,34 +215,37 @@ class _FileRows:
         return frame
 
     def _split(
-        self, name: str, batch: ForecastBatch, keys: pl.DataFrame
-    ) -> Iterator[tuple[str, Forecasts, pl.Series | None]]:
-        """Forecasters of a batch, their forecasts, and which of its rows are theirs."""
-        if self._options.rivals:
-            yield from ((rival, f, None) for rival, f in zip(self._options.rivals, batch.forecasts, strict=True))
-        elif self._options.forecaster is None:
-            yield name, batch.forecasts[0], None
+        self, name: str, batch: ForecastBatch, keys: pl.DataFrame, first: int
+    ) -> Iterator[tuple[Chunk, pl.DataFrame]]:
+        """Rows of each forecaster in a batch, which begins at a line, and what is needed of them."""
+        options = self._options
+        if options.pairs:
+            for at, (pair, f) in enumerate(zip(options.pairs, batch.forecasts, strict=False)):
+                start = first * len(options.pairs) + at * keys.height
+                numbers = pl.Series(np.arange(start, start + keys.height))
+                yield Chunk(name, f, start), keys.with_columns(numbers.alias(_ROW), pl.lit(pair).alias(_PAIR))
+        elif options.rivals:
+            yield from ((Chunk(of, f, first), keys) for of, f in zip(options.rivals, batch.forecasts, strict=True))
+        elif options.forecaster is None:
+            yield Chunk(name, batch.forecasts[0], first), keys
         else:
             column = keys[_FORECASTER].cast(pl.String)
             for forecaster in column.unique(maintain_order=True):
                 rows = column == forecaster
-                yield forecaster, batch.forecasts[0][np.flatnonzero(rows.to_numpy())], rows
+                of_one = batch.forecasts[0][np.flatnonzero(rows.to_numpy())]
+                yield Chunk(forecaster, of_one, first), keys.filter(rows)
 
     def pairing(self, found: Mapping[str, ScoredRows]) -> Pairing:
         """Find the rows that belong together, in the order of the first forecaster's."""
-        options = self._options
+        options, on = self._options, [str(at) for at in range(len(self._options.on))]
         keys = _same_types({name: self._keys[name] for name in found})
-        if not options.on:
+        if on:  # a row of the frame stands for a position of each forecaster
+            frame = _joined(keys, on, options.common)
+            positions = {name: frame[f"{_ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
+        else:
             _check_heights(keys)
-            positions = {name: frame[_ROW].to_numpy() for name, frame in keys.items()}
-            return self._pairing(positions, next(iter(keys.values())))
-        joined = _joined(keys, [str(at) for at in range(len(options.on))], options.common)
-        positions = {name: joined[f"{_ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
-        return self._pairing(positions, joined, [str(at) for at in range(len(options.on))])
-
-    def _pairing(self, positions: dict[str, Ints], frame: pl.DataFrame, on: Sequence[str] = ()) -> Pairing:
-        """Pair the rows that are wanted; a row of the frame stands for a position of each forecaster."""
-        options = self._options
+            frame = next(iter(keys.values()))
+            positions = {name: each[_ROW].to_numpy() for name, each in keys.items()}
         if options.where:
             named = {column: frame[f"{_WHERE} {at}"] for at, column in enumerate(options.filter.columns)}
             wanted = options.filter.rows(pl.DataFrame(named))

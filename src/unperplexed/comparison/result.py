@@ -12,8 +12,9 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._lib.typing import Floats, Ints
 from .._version import __version__
+from ..assessment.classes import Table
 from ..assessment.result import Assessment
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
@@ -89,7 +90,7 @@ class Difference(ByValue):
 
 
 @dataclass(frozen=True)
-class Contributions(ReadOnlyArrays):
+class Contributions(Table):
     """The rows from which most of a difference in log loss comes, the largest contribution first."""
 
     row: Ints
@@ -103,10 +104,6 @@ class Contributions(ReadOnlyArrays):
     share: Floats
     """Share of the difference; below 0 for rows with a difference in the other direction. The shares of all rows add up
     to 1."""
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return self.row.size
 
 
 @dataclass(frozen=True)

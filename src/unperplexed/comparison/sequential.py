@@ -210,15 +210,10 @@ class SequentialSettings:
         score_named(self.score)
         checked_sampling(self.confidence, 0, 0)
 
-    @property
-    def rule(self) -> Score:
-        """The rule to compare by."""
-        return score_named(self.score)
-
 
 def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSettings) -> SequentialComparison:
     """Read the rows of two forecasters once to pair them and again to compare them."""
-    score, level = settings.rule, alpha_of(settings.confidence)
+    score = score_named(settings.score)
     read = read_paired(parts, pair, [score], settings.floor)
     if len(read.rows) != 2:
         raise InputError(
@@ -227,7 +222,7 @@ def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSetting
     first, second = read.rows
     floor = floor_for(settings.floor, len(read.rows[first].labels))
     d = _differences(parts(), read, score, floor)
-    log_limit = math.log(2 / level)
+    log_limit = math.log(2 / alpha_of(settings.confidence))
     log_above, low = evidence(d.value, d.lowest, d.highest, log_limit)
     log_below, minus_high = evidence(-d.value, -d.highest, -d.lowest, log_limit)
     log_first, log_second = (log_above, log_below) if score.larger_is_better else (log_below, log_above)

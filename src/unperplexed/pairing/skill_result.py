@@ -125,11 +125,7 @@ class Skill(JsonResult):
                 "skill": each.skill,
                 "lower": each.interval.low,
                 "upper": each.interval.high,
-                "p_value": each.p_value,
-                "adjusted_p_value": each.adjusted_p_value,
-                "score": each.score,
-                "reference_score": each.reference_score,
-                "share": each.share,
+                **{figure: value for figure, value in vars(each).items() if figure not in ("skill", "interval")},
             }
             for group in (self.whole, *self.groups)
             for name, by_rule in group.scores.items()
