@@ -42,15 +42,14 @@ from ..pairing.rows import (
 )
 from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
 from ..report.result import frames_as_input
-from ..scores.registry import LOG_LOSS, score_reach, scores_kept
-from ..scores.rules import Score
+from ..scores.registry import LOG_LOSS, score_reach
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor, floor_for
 from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .next_step import ChosenChunks, PairedForecasters, PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .samples import Sample, Tested, differences_of, few_rows, group_differences, judged, row_differences
+from .samples import Sample, differences_of, few_rows, group_differences, judged, row_differences
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -157,13 +156,13 @@ def compare(
     clusters = reading.pop("clusters", None)
     check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, ids=ids)
     forecasts = by_forecaster(y_true, forecasts)
-    names = _checked_names(forecasts)
+    _check_names(forecasts)
     against = reference_of(reference)
     name, climatology = (None, None) if against is None else (against.name, against.climatology)
     dependent = clusters is not None, within is not None
     settings = ComparisonSettings(metrics, floor, confidence, lag, *dependent, name)
     if settings.skill is not None:
-        settings.skill.check_names(names)
+        settings.skill.check_names([*forecasts])
     parts = parts_of(forecasts, y_true, reading)
     pairing = pairing_of_arrays(parts, clusters, within, by, climatology, ids)
     one_way = None if pairing.crossed is not None else clusters
@@ -179,16 +178,6 @@ class ComparisonSettings(PairedSettings):
     reference: str | None = None
     """Name of the reference, if skill scores are asked for."""
 
-    def __post_init__(self) -> None:
-        """Refuse also unknown rules."""
-        super().__post_init__()
-        _ = self.rules
-
-    @property
-    def rules(self) -> tuple[Score, ...]:
-        """The rules to compare by."""
-        return scores_kept(self.scores)
-
     @property
     def skill(self) -> SkillSettings | None:
         """How skill is scored, if it is asked for."""
@@ -203,8 +192,8 @@ class ComparisonSettings(PairedSettings):
         return assess_tally(tally, replace(asked, resamples=0) if self.clustered or self.lag else asked)
 
 
-def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
-    """Names of at least two forecasters."""
+def _check_names(forecasts: Mapping[str, Any]) -> None:
+    """Refuse fewer than two forecasters, and names that are none."""
     if not isinstance(forecasts, Mapping):
         raise InputError(
             f"forecasts: expected a mapping of names to probabilities, got {type(forecasts).__name__}, such as"
@@ -214,7 +203,6 @@ def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
         raise InputError(f"forecasts: a forecaster's name is a text, got {[*forecasts]!r:.80}.")
     if len(forecasts) < 2:
         raise InputError("forecasts: a comparison takes at least two forecasters.")
-    return list(forecasts)
 
 
 def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Comparison:
@@ -226,7 +214,7 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     chosen = {name: chosen_rows(each, clusters) for name, each in rows.items()}
     shards = ["shards"] if clusters is not None or any(each.tally.weighted for each in rows.values()) else []
     again = {name: chosen[name] for name, each in rows.items() if shards or at.size < each.tally.n_rows}
-    for name, tally in tallies(parts(), again, settings.rules, shards) if again else ():
+    for name, tally in tallies(parts(), again, settings.rules, shards).items() if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
     chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
     return replace(_comparison(read, settings, chunks), skill=found)
@@ -261,19 +249,10 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
         chunks=chunks,
         floor=scored_floor,
     )
-    [differences] = judged([differences_of(pairs, rows, settings.rules, sample)], settings.confidence)
-
-    def in_group(some: Ints) -> dict[str, dict[tuple[str, str], Tested]]:
-        few = {name: each.at(some) for name, each in rows.items()}
-        return differences_of(pairs, few, settings.rules, sample.at(some))
-
-    by_group = group_differences(rows_by_group(pairing.by, at), sample.weights, in_group, settings.confidence)
+    [differences] = judged([differences_of(pairs, rows, sample)], settings.confidence)
     return Comparison(
         forecasters=forecasters,
-        pairs=tuple(
-            _pair(names, {rule: of_rule[names] for rule, of_rule in differences.items()}, rows, at, pairing, sample)
-            for names in pairs
-        ),
+        pairs=tuple(_pair(names, each, rows, at, pairing, sample) for names, each in differences.items()),
         n_rows=paired.at.size,
         n_classes=len(first.labels),
         labels=first.labels,
@@ -288,7 +267,7 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
         confidence=settings.confidence,
         warnings=(*short_series(dependence), *_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
-        groups=by_group,
+        groups=group_differences([*rows_by_group(pairing.by, at)], pairs, rows, sample),
         _paired=again,
     )
 
@@ -301,13 +280,12 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
         reason = f"it needs rows that are independent, or clusters of them; name clusters one way instead of {other}"
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
-    if dependence.clusters is None and len(labels) == 2:
 
-        def read() -> Iterator[Forecasts]:
-            return (chunk.forecasts for chunk in chunks())
+    def read() -> Iterator[Forecasts]:
+        return (chunk.forecasts for chunk in chunks())
 
-        if assessment.source.tally.tells_log_odds(read):
-            return assessment.with_rows(read)
+    if dependence.clusters is None and len(labels) == 2 and assessment.source.tally.tells_log_odds(read):
+        return assessment.with_rows(read)
 
     def rows() -> Iterator[RowBlock]:
         for chunk in chunks():
@@ -316,9 +294,7 @@ def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChu
                 cluster, numbers = chunk.forecasts.clusters(some.index), chunk.positions(some)
                 yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers, some.given)
 
-    return assessment.diagnosed_by(
-        lambda: diagnosis_of_rows(rows, labels), lambda: (chunk.forecasts for chunk in chunks())
-    )
+    return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, labels), read)
 
 
 def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample, scored_floor: float) -> Forecaster:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.group_keys import Key
 from ..pairing.rows import ScoredRows
 from ..scores.registry import BRIER_SCORE, LOG_LOSS
-from ..scores.rules import Score
 from ..statistics.intervals import Interval
 from ..statistics.standard_errors import LEAST_WORTH, Dependence, UncertainMean, simultaneous, uncertain_mean
 from .result import Difference, GroupDifferences, PairDifferences
@@ -99,34 +98,36 @@ def row_differences(a: Floats, b: Floats) -> Floats:
 
 
 def differences_of(
-    pairs: Sequence[Pair], rows: Mapping[str, ScoredRows], rules: Sequence[Score], sample: Sample
-) -> dict[str, dict[Pair, Tested]]:
-    """Differences of scores by rule and pair, each for itself."""
+    pairs: Sequence[Pair], rows: Mapping[str, ScoredRows], sample: Sample
+) -> dict[Pair, dict[str, Tested]]:
+    """Differences of scores by pair and rule, each for itself."""
     return {
-        name: {(a, b): sample.difference(rows[a].scores[name], rows[b].scores[name], name) for a, b in pairs}
-        for name in (rule.name for rule in rules)
+        (a, b): {rule: sample.difference(x, rows[b].scores[rule], rule) for rule, x in rows[a].scores.items()}
+        for a, b in pairs
     }
 
 
 def judged(
-    samples: Sequence[Mapping[str, Mapping[Pair, Tested]]], confidence: float
-) -> list[dict[str, dict[Pair, Difference]]]:
+    samples: Sequence[Mapping[Pair, Mapping[str, Tested]]], confidence: float
+) -> list[dict[Pair, dict[str, Difference]]]:
     """Judge the differences of a rule together, over all pairs and samples: p-values and intervals are for all."""
-    found: list[dict[str, dict[Pair, Difference]]] = [{} for _ in samples]
-    for rule in samples[0] if samples else ():
-        p = np.array([each.p_value for sample in samples for each in sample[rule].values()])
+    found: list[dict[Pair, dict[str, Difference]]] = [{pair: {} for pair in sample} for sample in samples]
+    for rule in next(iter(samples[0].values())) if samples else ():
+        p = np.array([each[rule].p_value for sample in samples for each in sample.values()])
         adjusted, level = simultaneous(p, confidence)
         values = iter(adjusted.tolist())
         for of_sample, sample in zip(found, samples, strict=True):
-            of_sample[rule] = {pair: each.judged(next(values), level) for pair, each in sample[rule].items()}
+            for pair, each in sample.items():
+                of_sample[pair][rule] = each[rule].judged(next(values), level)
     return found
 
 
-def few_rows(sample: Sample, differences: Mapping[str, Mapping[Pair, Difference]]) -> Iterable[str]:
+def few_rows(sample: Sample, differences: Mapping[Pair, Mapping[str, Difference]]) -> Iterable[str]:
     """Warn where the rows, or those that decide, are too few for intervals and p-values."""
-    dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
+    dependence, rows = sample.dependence, sample.weights.size
     units, effective = dependence.independent_units(rows), dependence.independent(sample.weights)
     what = "rows" if dependence.clusters is None else "clusters"
+    log_loss = {pair: each[LOG_LOSS] for pair, each in differences.items()}
     same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
     for a, b in same[:1] if effective >= LEAST_WORTH else []:
         yield f"the difference in log loss between {a} and {b} is the same in every {what[:-1]}; {_NO_TEST}"
@@ -142,30 +143,37 @@ def few_rows(sample: Sample, differences: Mapping[str, Mapping[Pair, Difference]
         lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
         yield f"few {what}: {units:,}{lag} (effective sample size {effective:.3g}); {_ROUGH}"
     else:
-        few = [pair for pair in log_loss if any(differences[rule][pair].carried_by < _FEW_CARRY for rule in _DECIDE)]
+        few = [at for at, each in differences.items() if any(each[rule].carried_by < _FEW_CARRY for rule in _DECIDE)]
         for a, b in few[:1]:
             others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
             yield f"few {what} decide between {a} and {b}{others}; {_ROUGH}"
 
 
 def group_differences(
-    groups: Iterator[tuple[Key, Ints]],
-    weights: Floats,
-    of_rows: Callable[[Ints], Mapping[str, Mapping[Pair, Tested]]],
-    confidence: float,
+    groups: Sequence[tuple[Key, Ints]], pairs: Sequence[Pair], rows: Mapping[str, ScoredRows], sample: Sample
 ) -> tuple[GroupDifferences, ...]:
-    """Compare within each group, by what gives the differences in some rows by rule and pair."""
-    keys, rows = zip(*found, strict=True) if (found := [*groups]) else ((), ())
-    differences = judged([of_rows(each) for each in rows], confidence)
+    """Compare within each group.
+
+    Parameters
+    ----------
+    groups : sequence of (tuple, ndarray of int)
+        Key of each group, and the places of its rows.
+    pairs : sequence of (str, str)
+        Forecasters that are compared.
+    rows : mapping of str to ScoredRows
+        Rows of each forecaster.
+    sample : Sample
+        What these have in common.
+    """
+    weights = sample.weights
+    parts = [({name: each.at(at) for name, each in rows.items()}, sample.at(at)) for _, at in groups]
+    differences = judged([differences_of(pairs, *part) for part in parts], sample.confidence)
     return tuple(
         GroupDifferences(
             key,
-            each.size,
-            float(weights[each].sum() / weights.sum()),
-            tuple(
-                PairDifferences(*pair, {rule: of_pair[pair] for rule, of_pair in by_rule.items()})
-                for pair in next(iter(by_rule.values()))
-            ),
+            at.size,
+            float(weights[at].sum() / weights.sum()),
+            tuple(PairDifferences(*pair, each) for pair, each in of_group.items()),
         )
-        for key, each, by_rule in zip(keys, rows, differences, strict=True)
+        for (key, at), of_group in zip(groups, differences, strict=True)
     )

@@ -12,6 +12,8 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
+from ..scores.registry import scores_kept
+from ..scores.rules import Score
 from ..statistics.intervals import checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor
 from ..statistics.standard_errors import Dependence
@@ -64,6 +66,12 @@ class PairedSettings:
         _check_lag(self.lag, self.clustered, self.within)
         check_floor(self.floor)
         checked_sampling(self.confidence, 0, 0)
+        _ = self.rules
+
+    @property
+    def rules(self) -> tuple[Score, ...]:
+        """The rules to score by."""
+        return scores_kept(self.scores)
 
 
 def _check_lag(lag: Any, clustered: bool, within: bool) -> None:

@@ -162,7 +162,7 @@ def chosen_rows(rows: ScoredRows, clusters: Ints | None = None) -> Chosen:
 
 def tallies(
     parts: Iterable[Chunk], kept: Mapping[str, Chosen], rules: Sequence[Score], kinds: Sequence[str]
-) -> Iterator[tuple[str, Tally]]:
+) -> dict[str, Tally]:
     """Count forecasters again, and of each only some rows; ``kinds`` are further parts of the tallies."""
     names = [rule.name for rule in rules]
     found: dict[str, Tally] = {}
@@ -170,7 +170,7 @@ def tallies(
         forecasts = (kept[name](part).forecasts for part in run)
         tally = Tally.count(forecasts, metrics=names, parts=kinds, diagnosed=0)
         found[name] = found[name] + tally if name in found else tally
-    yield from found.items()
+    return found
 
 
 @dataclass(frozen=True)
