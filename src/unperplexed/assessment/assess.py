@@ -35,6 +35,9 @@ from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, Auto, skill_against
 from .source import Source
 
+_SAME = 1e-6
+"""Relative difference of two means of the same rows at most: counting in cells rounds them."""
+
 
 @frames_as_input
 @reads(RowReading)
@@ -158,7 +161,7 @@ def _check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
     p, w = forecasts.correct_class_probabilities()
     points = tally.points()
     before, now = (np.average(each, weights=weight) for each, weight in ((points.p, points.weight), (p, w)))
-    if not math.isclose(before, now, rel_tol=1e-6):
+    if not math.isclose(before, now, rel_tol=_SAME):
         raise InputError("y_prob: the array was changed after it was assessed. Pass a copy, or ask for .verdict first.")
 
 

@@ -23,6 +23,9 @@ from .classes import Table, class_of_entries
 _INTERVALS = 50
 """Intervals of a distribution."""
 
+_MOST_POINTS, _FEWEST_POINTS = 500, 10
+"""Points of a curve: of all classes together at most, and of one class where there are many."""
+
 
 @dataclass(frozen=True)
 class BinTable(Table):
@@ -143,7 +146,7 @@ def curve_of(each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, .
     runs = [np.arange(*ends) for ends in zip(each.first[:-1], each.first[1:], strict=True)]
     if len(labels) == 2:
         runs, labels = runs[1:], ()
-    most = max(500 // len(runs), 10)
+    most = max(_MOST_POINTS // len(runs), _FEWEST_POINTS)
     for at, run in enumerate(runs):
         if run.size > most:
             reported = each.pairs.reported[run]

@@ -12,10 +12,8 @@ from .._lib.formatting import number_of, printable, short_name
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
 from ..statistics.standard_errors import holm
-from .groups import GroupAssessment
+from .groups import LEVEL, GroupAssessment
 from .result import Assessment
-
-_LEVEL = 0.05
 
 _COMMON = 0.8
 """Groups of whose cost all rows together have less have different errors, which cancel."""
@@ -44,7 +42,7 @@ class CostShare:
     @property
     def significant(self) -> bool:
         """Whether the group is miscalibrated beyond what the best of so many calibrated groups may seem to be."""
-        return self.adjusted_p_value < _LEVEL
+        return self.adjusted_p_value < LEVEL
 
 
 def cost_shares(groups: Sequence[GroupAssessment]) -> dict[Key, CostShare]:

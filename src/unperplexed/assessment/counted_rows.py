@@ -27,6 +27,9 @@ from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
 FEWEST_UNITS = 10
 """Rows, or clusters, from which on figures are cross-fitted."""
 
+_ROUNDING = 2.0**-40
+"""Mean distance from their mean, relative to it or to 1, of values that differ by rounding alone."""
+
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
@@ -88,7 +91,7 @@ class CountedRows:
         mean = float(self.weight @ x) / whole
         degrees = whole**2 / squares - 1
         variance = float(self.squared @ (x - mean) ** 2) / whole**2
-        alike = float(self.weight @ np.abs(x - mean)) / whole <= 2.0**-40 * max(1.0, abs(mean))
+        alike = float(self.weight @ np.abs(x - mean)) / whole <= _ROUNDING * max(1.0, abs(mean))
         if alike or self.n_rows < 2:
             return UncertainMean(mean, 0.0 if self.n_rows > 1 else math.nan, degrees, math.inf)
         return UncertainMean(mean, math.sqrt(variance * self.n_rows / (self.n_rows - 1)), degrees, math.nan)

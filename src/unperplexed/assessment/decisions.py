@@ -22,6 +22,12 @@ from .decision_result import Confusion, Costs, Decision, MeanCost, Share
 from .recalibrated import Recalibrated, recalibrated_beside
 from .remedy import PythonLine
 
+_LEAST_FREEDOM = 1e-3
+"""Degrees of freedom of a single cluster, whose interval then reaches from 0 to 1."""
+
+_ROUNDING = 1e-12
+"""Costs that differ by less than this share of all of them are equal."""
+
 
 @reads(RowReading)
 def decide(
@@ -240,7 +246,7 @@ class Deciding(NamedTuple):
         value, rows = cells.share_of(kinds, among)
         if math.isnan(value):
             return Share(value, Interval(math.nan, math.nan))
-        freedom = max(cells.worth - 1, 1e-3) if cells.clustered else math.inf
+        freedom = max(cells.worth - 1, _LEAST_FREEDOM) if cells.clustered else math.inf
         return Share(value, wilson(value, rows, float(t_quantile(self.confidence, freedom))))
 
 
@@ -254,7 +260,7 @@ def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> 
     values, place = np.unique(p, return_inverse=True)
     sums = np.bincount(place.reshape(-1), weights * saved[truth], values.size)[::-1]
     gained = np.concatenate([[0.0], np.cumsum(sums)])
-    acted = int(np.argmax(gained > gained.max() - 1e-12 * np.abs(sums).sum()))  # values acted on, the highest first
+    acted = int(np.argmax(gained > gained.max() - _ROUNDING * np.abs(sums).sum()))  # values acted on, the highest first
     if acted in (0, values.size):
         return 0.0 if acted else math.inf
     lowest, next_lower = (float(each) for each in values[::-1][acted - 1 : acted + 1])

@@ -36,6 +36,9 @@ from .group_error import (
 ECE_GROUPS = 15
 """As Guo et al. 2017."""
 
+_ROUNDING = 1e-9
+"""Of effective numbers of rows."""
+
 
 @dataclass(frozen=True)
 class FamiliarMetrics(ByValue):
@@ -193,7 +196,7 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
     n, m = (total**2 / float(squares.sum()) for total, squares in (
         (events, counts.squared_positive), (others, counts.squared_negative)
     ))  # fmt: skip
-    if n <= 1 + 1e-9 or m <= 1 + 1e-9:
+    if min(n, m) <= 1 + _ROUNDING:
         return Metric(value)
     of_event = (below - value) / events * math.sqrt(n / (n - 1))
     of_other = (above - value) / others * math.sqrt(m / (m - 1))

@@ -53,6 +53,10 @@ _SIZES = 33
 """So many sizes of true differences are tried, to 1.6 times the observed error or to three times what chance adds."""
 
 _DRAWS = 400
+"""Normal deviates of each group's frequency; as many more mirror them."""
+
+_ROUNDING = 1e-9
+"""Relative rounding of sums of weights."""
 
 
 def independent_noise(groups: ProbabilityGroups, weight: float = 1.0) -> Floats:
@@ -132,7 +136,7 @@ def probability_groups(pairs: Pairs, groups: int) -> ProbabilityGroups:
     """
     p, happened, total = pairs
     middle = np.cumsum(total) - total / 2
-    share = np.minimum(np.floor(middle * (groups / total.sum()) * (1 + 1e-9)), groups - 1)
+    share = np.minimum(np.floor(middle * (groups / total.sum()) * (1 + _ROUNDING)), groups - 1)
     first = np.flatnonzero(np.diff(share, prepend=-1.0))
     last = np.append(first[1:], p.size) - 1
     weight, events, mean, variance = (

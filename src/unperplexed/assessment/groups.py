@@ -18,7 +18,11 @@ from .result import Assessment
 MOST_GROUPS = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
 
-_LEVEL = 0.05
+LEVEL = 0.05
+"""Largest adjusted p-value of what is significant among groups."""
+
+_ROUNDING = 1e-9
+"""Relative rounding of sums of weights."""
 
 FEW = 100
 """A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
@@ -59,7 +63,7 @@ class GroupAssessment(ByValue):
         A slope of such a group says next to nothing.
         """
         rows, hits = self.assessment.effective_rows, self.assessment.prediction_accuracy
-        return min(hits, 1 - hits) * rows < FEW * (1 - 1e-9)
+        return min(hits, 1 - hits) * rows < FEW * (1 - _ROUNDING)
 
     @property
     def cost(self) -> float:
@@ -106,7 +110,7 @@ class GroupRemedy:
     @property
     def significant(self) -> bool:
         """Whether the remedy is advised and its adjusted p-value below 0.05."""
-        return self.remedy.significant and self.adjusted_p_value < _LEVEL
+        return self.remedy.significant and self.adjusted_p_value < LEVEL
 
     def to_dict(self) -> dict[str, Any]:
         """Give method, map, gain, its simultaneous interval and its p-values as plain Python values."""
@@ -126,7 +130,7 @@ def group_remedies(groups: Sequence[GroupAssessment]) -> dict[Key, GroupRemedy]:
     diagnosed = [group for group in groups if group.assessment.diagnosis.made]
     remedies = [group.assessment.remedy for group in diagnosed]
     p = np.array([1.0 if remedy is None else remedy.gain.p_value for remedy in remedies])
-    adjusted, level = simultaneous(p, 1 - _LEVEL)
+    adjusted, level = simultaneous(p, 1 - LEVEL)
     return {
         group.key: GroupRemedy(group.key, remedy, remedy.gain.interval_at(level), each)
         for group, remedy, each in zip(diagnosed, remedies, adjusted.tolist(), strict=True)

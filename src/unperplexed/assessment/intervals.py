@@ -58,6 +58,9 @@ FEW_ERRORS, FEW_GROUPS = 50, 30
 _FEW_DEGREES = 20
 """Degrees of freedom of a standard error that is uncertain: it is as uncertain as that of eleven normal values."""
 
+_ROUNDING = 1e-9
+"""Standard error of a share that is 0 but for rounding."""
+
 _SMALL_FLOOR = 0.005
 """At smaller floors few rows decide the robustness and the slope; it takes twice as many degrees of freedom."""
 
@@ -209,7 +212,7 @@ def rows_of_hits(tally: Tally) -> float:
     if tally.shards is None or not tally.shards.clustered:
         return tally.effective_rows
     accuracy, error = tally.prediction_accuracy, float(tally.shards.standard_error(tally.shards.rows.hits))
-    varies = error > 1e-9 and 0 < accuracy < 1  # by more than rounding
+    varies = error > _ROUNDING and 0 < accuracy < 1
     return min(tally.effective_rows, accuracy * (1 - accuracy) / error**2) if varies else tally.independent_rows
 
 

@@ -300,8 +300,12 @@ def zeros_text(baseline: Baseline, name: str = "the forecasts") -> str:
     )
 
 
+_SMALL_LOSS = 0.01
+"""A log loss below it, in nats, is given in two digits, not in three decimals."""
+
+
 def _loss(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.01 else f"{value:.2g}"
+    return f"{value:.3f}" if value >= _SMALL_LOSS else f"{value:.2g}"
 
 
 def _nats(value: float) -> str:

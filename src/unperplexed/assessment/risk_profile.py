@@ -46,6 +46,10 @@ SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
 _FEW_ROWS = 20.0
+"""Effective sample size below which a standard error is too small."""
+
+_ROUNDING = 1e-9
+"""Of effective numbers of rows."""
 
 _FEW_LOST = 1e-3
 """An r x of this size loses three digits of sixteen to exp(r x) - 1; standard errors need six."""
@@ -150,7 +154,7 @@ def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Float
     effective = np.minimum(effective, rows)
     uneven = 1 / effective - 1 / rows  # 0 where all rows carry as much
     freedom = np.divide(2, uneven, out=np.full(means.size, np.inf), where=uneven > 0)
-    correction = math.sqrt(rows / (rows - 1)) if rows > 1 + 1e-9 else math.nan
+    correction = math.sqrt(rows / (rows - 1)) if rows > 1 + _ROUNDING else math.nan
     return means * np.sqrt(total) * correction, effective, np.minimum(freedom, rows - 1)
 
 

@@ -55,6 +55,7 @@ _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
 
 _ROUNDING = 2.0**-50
+"""Relative rounding of a sum of differences."""
 _LARGEST = 709.0
 """exp of more is no float."""
 

@@ -24,6 +24,7 @@ _FEW, _FEW_CARRY = 30, 10
 """Fewer independent rows or clusters, or rows or clusters that carry a difference's variance, get a warning."""
 
 _ROUNDING = 2.0**-50
+"""Relative rounding of a score, within which two are the same."""
 _DECIDE = (LOG_LOSS, BRIER_SCORE)
 _NO_TEST = "no confidence interval or p-value can be computed"
 _ROUGH = "intervals and p-values are approximate"
