@@ -105,7 +105,24 @@ class Observed(NamedTuple):
 
 
 def bin_table(each: ClassPairs, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
-    """Bins of an estimate: p are the floored values that happened."""
+    """Bins of an estimate.
+
+    Parameters
+    ----------
+    each : ClassPairs
+        Pairs of n reported probabilities and how often they happened, class by class.
+    estimate : Estimate
+        Measured probability and bin of each pair.
+    p : ndarray
+        Reported probabilities of what happened, floored, one for each point of `each`.
+    labels : tuple of label
+        The classes in the each-class view, else ().
+
+    Returns
+    -------
+    BinTable
+        Of two classes the bins of the second.
+    """
     pairs, points = each.pairs, each.points
     first: Ints = run_starts(estimate.bin)
     last = np.append(first[1:], estimate.bin.size) - 1
@@ -166,7 +183,24 @@ def distribution(points: Points) -> Histogram:
 
 
 def observed_between(tally: Tally, low: float, high: float, view: View, confidence: float) -> Observed:
-    """Find out how often the outcome was observed where it was assigned some probability."""
+    """Find out how often the outcome was observed where it was assigned some probability.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of the forecasts.
+    low, high : float
+        Limits of the probability, included.
+    view : {"all-classes", "top-label", "each-class"}
+        Which pairs are looked at; "each-class" is the positive class of two.
+    confidence : float
+        Confidence level of the interval, in (0, 1).
+
+    Returns
+    -------
+    Observed
+        NaN but for the total where no pair lies between the limits.
+    """
     pairs = tally.pairs("all-classes" if view == "each-class" else view)
     if view == "each-class" and tally.positive is not None:
         pairs = tally.positive.pairs()

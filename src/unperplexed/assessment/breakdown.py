@@ -310,7 +310,30 @@ def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
 def broken_down(
     tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
 ) -> Breakdown:
-    """Assess what tallies have counted, group by group."""
+    """Assess what tallies have counted, group by group.
+
+    Parameters
+    ----------
+    tallies : Tallies
+        Counts of each group.
+    sort : str
+        What the groups are sorted by, as in `assess_by`.
+    shrink : bool
+        Whether geometric accuracies are shrunk as well.
+    settings : AssessmentSettings
+        How each group is assessed.
+    rows : callable, optional
+        Gives the rows of a group by its key, where they are in memory.
+
+    Returns
+    -------
+    Breakdown
+
+    Raises
+    ------
+    InputError
+        For a tally without weight, and for groups that cannot be shrunk.
+    """
     total = _group((), tallies.whole(), settings, rows)
     groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)

@@ -202,7 +202,27 @@ def class_table(
     limit: Limit,
     independent: bool,
 ) -> ClassTable:
-    """Gather what is known of each class; weight is that of all rows, which are independent and weigh 1, or not."""
+    """Gather what is known of each class.
+
+    Parameters
+    ----------
+    each : ClassPairs
+        Pairs of reported probabilities and how often they happened, class by class.
+    estimate : Estimate
+        Measured probability of each pair.
+    labels : tuple of label
+        The C classes.
+    weight : float
+        Total weight of the rows.
+    floor, limit : float, {"floor", "both"}
+        Floor of the means, and whether there is a ceiling as far from 1.
+    independent : bool
+        Whether rows are independent and weigh 1, so that gaps have p-values.
+
+    Returns
+    -------
+    ClassTable
+    """
     of_entry, n = class_of_entries(each), len(labels)
     happened, _, forecast_sum, off = _sums(each, estimate, n)
     points, seen = each.points, each.pairs.happened > 0
@@ -240,7 +260,23 @@ def class_average(table: ClassTable) -> ClassAverage:
 def predicted_table(
     each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, ...], weight: float
 ) -> PredictedTable:
-    """Gather what is known of the rows that predicted each class; weight is that of all rows."""
+    """Gather what is known of the rows that predicted each class.
+
+    Parameters
+    ----------
+    each : ClassPairs
+        Largest probabilities of rows and how often their classes happened, by predicted class.
+    estimate : Estimate
+        Measured probability of each pair.
+    labels : tuple of label
+        The C classes.
+    weight : float
+        Total weight of the rows.
+
+    Returns
+    -------
+    PredictedTable
+    """
     hits, predicted, forecast_sum, off = _sums(each, estimate, len(labels))
     with np.errstate(invalid="ignore"):
         confidence, right, error = forecast_sum / predicted, hits / predicted, off / predicted

@@ -176,6 +176,18 @@ def rows_for_decisions(
         The probabilities of each forecaster.
     reading : mapping
         Options of `Forecasts`.
+
+    Returns
+    -------
+    rows : dict of str to CountedRows
+        By the forecaster's name.
+    read : callable or None
+        Reads further probabilities of the same rows; None for a tally.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for more than two classes, and for a forecaster named as another rule is.
     """
     if isinstance(y_true, Tally):
         refuse_rows({"y_prob": y_prob, **reading})
@@ -218,7 +230,27 @@ def curve_of(
     warnings: tuple[str, ...] = (),
     single: bool = True,
 ) -> DecisionCurve:
-    """Return the decision curve of the same rows by several forecasters, each followed by its recalibrated one."""
+    """Return the decision curve of the same rows by several forecasters, each followed by its recalibrated one.
+
+    Parameters
+    ----------
+    columns : mapping of str to CountedRows
+        Rows with the probabilities of each forecaster.
+    beside : mapping of str to Recalibrated
+        Recalibrated probabilities of some of them.
+    at : ndarray of shape (t,)
+        Thresholds in (0, 1), ascending.
+    confidence : float
+        Confidence level of the pointwise intervals, in (0, 1).
+    warnings : tuple of str, default ()
+        What the recalibration said.
+    single : bool, default True
+        Whether the only forecaster has no name of its own.
+
+    Returns
+    -------
+    DecisionCurve
+    """
 
     def rule(rows: CountedRows) -> NetBenefit:
         return net_benefit(rows.at(at), at, confidence)

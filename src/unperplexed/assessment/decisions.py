@@ -124,7 +124,23 @@ def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision
 
 
 def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float) -> Costs:
-    """Return costs, benefits being negative ones; refuse those by which one would always or never act."""
+    """Return costs; refuse those by which one would always or never act.
+
+    Parameters
+    ----------
+    cost_fp, cost_fn, cost_tp, cost_tn : float
+        Cost of a false positive, a false negative, a true positive and a true negative, in one unit; benefits are
+        negative.
+
+    Returns
+    -------
+    Costs
+
+    Raises
+    ------
+    InputError
+        For a cost that is no finite number, and for a wrong decision that costs no more than a right one.
+    """
     given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "cost_tp": cost_tp, "cost_tn": cost_tn}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
@@ -255,6 +271,17 @@ def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> 
 
     It is 0 where acting on all rows is cheapest, and infinite where acting on none is. If several are best, the first
     from above.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n,)
+        Probabilities of the positive class.
+    truth : ndarray of int of shape (n,)
+        Outcomes, 0 or 1.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    costs : Costs
+        Cost of each kind of row.
     """
     saved = costs.by_kind[:2] - costs.by_kind[2:]  # by acting, on negative and positive rows
     values, place = np.unique(p, return_inverse=True)

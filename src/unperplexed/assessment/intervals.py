@@ -238,7 +238,21 @@ def closed_intervals(source: Source) -> dict[str, Interval]:
 
 
 def profile_of_tally(tally: Tally, orders: Floats, floor: float, limit: Limit) -> RiskProfile:
-    """Find the generalized means of the probabilities assigned to the outcomes, with their standard errors."""
+    """Find the generalized means of the probabilities assigned to the outcomes, with their standard errors.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of the forecasts.
+    orders : ndarray of shape (k,)
+        Orders of the means.
+    floor, limit : float, {"floor", "both"}
+        Floor of the probabilities, and whether there is a ceiling as far from 1.
+
+    Returns
+    -------
+    RiskProfile
+    """
     points = tally.points()
     alone = profile_of_points(points.p, points.weight, points.weight_squared, orders, floor, limit)
     return _of_groups(alone, tally)

@@ -38,7 +38,26 @@ def recalibrated_beside(
 ) -> tuple[dict[str, Recalibrated], tuple[str, ...]]:
     """Return recalibrated probabilities by forecaster, as far as there are any, and warnings.
 
-    ``given`` is what `decide` takes as ``recalibrated``. Without ``read`` no probabilities may be passed.
+    Parameters
+    ----------
+    given : object
+        What `decide` and `decision_curve` take as ``recalibrated``.
+    columns : mapping of str to CountedRows
+        Rows with the probabilities of each forecaster.
+    read : callable, optional
+        Reads probabilities of the same rows; without it none may be passed.
+    seed : int, default 0
+        Random seed of the folds.
+
+    Returns
+    -------
+    recalibrated : dict of str to Recalibrated
+    warnings : tuple of str
+
+    Raises
+    ------
+    InputError
+        For a forecaster that there is not, a recalibrator of other classes, and probabilities of other rows.
     """
     if given is None or given is False:
         return {}, ()

@@ -320,8 +320,27 @@ def remedy_of(
     floor: float,
     limit: Limit,
 ) -> Remedy | None:
-    """Find the remedy of what a diagnosis found; floor and limit are those of the averages after it.
+    """Find the remedy of what a diagnosis found.
 
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        What was found.
+    tally : Tally
+        Counts of the forecasts.
+    chunks : callable or None
+        Reads the rows from the first, where they are at hand.
+    commands : Commands or PythonLine
+        What recalibrates these forecasts.
+    floor, limit : float, {"floor", "both"}
+        Floor of the averages after it, and whether there is a ceiling as far from 1.
+
+    Returns
+    -------
+    Remedy or None
+
+    Notes
+    -----
     None under 100 rows or 10 clusters, for more than 100,000 rows in clusters, where nothing was found, where a few
     rows carry all the evidence, for forecasts that point away from the outcomes, and where neither rows nor counts
     suffice.
@@ -354,7 +373,18 @@ def remedy_of(
 def untried_remedy(
     diagnosis: Diagnosis, tally: Tally, chunks: Chunks | None, commands: Commands | PythonLine
 ) -> UntriedRemedy | None:
-    """Give the remedy that is not tried unasked, since its fit takes long; None where `remedy_of` tries one."""
+    """Give the remedy that is not tried unasked, since its fit takes long.
+
+    Parameters
+    ----------
+    diagnosis, tally, chunks, commands
+        As in `remedy_of`.
+
+    Returns
+    -------
+    UntriedRemedy or None
+        None where `remedy_of` tries one, and where nothing can be mended.
+    """
     if not _can_be_mended(diagnosis) or chunks is None or not _takes_long(diagnosis, tally):
         return None
     method = method_for(diagnosis, tally.n_classes)
@@ -398,7 +428,21 @@ MOST_CLUSTERED = 100_000
 
 
 def after_remedy(found: HeldOut, floor: float, limit: Limit, *, two: bool) -> AfterRemedy:
-    """Compute the metrics; floor and limit are those of the three means, and ``two`` tells forecasts of two classes."""
+    """Compute the metrics of recalibrated forecasts.
+
+    Parameters
+    ----------
+    found : HeldOut
+        Rows recalibrated by maps of the other folds.
+    floor, limit : float, {"floor", "both"}
+        Floor of the three means, and whether there is a ceiling as far from 1.
+    two : bool
+        Whether forecasts are of two classes.
+
+    Returns
+    -------
+    AfterRemedy
+    """
     means = averages(apply_limit(found.correct, floor, limit), found.weights)
     pairs = Pairs(found.predicted, found.happened, found.total)
     return AfterRemedy(

@@ -116,7 +116,23 @@ class RiskProfile(ReadOnlyArrays, Result):
 def profile_of_points(
     p: Floats, w: Floats, w2: Floats, orders: Floats, floor: float, limit: Limit = "floor"
 ) -> RiskProfile:
-    """Risk profile of points: value p, total weight w and summed squared weights w2 of the rows at it."""
+    """Risk profile of points.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n,)
+        Probabilities assigned to the outcomes.
+    w, w2 : ndarray of shape (n,)
+        Weight, and sum of the squared weights, of the rows at each.
+    orders : ndarray of shape (k,)
+        Orders of the means.
+    floor, limit : float, {"floor", "both"}, default "floor"
+        Floor of the probabilities, and whether there is a ceiling as far from 1.
+
+    Returns
+    -------
+    RiskProfile
+    """
     p = apply_limit(p, floor, limit)
     values = means_of_points(p, w, orders)
     w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow

@@ -156,8 +156,32 @@ def compared_files(
 ) -> Result:
     """Compare forecasters in files, read batch by batch; say which columns were chosen unasked.
 
-    Each entry of files is a forecaster, unless all of them stand in one table. What is found out about the rows is up
-    to compared.
+    Parameters
+    ----------
+    files : mapping of str to sequence of str
+        Paths of each forecaster, unless all of them stand in one table.
+    options : PairingOptions
+        How rows are matched.
+    selection : Selection
+        Which columns are read.
+    reading : FileReading
+        How files are read.
+    compared : callable
+        Finds out something about what reads the rows and what pairs them.
+    say : callable
+        Is told which columns were chosen unasked.
+    progress : bool
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Result
+        What `compared` returns.
+
+    Raises
+    ------
+    InputError
+        For files that cannot be read or matched.
     """
     if options.rivals and selection.prob:
         raise InputError(

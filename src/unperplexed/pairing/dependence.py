@@ -104,7 +104,21 @@ def short_series(dependence: Dependence) -> Iterator[str]:
 
 
 def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, series: int | None) -> str:
-    """State which rows may depend on one another."""
+    """State which rows may depend on one another.
+
+    Parameters
+    ----------
+    clusters, crossed : int or None
+        Number of clusters, and of those the other way; None without any.
+    lag : int or None
+        How many places apart rows may depend on one another.
+    series : int or None
+        Number of series within which places are counted; None where all rows are in one order.
+
+    Returns
+    -------
+    str
+    """
     if clusters is not None:
         other = f", {crossed:,} the other way" if crossed is not None else ""
         return f"{number_of(clusters, 'cluster')} of dependent rows{other}"

@@ -163,7 +163,24 @@ def chosen_rows(rows: ScoredRows, clusters: Ints | None = None) -> Chosen:
 def tallies(
     parts: Iterable[Chunk], kept: Mapping[str, Chosen], rules: Sequence[Score], kinds: Sequence[str]
 ) -> dict[str, Tally]:
-    """Count forecasters again, and of each only some rows; ``kinds`` are further parts of the tallies."""
+    """Count forecasters again, and of each only some rows.
+
+    Parameters
+    ----------
+    parts : iterable of Chunk
+        Rows of all forecasters.
+    kept : mapping of str to callable
+        Selects the rows of each forecaster that is counted.
+    rules : sequence of Score
+        Scoring rules to count.
+    kinds : sequence of str
+        Further parts of the tallies.
+
+    Returns
+    -------
+    dict of str to Tally
+        By the forecaster's name.
+    """
     names = [rule.name for rule in rules]
     found: dict[str, Tally] = {}
     for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
@@ -275,7 +292,30 @@ class PairedRows(NamedTuple):
 
 
 def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2) -> PairedRows:
-    """Read every forecaster's rows once and pair them; there are at least so many forecasters."""
+    """Read every forecaster's rows once and pair them.
+
+    Parameters
+    ----------
+    parts : callable
+        Reads the rows of all forecasters.
+    pair : callable
+        Finds the rows that belong together among those that have been read.
+    rules : sequence of Score
+        Scoring rules of the rows.
+    floor : float or "auto"
+        Floor of surprisals where an observed class was assigned 0.
+    least : int, default 2
+        Fewest forecasters.
+
+    Returns
+    -------
+    PairedRows
+
+    Raises
+    ------
+    InputError
+        For too few forecasters, no common rows, and rows of other outcomes, classes or weights.
+    """
     found = scored(parts(), rules, floor)
     if len(found) < least:
         raise InputError(

@@ -285,7 +285,24 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
 
 
 def climatological_scores(rows: ScoredRows, place: Ints, rules: Sequence[Score], floor: float) -> dict[str, Floats]:
-    """Score each row by a forecast of the observed frequencies among the rows of the same place."""
+    """Score each row by a forecast of the observed frequencies among the rows of the same place.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+        Outcomes and weights of n rows.
+    place : ndarray of int of shape (n,)
+        Number of the group of each row, from 0.
+    rules : sequence of Score
+        Scoring rules.
+    floor : float
+        Floor of surprisals.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n,)
+        Score of each row, by the rule's name.
+    """
     classes, places = len(rows.labels), int(place.max()) + 1
     counts = np.bincount(place * classes + rows.truth, rows.weights, minlength=places * classes)
     counts = counts.reshape(places, classes)
