@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unperplexed import assess, assess_by
-from unperplexed.assessment.cost_shares import _p_value
+from unperplexed.assessment.groups import _p_value
 
 
 def forecasts(rng, names, rows, overconfident):

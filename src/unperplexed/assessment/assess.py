@@ -32,8 +32,7 @@ from .intervals import profile_of_tally
 from .remedy import PythonLine
 from .result import Assessment
 from .risk_profile import sensitivity_of_points
-from .settings import AssessmentSettings, Auto, skill_against
-from .source import Source
+from .settings import AssessmentSettings, Auto, Source, skill_against
 
 _SAME = 1e-6
 """Relative difference of two means of the same rows at most: counting in cells rounds them."""

@@ -28,9 +28,8 @@ from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View
 from ..tally.views import refuse_rows
 from .assess import assess_tally, parts_for
-from .cost_shares import CostShare, common_share, cost_shares, drivers_text
 from .groups import MOST_GROUPS as REMEDIED
-from .groups import GroupAssessment, GroupRemedy, ShrunkenAccuracy, group_remedies
+from .groups import CostShare, GroupAssessment, GroupRemedy, ShrunkenAccuracy, cost_shares, drivers_text, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings, Auto, skill_against
 
@@ -115,7 +114,7 @@ class Breakdown(JsonResult):
     @property
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
-        return drivers_text(self.cost_shares, common_share(self.total, self.groups), self.by)
+        return drivers_text(self.cost_shares, self.total, self.groups, self.by)
 
     def __len__(self) -> int:
         """Count the groups."""

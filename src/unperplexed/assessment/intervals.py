@@ -30,14 +30,14 @@ from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import Band, Interval, wilson
-from ..statistics.means import Limit, apply_limit, t_quantile
+from ..statistics.means import Limit, apply_limit, means_of_points, t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
 from ..tally.tally import Tally
 from ..theory.coupled import expm1_ratio
-from .risk_profile import RiskProfile, profile_of_points
-from .source import Source
+from .risk_profile import DivergenceProfile, MeasuredProfile, RiskProfile, profile_of_points
+from .settings import Source
 
 SAMPLED = {
     "measured_decisiveness": 1.0,
@@ -410,3 +410,48 @@ def _quantiles(samples: Floats, shares: Floats) -> Floats:
     n = np.count_nonzero(~np.isnan(samples), axis=0)
     at = np.maximum(np.ceil(np.multiply.outer(shares, n)).astype(np.int64) - 1, 0)
     return np.take_along_axis(np.sort(samples, axis=0), at, axis=0)  # NaN is sorted to the end
+
+
+def profiles_of(source: Source, reported: RiskProfile) -> tuple[MeasuredProfile, DivergenceProfile]:
+    """Give both profiles, at the orders of the reported one."""
+    orders = reported.orders
+    none = np.full(orders.size, np.nan)
+    if source.measured is None:
+        return MeasuredProfile(orders, none, none, none), DivergenceProfile(orders, none, none, none)
+    values = means_of_points(*source.measured, orders)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.stack([values, reported.values / values]))
+    limits = np.full((4, orders.size), np.nan)
+    if source.samples:
+        draws, _ = draw(source, orders)
+        limits = _limits(draws, logs)
+        limits[:, ~np.isfinite(orders)] = np.nan
+    low, high = np.exp(limits[0]), np.minimum(np.exp(limits[1]), 1.0)
+    return MeasuredProfile(orders, values, low, high), DivergenceProfile(orders, logs[1], *limits[2:])
+
+
+def _limits(draws: Draws, logs: Floats) -> Floats:
+    """Lower and upper limits of the logarithms of measured means, then of reported over measured ones."""
+    pairs = []
+    for at, figures in enumerate((_measured, _divergence)):
+        with np.errstate(invalid="ignore"):
+            off = [world.deviation(figures) for world in draws.worlds]
+            low, high = hull(logs[at], off, draws.reach, _growth(draws, at == 1))
+        none = ~np.isfinite(logs[at]) | ~np.isfinite(high)
+        pairs += [np.where(none, np.nan, low), np.where(none, np.nan, high)]
+    return np.array(pairs)
+
+
+def _growth(draws: Draws, divergence: bool) -> Floats:
+    if draws.influences is None:
+        return np.ones(1)
+    reported, measured, _ = draws.influences
+    return draws.growth(*((x - y if divergence else y) for x, y in zip(reported, measured, strict=True)))
+
+
+def _measured(logs: Logs) -> Floats:
+    return logs.measured
+
+
+def _divergence(logs: Logs) -> Floats:
+    return logs.reported - logs.measured

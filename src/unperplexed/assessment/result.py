@@ -27,11 +27,10 @@ from ..tally.surprises import SurpriseTable
 from ..tally.tally import CLASS_PARTS, View
 from .bins import BinTable, Curve, Histogram, Observed, observed_between
 from .classes import Bias, ClassAverage, ClassTable, ClassTables, ConfusionTable, PredictedTable, confusion_table
-from .intervals import Uncertainty, profile_of_tally, uncertainty
-from .measured_profile import DivergenceProfile, profiles_of
+from .intervals import Uncertainty, profile_of_tally, profiles_of, uncertainty
 from .remedy import AfterRemedy, Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
-from .risk_profile import MeasuredProfile, RiskProfile, checked_orders
-from .source import Source
+from .risk_profile import DivergenceProfile, MeasuredProfile, RiskProfile, checked_orders
+from .settings import Source
 
 if TYPE_CHECKING:
     import polars as pl

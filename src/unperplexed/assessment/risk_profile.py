@@ -75,6 +75,25 @@ class MeasuredProfile(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
+class DivergenceProfile(ReadOnlyArrays):
+    """Logarithm of the reported over the measured generalized mean, v(r), for many orders. 0 is best.
+
+    At order 0 it is the logarithm of the divergence probability. Above 0 at high orders and below 0 at low ones is
+    overconfidence; the reverse is underconfidence (Nelson 2017, section 4).
+    """
+
+    orders: Floats
+    values: Floats
+    low: Floats
+    high: Floats
+    """Confidence limits at each order by itself."""
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<DivergenceProfile at {number_of(self.orders.size, 'order')}>"
+
+
+@dataclass(frozen=True)
 class RiskProfile(ReadOnlyArrays, Result):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 

@@ -1,20 +1,26 @@
-"""How counts are assessed: the settings of `assess` that do not concern the reading of rows."""
+"""How counts are assessed: the settings of `assess` but for the reading of rows, and what is kept for later."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
+from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
+from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
+from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import DEFAULT, Estimator, named_estimator
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor, floor_and_limit
-from ..tally.tally import VIEWS, View
-from .risk_profile import checked_orders
+from ..statistics.standard_errors import LEAST_WORTH
+from ..tally.tally import VIEWS, Tally, View
+from .classes import ClassTables
+from .remedy import Commands, PythonLine
+from .risk_profile import RiskProfile, checked_orders
 
 if TYPE_CHECKING:
     from ..forecasts.forecasts import Forecasts
@@ -63,6 +69,48 @@ class AssessmentSettings:
     def sampling(self) -> Sampling:
         """How intervals are made."""
         return checked_sampling(self.confidence, self.resamples, self.seed)
+
+
+@dataclass(frozen=True)
+class Source(ByValue):
+    """The counts, the settings, and how to read the rows again."""
+
+    tally: Tally
+    view: View
+    headline: RiskProfile
+    """The profile at the orders of decisiveness, geometric accuracy and robustness."""
+    orders: Floats
+    """Orders of the risk profile."""
+    estimator: Estimator
+    sampling: Sampling
+    diagnose: Callable[[], Diagnosis] | None = field(default=None, compare=False)
+    """Diagnoses the rows, where the counts do not suffice."""
+    chunks: Chunks | None = field(default=None, compare=False)
+    """Reads all rows, each time from the first; None where they are not at hand."""
+    commands: Commands | PythonLine = field(default_factory=PythonLine, compare=False)
+    """Commands, or a line of Python, that recalibrate these forecasts."""
+    measured: tuple[Floats, Floats] | None = None
+    """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
+    asked: Sequence[str] = ()
+    """Scoring rules that were asked for by name, which text then has."""
+    class_tables: Callable[[], ClassTables] = field(default=ClassTables, compare=False)
+    """Makes the tables of the each-class view."""
+    by_class: Callable[[], Any] | None = field(default=None, compare=False)
+    """Assesses each class of rows in memory, where the assessment itself does not."""
+
+    def diagnosis(self) -> Diagnosis:
+        """Find out what is wrong."""
+        return diagnosis_of_tally(self.tally) if self.diagnose is None else self.diagnose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
+        return {**vars(self), "diagnose": None, "chunks": None, "class_tables": ClassTables, "by_class": None}
+
+    @property
+    def samples(self) -> bool:
+        """Whether intervals of what is measured come from samples: of one curve for all rows, and of enough rows."""
+        one_curve = self.view == "all-classes" or (self.view == "each-class" and self.tally.n_classes == 2)
+        return bool(one_curve and self.sampling.resamples and self.tally.independent_rows >= LEAST_WORTH)
 
 
 def skill_against(

@@ -18,7 +18,6 @@ from ..assessment.groups import GroupAssessment as GroupAssessment
 from ..assessment.groups import GroupRemedy as GroupRemedy
 from ..assessment.groups import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.intervals import Uncertainty as Uncertainty
-from ..assessment.measured_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.ordered_result import OrderedAssessment as OrderedAssessment
 from ..assessment.ordered_result import PitHistogram as PitHistogram
 from ..assessment.ordered_result import PitMoment as PitMoment
@@ -26,6 +25,7 @@ from ..assessment.ordered_result import Threshold as Threshold
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
 from ..assessment.result import Assessment as Assessment
+from ..assessment.risk_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.risk_profile import MeasuredProfile as MeasuredProfile
 from ..assessment.risk_profile import RiskProfile as RiskProfile
 from ..calibration.decomposition import Decomposition as Decomposition
