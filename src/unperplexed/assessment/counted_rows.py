@@ -200,18 +200,15 @@ def rows_of_tally(tally: Tally) -> CountedRows:
             " files that hold them."
         )
     tables = [table.only(table.happened > 0) for table in (tally.binary.negative, tally.binary.positive)]
-    ends: tuple[AnyFloats, AnyFloats] | None = None
-    p: AnyFloats
     both = tables[0] + tables[1]
     if isinstance(both, Cells):
         means = both.centre_and_spread(tally.grid, np.arange(both.key.size))[0]
         lots = [np.searchsorted(both.key, table.key) for table in tables]
-        p, low, high = (np.concatenate([x[lot] for lot in lots]) for x in (means, both.low, both.high))
-        single = _single(low, high)
-        p, ends = _in_precision(p, single), (_in_precision(low, single), _in_precision(high, single))
+        columns = [np.concatenate([x[lot] for lot in lots]) for x in (means, both.low, both.high)]
     else:
-        p = np.concatenate([table.values for table in tables])
-        p = _in_precision(p, _single(p))
+        columns = [np.concatenate([table.values for table in tables])]
+    single = _single(*columns[1:] or columns)
+    p, *ends = (_in_precision(x, single) for x in columns)
     return CountedRows(
         p=p,
         positive=np.repeat([0, 1], [table.key.size for table in tables]),
@@ -222,7 +219,7 @@ def rows_of_tally(tally: Tally) -> CountedRows:
         weighted=tally.weighted,
         labels=tally.labels,
         notes=tally.notes,
-        ends=ends,
+        ends=(ends[0], ends[1]) if ends else None,
     )
 
 

@@ -128,13 +128,8 @@ class Assessment(JsonResult):
         except InputError as error:  # the rows cannot be read any more
             diagnosis = not_made(str(error).rstrip("."), self.n_rows, self.labels)
         remedy, untried = (self.remedy, self.untried_remedy) if diagnosis.made else (None, None)
-        made = {
-            "diagnosis": diagnosis,
-            "remedy": remedy,
-            "untried_remedy": untried,
-            "_class_tables": self._class_tables,
-        }
-        return {**vars(self), **made}
+        remedies = {"remedy": remedy, "untried_remedy": untried}
+        return {**vars(self), "diagnosis": diagnosis, **remedies, "_class_tables": self._class_tables}
 
     def diagnosed_by(self, diagnose: Callable[[], Diagnosis], chunks: Chunks | None = None) -> Assessment:
         """Return the same assessment with another way to its diagnosis, which is made when asked for.
@@ -426,14 +421,12 @@ class Assessment(JsonResult):
         if what in ("bins", "classes", "predicted", "confusions", "surprises"):
             return _frame(what, getattr(self, what))
         if what == "profile":
-            low, high = self.profile.interval()
-            names = ("orders", "values", "standard_errors", "few_rows")
-            columns = {
-                name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names
-            }
-            columns |= {"lower": low, "upper": high}
-            for name, found in (("measured", self.measured_profile), ("divergence", self.divergence_profile)):
-                columns |= {name: found.values, f"{name}_lower": found.low, f"{name}_upper": found.high}
+            found = self.profile
+            columns: dict[str, Any] = {"order": found.orders, "value": found.values}
+            columns["standard_error"] = found.standard_errors
+            columns |= {"few_rows": found.few_rows, **dict(zip(("lower", "upper"), found.interval(), strict=True))}
+            for name, beside in (("measured", self.measured_profile), ("divergence", self.divergence_profile)):
+                columns |= {name: beside.values, f"{name}_lower": beside.low, f"{name}_upper": beside.high}
             return pl.DataFrame(columns)
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
@@ -509,22 +502,21 @@ class Assessment(JsonResult):
         return f"<Assessment of {of}: geometric accuracy {self.reported.geometric_accuracy:.3f}>"
 
 
+_TAKES = {
+    "surprises": "takes a tally with parts=['surprises'] (--parts surprises), or rows to assess.",
+    "confusions": "takes rows of more than two classes to assess, not a tally.",
+}
+"""What a table is made from, by name, and tables of classes otherwise."""
+_EACH_CLASS = f"is a table of the each-class view; assess with view='each-class', a tally with parts={[*CLASS_PARTS]}."
+
+
 def _frame(
     name: str, table: BinTable | ClassTable | PredictedTable | ConfusionTable | SurpriseTable | None
 ) -> pl.DataFrame:
     import polars as pl
 
-    if table is None and name == "surprises":
-        raise InputError(
-            "what: 'surprises' takes a tally with parts=['surprises'] (--parts surprises), or rows to assess."
-        )
-    if table is None and name == "confusions":
-        raise InputError("what: 'confusions' takes rows of more than two classes to assess, not a tally.")
     if table is None:
-        raise InputError(
-            f"what: {name!r} is a table of the each-class view; assess with view='each-class', a tally with"
-            f" parts={[*CLASS_PARTS]}."
-        )
+        raise InputError(f"what: {name!r} {_TAKES.get(name, _EACH_CLASS)}")
     columns = {f.name: getattr(table, f.name) for f in fields(table)}
     texts = {key: values for key, values in columns.items() if isinstance(values, tuple)}
     for key, values in texts.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -221,10 +221,10 @@ def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSetting
         )
     first, second = read.rows
     floor = floor_for(settings.floor, len(read.rows[first].labels))
-    d = _differences(parts(), read, score, floor)
+    d, lowest, highest = _differences(parts(), read, score, floor)
     log_limit = math.log(2 / alpha_of(settings.confidence))
-    log_above, low = evidence(d.value, d.lowest, d.highest, log_limit)
-    log_below, minus_high = evidence(-d.value, -d.highest, -d.lowest, log_limit)
+    log_above, low = evidence(d, lowest, highest, log_limit)
+    log_below, minus_high = evidence(-d, -highest, -lowest, log_limit)
     log_first, log_second = (log_above, log_below) if score.larger_is_better else (log_below, log_above)
     decided = np.flatnonzero(np.maximum(log_first, log_second) > log_limit)[:1].tolist()
     with np.errstate(over="ignore"):  # infinite is what an e-value past all floats may be called
@@ -234,14 +234,14 @@ def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSetting
         second=second,
         score=score.name,
         larger_is_better=score.larger_is_better,
-        difference=np.cumsum(d.value) / np.arange(1, d.value.size + 1),
+        difference=np.cumsum(d) / np.arange(1, d.size + 1),
         low=low,
         high=-minus_high,
         e_first=e_first,
         e_second=e_second,
         decided_after=decided[0] + 1 if decided else None,
         better=(first if log_first[decided[0]] > log_limit else second) if decided else None,
-        n_rows=d.value.size,
+        n_rows=d.size,
         n_classes=len(read.rows[first].labels),
         labels=read.rows[first].labels,
         confidence=float(settings.confidence),
@@ -250,15 +250,8 @@ def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSetting
     )
 
 
-class _Differences(NamedTuple):
+def _differences(parts: Iterable[Chunk], read: PairedRows, score: Score, floor: float) -> tuple[Floats, Floats, Floats]:
     """Score of the first minus that of the second, row by row, with its smallest and largest possible values."""
-
-    value: Floats
-    lowest: Floats
-    highest: Floats
-
-
-def _differences(parts: Iterable[Chunk], read: PairedRows, score: Score, floor: float) -> _Differences:
     (first, one), (second, _) = read.rows.items()
     columns = {name: [rows.labels.index(label) for label in one.labels] for name, rows in read.rows.items()}
     places = {name: _places(rows.position) for name, rows in read.rows.items()}
@@ -277,7 +270,7 @@ def _differences(parts: Iterable[Chunk], read: PairedRows, score: Score, floor: 
             f" {read.pairing.named(read.at[infinite])}; take {remedy}."
         )
     happened = np.take_along_axis(by_class, one.truth[:, None], axis=1)[:, 0]
-    return _Differences(happened, by_class.min(axis=1), by_class.max(axis=1))
+    return happened, by_class.min(axis=1), by_class.max(axis=1)
 
 
 def _places(position: Ints) -> Callable[[Ints], Ints]:

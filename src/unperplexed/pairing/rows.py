@@ -33,14 +33,14 @@ class Chunk(NamedTuple):
     first: int = 0
     """Number of the first of them among all of the forecaster's rows."""
 
-    def positions(self, block: Block) -> Ints:
-        """Numbers of a block's rows among all of the forecaster's."""
-        return block.index + (self.first - self.forecasts.first_row)
+    def positions(self, rows: Block | Forecasts) -> Ints:
+        """Numbers of some of its rows among all of the forecaster's."""
+        return rows.index + (self.first - self.forecasts.first_row)
 
     def only(self, rows: Ints) -> Chunk:
         """The same as if it had only rows of these numbers."""
-        numbers = self.forecasts.index + (self.first - self.forecasts.first_row)
-        return self._replace(forecasts=self.forecasts[np.flatnonzero(np.isin(numbers, rows))])
+        some = np.isin(self.positions(self.forecasts), rows)
+        return self._replace(forecasts=self.forecasts[np.flatnonzero(some)])
 
 
 def parts_of(forecasts: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any]) -> list[Chunk]:
@@ -97,6 +97,7 @@ class _Scorer:
 
     def __init__(self, rules: Sequence[Score], floor: Floor) -> None:
         self._rules, self._floor = rules, floor
+        self._floored = [rule for rule in rules if rule.surprisal and floor != 0]  # have another value at the floor
         self._columns: list[tuple[NDArray[Any], ...]] = []
         self._labels: tuple[Label | None, ...] = ()
         self._tally = Tally()
@@ -116,19 +117,15 @@ class _Scorer:
         w = np.ones(len(block)) if block.weights is None else block.weights
         scores = [rule.rows(block) for rule in self._rules]
         floor = floor_for(self._floor, block.rows.n_classes)
-        at_floor = [scores_at_floor(rule, block, floor) for rule in self._floored()]
+        at_floor = [scores_at_floor(rule, block, floor) for rule in self._floored]
         return position, block.truth, w, block.rows.correct, *scores, *at_floor
-
-    def _floored(self) -> list[Score]:
-        """Rules that have another value at the floor."""
-        return [rule for rule in self._rules if rule.surprisal and self._floor != 0]
 
     def rows(self, name: str) -> ScoredRows:
         if not self._columns:
             raise InputError(f"{name}: no rows to compare.")
         position, truth, w, correct, *scores = (np.concatenate(column) for column in zip(*self._columns, strict=True))
         named = {rule.name: values for rule, values in zip(self._rules, scores, strict=False)}
-        at_floor = {rule.name: values for rule, values in zip(self._floored(), scores[len(named) :], strict=True)}
+        at_floor = {rule.name: values for rule, values in zip(self._floored, scores[len(named) :], strict=True)}
         return ScoredRows(self._labels, position, truth, w, correct, named, at_floor, self._tally)
 
 
@@ -153,8 +150,7 @@ def chosen_rows(rows: ScoredRows, clusters: Ints | None = None) -> Chosen:
         kept = part.only(known)
         if clusters is None:
             return kept
-        numbers = kept.forecasts.index + (part.first - part.forecasts.first_row)
-        of_rows = clusters[order[np.searchsorted(known, numbers)]]
+        of_rows = clusters[order[np.searchsorted(known, part.positions(kept.forecasts))]]
         return kept._replace(forecasts=kept.forecasts.in_clusters(of_rows))
 
     return chosen

@@ -258,7 +258,8 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     own = {name: {rule: each.scores[rule] for rule in rules} for name, each in rows.items()}
     scored = _SkillRows(first.weights, own, against, dependence, settings)
     [whole] = scored.together([((), np.arange(at.size))])
-    groups = scored.together([*rows_by_group(pairing.by, at)])
+    places = [*rows_by_group(pairing.by, at)]
+    groups = scored.together(places)
     return Skill(
         reference=_reference_text(settings, pairing),
         whole=whole,
@@ -278,7 +279,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
         warnings=(
             *short_series(dependence),
             *_undefined([whole, *groups]),
-            *_few_units(scored, pairing, at),
+            *_few_units(dependence, places, at.size),
             *_few(pairing, at),
         ),
     )
@@ -343,14 +344,13 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
             )
 
 
-def _few_units(scored: _SkillRows, pairing: Pairing, at: Ints) -> Iterator[str]:
-    """Say where intervals are approximate for want of independent rows."""
-    what = "rows" if scored.dependence.clusters is None else "clusters"
-    few = 0
-    for _, rows in rows_by_group(pairing.by, at) if pairing.by is not None else [((), np.arange(at.size))]:
-        few += scored.dependence.at(rows).independent_units(rows.size) < _FEW
+def _few_units(dependence: Dependence, groups: Sequence[tuple[Key, Ints]], n_rows: int) -> Iterator[str]:
+    """Say in how many groups, or in all rows, intervals are approximate for want of independent rows."""
+    what = "rows" if dependence.clusters is None else "clusters"
+    places = [rows for _, rows in groups] or [np.arange(n_rows)]
+    few = sum(dependence.at(rows).independent_units(rows.size) < _FEW for rows in places)
     if few:
-        where = "" if pairing.by is None else f" in {number_of(few, 'group')}"
+        where = f" in {number_of(few, 'group')}" if groups else ""
         yield f"fewer than {_FEW} {what}{where}: intervals and p-values are approximate there"
 
 

@@ -98,7 +98,11 @@ class Skill(JsonResult):
     @property
     def verdict(self) -> str:
         """Which forecasters beat the reference, by how much, and in how many of the groups."""
-        return verdict(self)
+        found = [conclusion_about(self, name) for name in self.whole.scores]
+        return "; ".join(
+            conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
+            for conclusion, size, where in found
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
@@ -163,15 +167,6 @@ class Skill(JsonResult):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Skill against {self.reference} in {number_of(self.n_rows, 'row')}>"
-
-
-def verdict(s: Skill) -> str:
-    """Say of each forecaster whether it beats the reference by log loss, and in how many groups."""
-    found = [conclusion_about(s, name) for name in s.whole.scores]
-    return "; ".join(
-        conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
-        for conclusion, size, where in found
-    )
 
 
 def conclusion_about(s: Skill, name: str) -> tuple[str, str, str]:
