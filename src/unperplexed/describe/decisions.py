@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +14,13 @@ from .._lib.typing import Bools, Floats
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
 from ..assessment.decision_result import Decision, MeanCost, conclusion
 from ..assessment.recalibrated import RECALIBRATED
-from ..forecasts.forecasts import Notes
-from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, value_axis
-from ..report.document import Action, Block, Code, Column, Document, Prose, Section, Table
-from ..report.document import Notes as NotesBlock
-from ..report.numbers import between, count, number, same_decimals, share
+from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
+from ..report.charts import Row, forest
+from ..report.document import Action, Code, Column, Document, Prose, Section, Table
+from ..report.numbers import count, number, same_decimals, share
 from ..report.result import Naming, document, picture
-from .tally import notes_lines
+from ..report.tables import curve_estimates, estimates, how
+from .tally import ROWS_CHANGED, notes_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,16 +29,14 @@ if TYPE_CHECKING:
 @document.register(Decision)
 def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
     """Describe decisions at a threshold."""
-    name, command = naming.name, naming.command
     headline, lead = conclusion(d)
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
-    called = short_name(name, 200)
-    notes = [*notes_of(d.notes)]
+    notes = notes_by_name(d.notes, named=len(d.notes) > 1)
     advised = _advised(d)
     code = d._code if advised else ""
     return Document(
-        title=f"{called}: decisions" if name else "Decisions",
-        facts=facts_of(called, d),
+        title=naming.titled("decisions"),
+        facts=naming.facts(facts_of(d)),
         headline=headline,
         lead=lead,
         calm=not advised,
@@ -47,7 +46,7 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
         first=Section("costs", "Costs", [costs, Prose(_best(d))], "Costs"),
         sections=[
             Section("decisions", "Decisions at the threshold", [confusion, shares], "Decisions"),
-            how_section(_settings(d), d.warnings, notes, command),
+            how(f"Settings: {_settings(d)}.", {"Warnings": d.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
         summary=[costs, Prose(_best(d)), confusion, shares],
         settings=_settings(d),
@@ -76,16 +75,10 @@ def _costs(d: Decision) -> list[tuple[str, MeanCost]]:
 
 def costs_table(d: Decision) -> Table:
     """Return the mean costs with their intervals."""
-    costs = _costs(d)
-    values = Column(
-        "cost a row",
-        [number(cost.value) for _, cost in costs],
-        [between(*cost.interval) for _, cost in costs],
-        meaning="Mean cost a row, in units of the costs. Smaller is better.",
-    )
-    return Table(
-        "", [Column("decisions by", [name for name, _ in costs]), values], notes=confidence_interval(d.confidence)
-    )
+    names, costs = zip(*_costs(d), strict=True)
+    meaning = "Mean cost a row, in units of the costs. Smaller is better."
+    values = estimates("cost a row", ((each.value, each.interval) for each in costs), meaning=meaning)
+    return Table("", [Column("decisions by", names), values], notes=confidence_interval(d.confidence))
 
 
 def confusion_table(d: Decision) -> Table:
@@ -105,28 +98,20 @@ def confusion_table(d: Decision) -> Table:
 def shares_table(d: Decision) -> Table:
     """Return sensitivity, specificity and the like."""
     shares = d.confusion.shares()
-    values = [number(each.value) for each in shares.values()]
-    limits = [between(*each.interval) for each in shares.values()]
-    return Table("", [Column("", [*shares]), Column("share", values, limits)], notes=confidence_interval(d.confidence))
+    values = estimates("share", ((each.value, each.interval) for each in shares.values()))
+    return Table("", [Column("", [*shares]), values], notes=confidence_interval(d.confidence))
 
 
-def costs_chart(d: Decision) -> Chart | None:
+def costs_chart(d: Decision) -> Chart:
     """Draw the costs of the ways to decide with their intervals."""
     costs = [(name, cost) for name, cost in _costs(d) if name != "loss due to miscalibration"]
-    values = np.array([cost.value for _, cost in costs])
-    low, high = (np.array([getattr(cost.interval, end) for _, cost in costs]) for end in ("low", "high"))
-    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)]])
-    at = np.arange(len(costs), 0, -1).astype(np.float64)
     spoken = ", ".join(f"{name} {number(cost.value)}" for name, cost in costs)
-    return Chart(
+    return forest(
+        [Row(name, cost.value, cost.interval) for name, cost in costs],
         title="Mean cost a row",
         subtitle=f"Points with {confidence_interval(d.confidence)}",
         label=f"Mean cost a row: {spoken}",
-        x=value_axis(float(ends.min()), float(ends.max()), "Cost a row. Smaller is better"),
-        y=Axis(0.5, len(costs) + 0.5, list(zip(at.tolist(), [name for name, _ in costs], strict=True))),
-        points=(Points(values, at, low, high),),
-        shape="forest",
-        percent=False,
+        axis="Cost a row. Smaller is better",
     )
 
 
@@ -146,28 +131,11 @@ def _settings(d: Decision) -> str:
     return costs
 
 
-def facts_of(called: str, d: Decision | DecisionCurve) -> str:
-    """Say how many forecasts there are, what they are called, and how often the positive class occurred."""
+def facts_of(d: Decision | DecisionCurve) -> str:
+    """Say how many forecasts there are, and how often the positive class occurred."""
     of = "" if d.n_clusters is None else f" in {number_of(d.n_clusters, 'cluster')}"
     rows = f"{number_of(d.n_rows, 'forecast')}{of}{' with weights' * d.weighted}"
-    words = f"{rows}; observed frequency of {short_name(str(d.labels[1]))!r} {number(d.frequency)}"
-    return f"{called} · {words}" if called else words
-
-
-def notes_of(notes: dict[str, Notes]) -> Iterator[str]:
-    """Say what was left out or changed of each forecaster's rows."""
-    for name, each in notes.items():
-        for line in notes_lines(each):
-            yield f"{short_name(name)}: {line}" if len(notes) > 1 else line
-
-
-def how_section(settings: str, warnings: tuple[str, ...], notes: list[str], command: str) -> Section:
-    """Return the section of a page that says how its figures were computed."""
-    blocks: list[Block] = [Prose(f"Settings: {settings}.", quiet=True)]
-    blocks += [NotesBlock("Warnings", warnings)] if warnings else []
-    blocks += [NotesBlock("Rows left out or changed", notes)] if notes else []
-    blocks += [Code(command, "Make this report again")] if command else []
-    return Section("how", "How this was computed", blocks, "Settings")
+    return f"{rows}; observed frequency of {short_name(str(d.labels[1]))!r} {number(d.frequency)}"
 
 
 _MOST_THRESHOLDS = 11
@@ -181,14 +149,13 @@ _MEANING = (
 @document.register(DecisionCurve)
 def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) -> Document:
     """Describe a decision curve."""
-    name, command = naming.name, naming.command
     first, *others = (useful_words(each, rule, c.thresholds) for each, rule in c.models.items())
-    called, notes = short_name(name, 200), [*notes_of(c.notes)]
+    notes = notes_by_name(c.notes, named=len(c.notes) > 1)
     settings = f"{confidence_interval(c.confidence)} at each threshold by itself (pointwise)"
     some = benefits_table(c, every=False)
     return Document(
-        title=f"{called}: decision curve" if name else "Decision curve",
-        facts=facts_of(called, c),
+        title=naming.titled("decision curve"),
+        facts=naming.facts(facts_of(c)),
         headline=first,
         lead=" ".join(f"{each}." for each in others),
         calm=any(rule.useful.any() for rule in c.models.values()),
@@ -196,7 +163,7 @@ def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) ->
         first=Section("benefit", "Net benefit", [some, Prose(_MEANING)], "Net benefit"),
         sections=[
             Section("all", "All thresholds", [benefits_table(c, every=True)], "All thresholds"),
-            how_section(settings, c.warnings, notes, command),
+            how(f"Settings: {settings}.", {"Warnings": c.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
         summary=[some, Prose(_MEANING)],
         settings=settings,
@@ -243,8 +210,8 @@ def benefits_table(c: DecisionCurve, every: bool) -> Table:
 
 
 def _benefits(heading: str, rule: NetBenefit, at: np.ndarray, limits: bool) -> Column:
-    notes = [between(*ends) for ends in zip(rule.low[at].tolist(), rule.high[at].tolist(), strict=True)]
-    return Column(heading, [number(x) for x in rule.net_benefit[at].tolist()], notes if limits else ())
+    column = curve_estimates(heading, rule.net_benefit[at], rule.low[at], rule.high[at])
+    return column if limits else replace(column, notes=())
 
 
 _ROLES: tuple[Role, ...] = ("first", "second")

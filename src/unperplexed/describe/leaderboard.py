@@ -9,6 +9,7 @@ from ..language_models.ranking import Entry, Leaderboard
 from ..report.document import Block, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
 from ..report.result import Naming, document
+from ..report.tables import aside, ci, estimates
 
 
 @document.register(Leaderboard)
@@ -64,9 +65,8 @@ def _without_rank(found: Leaderboard) -> str:
     said = []
     for each in found.entries:
         if not (each.beats or each.ranks or math.isnan(each.gain)):
-            limits = between(*each.auc_interval)
-            limits = f", {confidence_interval(found.confidence)} {limits}" if limits else ""
-            said.append(f"{_name(each)} (AUC {number(each.auc)}{limits})")
+            limits = ci(confidence_interval(found.confidence), each.auc_interval)
+            said.append(f"{_name(each)}{aside(f'AUC {number(each.auc)}', limits)}")
     if not said:
         return ""
     return (
@@ -94,13 +94,9 @@ def score_table(found: Leaderboard) -> Table:
         [
             *_names(found),
             Column("answers", [f"{each.n:,}" for each in rows]),
-            Column(
-                "right",
-                [share(each.accuracy.value) for each in rows],
-                [between(*each.accuracy.interval, share) for each in rows],
-            ),
+            estimates("right", ((each.accuracy.value, each.accuracy.interval) for each in rows), share),
             Column("mean confidence", [share(each.mean_confidence) for each in rows]),
-            Column("AUC", [number(each.auc) for each in rows], [between(*each.auc_interval) for each in rows]),
+            estimates("AUC", ((each.auc, each.auc_interval) for each in rows)),
         ],
         notes=confidence_interval(found.confidence),
     )
@@ -117,7 +113,7 @@ def gain_table(found: Leaderboard) -> Table:
             Column("as stated", [number(each.log_loss) for each in rows]),
             Column("base rate", [number(each.base_rate) for each in rows]),
             Column("recalibrated", [number(each.recalibrated) for each in rows]),
-            Column("gain", [signed(each.gain) for each in rows], [between(*each.gain_interval) for each in rows]),
+            estimates("gain", ((each.gain, each.gain_interval) for each in rows), signed),
         ],
         notes=confidence_interval(found.confidence),
     )
@@ -133,7 +129,7 @@ def abstaining_table(found: Leaderboard) -> Table:
         [
             *_names(found),
             *columns,
-            Column("AURC", [number(each.area) for each in rows], [between(*each.interval) for each in rows]),
+            estimates("AURC", ((each.area, each.interval) for each in rows)),
         ],
         notes=confidence_interval(found.confidence),
     )
@@ -162,12 +158,8 @@ def difference_table(found: Leaderboard) -> Table:
             Column("confidences", [f"{each.first} − {each.second}" for each in rows]),
             *([Column("model", [each.model for each in rows], words=True)] if any(each.model for each in rows) else []),
             Column("answers", [f"{each.n:,}" for each in rows]),
-            Column(
-                "log loss",
-                [signed(each.log_loss) for each in rows],
-                [between(*each.log_loss_interval) for each in rows],
-            ),
-            Column("AURC", [signed(each.area) for each in rows], [between(*each.area_interval) for each in rows]),
+            estimates("log loss", ((each.log_loss, each.log_loss_interval) for each in rows), signed),
+            estimates("AURC", ((each.area, each.area_interval) for each in rows), signed),
         ],
         notes=confidence_interval(found.confidence),
     )

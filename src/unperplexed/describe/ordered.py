@@ -14,16 +14,18 @@ from .._lib.formatting import (
     short_name,
     short_names,
 )
-from ..assessment.ordered_result import OrderedAssessment, findings_of, headline_of, lead_of, n_miscalibrated
+from ..assessment.ordered_result import OrderedAssessment, Threshold, findings_of, headline_of, lead_of, n_miscalibrated
 from ..pairing.dependence import dependent_text
 from ..report.chart import Axis, Bars, Chart, Line, Points, Reference, percent_axis
-from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, SmallCharts, Table
-from ..report.numbers import between, number, share
+from ..report.charts import unit_axis
+from ..report.document import Column, Document, Section, SmallCharts, Table
+from ..report.numbers import share
 from ..report.result import Naming, document, picture
+from ..report.tables import curve_estimates, estimates, how
 from .assessment_charts import MOST_CURVES, small_chart
 from .diagnosis import short_verdict
 from .skill import skill_blocks
-from .tally import counted, notes_lines
+from .tally import ROWS_CHANGED, counted, notes_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,13 +34,9 @@ if TYPE_CHECKING:
 @document.register(OrderedAssessment)
 def ordered_document(o: OrderedAssessment, naming: Naming, *, brief: bool) -> Document:
     """Describe the calibration of ordered classes."""
-    name = short_name(naming.name, 200)
     notes = [*notes_lines(o.notes)]
     rows = dependent_text(o.n_clusters, None, None, None)
     settings = f"{rows}{', weighted' * o.weighted}, confidence level {o.confidence:g}"
-    how: list[Block] = [Prose(f"Settings: {settings}.", quiet=True)]
-    how += [Notes("Rows left out or changed", notes)] if notes else []
-    how += [Code(naming.command, "Make this report again")] if naming.command else []
     skills = skill_blocks(o.skill)
     curves = [
         small_chart(each.assessment, name)
@@ -48,14 +46,14 @@ def ordered_document(o: OrderedAssessment, naming: Naming, *, brief: bool) -> Do
     sections = [
         Section("pit", "Where outcomes fall in their forecasts", [pit_chart(o), pit_table(o)], "PIT histogram"),
         Section("skill", "Skill against the base rate", skills, "Skill"),
-        Section("how", "How this was computed", how, "Settings"),
+        how(f"Settings: {settings}.", {ROWS_CHANGED: notes}, naming.command),
     ]
     if curves:
         words = f"Reliability diagram of each threshold{'' if len(curves) == len(o.thresholds) else ': the first'}"
         sections.insert(1, Section("curves", words, [SmallCharts(curves)], "Curves"))
     return Document(
-        title=f"{f'{name}: ' if name else ''}{headline_of(o)}",
-        facts=" · ".join(filter(None, [name, counted(o.n_rows, len(o.labels), o.labels)])),
+        title=naming.titled(headline_of(o)),
+        facts=naming.facts(counted(o.n_rows, len(o.labels), o.labels)),
         headline=headline_of(o),
         lead=lead_of(o),
         calm=not [*findings_of(o)] and not n_miscalibrated(o),
@@ -77,31 +75,22 @@ def thresholds_table(o: OrderedAssessment) -> Table:
             Column("outcome is", short_names((each.name for each in found), 200)),
             Column("mean prediction", [share(each.mean_prediction) for each in found]),
             Column("observed frequency", [share(each.frequency) for each in found]),
-            Column(
-                "excess",
-                [number(each.excess) for each in found],
-                [between(*each.excess_interval) for each in found],
-            ),
+            estimates("excess", ((each.excess, each.excess_interval) for each in found)),
             Column(
                 p_values(len(found)),
                 [p_value_cell(each.adjusted_p_value) for each in found],
                 meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
             ),
-            Column(
-                "miscalibration",
-                [
-                    short_verdict(each.assessment.diagnosis)
-                    if o.found(each) or not each.assessment.diagnosis.findings
-                    else "none detected"
-                    for each in found
-                ],
-                words=True,
-                detail=True,
-            ),
+            Column("miscalibration", [_found(o, each) for each in found], words=True, detail=True),
         ],
         sortable=True,
         notes=confidence_interval(o.confidence, len(found)),
     )
+
+
+def _found(o: OrderedAssessment, each: Threshold) -> str:
+    d = each.assessment.diagnosis
+    return short_verdict(d) if o.found(each) or not d.findings else "none detected"
 
 
 def pit_table(o: OrderedAssessment) -> Table:
@@ -111,11 +100,7 @@ def pit_table(o: OrderedAssessment) -> Table:
         f"PIT histogram: where outcomes fall in their forecasts. Calibrated: {share(1 / h.share.size)} in each bin.",
         [
             Column("PIT", [f"{low:.1f} to {high:.1f}" for low, high in pairwise(edges.tolist())]),
-            Column(
-                "share of outcomes",
-                [share(each) for each in h.share.tolist()],
-                [between(*limits, share) for limits in zip(h.lower.tolist(), h.upper.tolist(), strict=True)],
-            ),
+            curve_estimates("share of outcomes", h.share, h.lower, h.upper, share),
         ],
         notes=confidence_interval(o.confidence),
     )
@@ -141,7 +126,7 @@ def pit_chart(o: OrderedAssessment) -> Chart:
         title=headline_of(o),
         subtitle=f"PIT histogram with {confidence_interval(o.confidence)}; dashed: calibrated forecasts",
         label=f"PIT histogram. {'; '.join(texts)}",
-        x=Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], "Place of the outcome in its forecast (PIT)"),
+        x=unit_axis("Place of the outcome in its forecast (PIT)"),
         y=Axis(0.0, ticks[-1][0], ticks[:: max(1, len(ticks) // 6)], "Share of outcomes"),
         bars=(Bars(h.edges[:-1], h.edges[1:], h.share, texts),),
         points=(Points(middle, h.share, h.lower, h.upper, texts=texts),),

@@ -8,8 +8,9 @@ from .._lib.formatting import capital, confidence_interval, number_of, p_value_c
 from ..language_models.question_comparison import JUDGED, QuestionComparison
 from ..language_models.questions import GradedAssessment
 from ..report.document import Column, Document, Section, Table
-from ..report.numbers import between, number, signed
+from ..report.numbers import number, signed
 from ..report.result import Naming, document
+from ..report.tables import aside, ci, estimates
 
 
 @document.register(QuestionComparison)
@@ -42,11 +43,7 @@ def metric_table(c: QuestionComparison) -> Table:
             Column("metric", list(c.metrics)),
             Column(first, [number(each.first) for each in found]),
             Column(second, [number(each.second) for each in found]),
-            Column(
-                "difference",
-                [signed(each.difference) for each in found],
-                [between(*each.interval) for each in found],
-            ),
+            estimates("difference", ((each.difference, each.interval) for each in found), signed),
             Column("p-value", [p_value_cell(each.p_value) for each in found]),
         ],
         notes=confidence_interval(c.confidence),
@@ -62,11 +59,7 @@ def metrics_table(found: GradedAssessment) -> Table:
         f"{better}.",
         [
             Column("metric", list(found.metrics)),
-            Column(
-                "mean",
-                [number(each.value) for each in found.metrics.values()],
-                [between(*each.interval) for each in found.metrics.values()],
-            ),
+            estimates("mean", ((each.value, each.interval) for each in found.metrics.values())),
         ],
         notes=confidence_interval(found.confidence),
     )
@@ -80,11 +73,7 @@ def task_table(found: GradedAssessment) -> Table:
     columns = [
         Column("task", short_names(found.tasks, 200)),
         Column(f"{found.what}s", [f"{each.n:,}" for each in shown]),
-        Column(
-            common[0] if common else "mean",
-            [number(each.value) for each in shown],
-            [between(*each.interval) for each in shown],
-        ),
+        estimates(common[0] if common else "mean", ((each.value, each.interval) for each in shown)),
     ]
     if all("brier_score" in each for each in tasks):
         columns.append(Column("brier_score", [number(each["brier_score"].value) for each in tasks]))
@@ -117,13 +106,11 @@ def graded_document(found: GradedAssessment, naming: Naming, *, brief: bool) -> 
 def _of_metrics(found: GradedAssessment) -> Document:
     """Describe the metrics alone."""
     first, mean = next(iter(found.metrics.items()))
-    limits = between(*mean.interval)
-    level = confidence_interval(found.confidence)
+    limits = aside(ci(confidence_interval(found.confidence), mean.interval))
     return Document(
         title=f"Language model on {found.what}s",
         facts=number_of(found.n, found.what),
-        headline=found.unread_text()
-        or f"The {first} is {number(mean.value)}" + (f" ({level} {limits})" if limits else ""),
+        headline=found.unread_text() or f"The {first} is {number(mean.value)}{limits}",
         lead="",
         calm=True,
         summary=[metrics_table(found), *([task_table(found)] if found.tasks else [])],

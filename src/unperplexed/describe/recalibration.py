@@ -13,9 +13,10 @@ from ..recalibration.pool_result import HeldOut, Pool
 from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.saved import Saved
 from ..recalibration.state import Facts, State, conclusion, map_text
-from ..report.document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Section, Table
+from ..report.document import Action, Block, Column, Document, Metric, Prose, Section, Table
 from ..report.numbers import MINUS, between, figure
 from ..report.result import Naming, document
+from ..report.tables import how
 
 
 @document.register(Recalibrator)
@@ -152,16 +153,11 @@ def _change(state: State | None) -> str:
 @document.register(Pool)
 def pool_document(p: Pool, naming: Naming, *, brief: bool) -> Document:
     """Describe a pool."""
-    name, command = naming.name, naming.command
     headline, lead = _conclusion(p)
     table = members_table(p)
-    notes: list[Block] = [Prose(f"Parameters: {_parameters(p)}.", quiet=True)]
-    notes += [Notes("Warnings", p.warnings)] if p.warnings else []
-    notes += [Code(command, "Make this report again")] if command else []
-    title = f"Pool of {number_of(len(p.weights), 'forecaster')}"
     fitted = f"; fitted to {number_of(p.n_rows, 'row')}" if p.n_rows else ""
     return Document(
-        title=f"{short_name(name, 200)}: {title[0].lower()}{title[1:]}" if name else title,
+        title=naming.titled(f"pool of {number_of(len(p.weights), 'forecaster')}"),
         facts=f"{_parameters(p)}{fitted}",
         headline=headline,
         lead=lead,
@@ -169,7 +165,7 @@ def pool_document(p: Pool, naming: Naming, *, brief: bool) -> Document:
         actions=_advice(p.held_out),
         metrics=_metrics(p.held_out),
         first=Section("members", "Forecasters", [table], "Forecasters"),
-        sections=[Section("how", "How this was computed", notes, "Settings")],
+        sections=[how(f"Parameters: {_parameters(p)}.", {"Warnings": p.warnings}, naming.command)],
         summary=[table],
         warnings=p.warnings,
     )

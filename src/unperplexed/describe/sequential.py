@@ -11,14 +11,15 @@ from .._lib.formatting import number_of, percent, rule_text, short_name, short_n
 from .._lib.typing import Floats
 from ..comparison.sequential import SequentialComparison
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
-from ..report.document import Block, Code, Column, Document, Notes, Python, Section, Settings, Table
+from ..report.document import Column, Document, Python, Section, Table
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming, document, picture
+from ..report.tables import curve_estimates, reproduce
 from ..scores.registry import rule_at_floor
 from ..statistics.intervals import Interval, alpha_of
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from .comparison_charts import sequential_chart
-from .tally import counted, notes_lines
+from .tally import ROWS_CHANGED, counted, notes_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +31,11 @@ _ENOUGH = 1e6
 @document.register(SequentialComparison)
 def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool) -> Document:
     """Describe a sequential comparison, in full or in brief."""
-    name = short_name(naming.name, 200)
     what = f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
     verdict = _verdict(c)
     return Document(
-        title=f"{name}: {verdict}" if name else verdict,
-        facts=(": " if brief else " · ").join(filter(None, [name, what])),
+        title=f"{naming.called}: {verdict}" if naming.name else verdict,  # a name keeps its case
+        facts=(": " if brief else " · ").join(filter(None, [naming.called, what])),
         headline=verdict,
         lead=f"{_lead(c)} {_guarantee(c)}",
         calm=c.better is None,
@@ -43,19 +43,16 @@ def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool)
         sections=() if brief else list(_sections(c, naming.command)),
         summary=[evidence_table(c)],
         settings="; ".join(f"{key}: {value}" for key, value in _settings(c)),
-        more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: the difference over the rows; frame()"
-        " and --json: each row",
-        warnings=_notes(c),
+        more=f"{naming.continued}: the difference over the rows; frame() and --json: each row",
+        warnings=notes_by_name(c.notes),
     )
 
 
 def _sections(c: SequentialComparison, command: str) -> Iterator[Section]:
     yield Section("evidence", "Evidence for either forecaster", [evidence_table(c), course_table(c)], "Evidence")
-    python = sequential_call(c)
-    blocks: list[Block] = [Code(command, "Command")] if command else []
-    blocks += [Code(python, "From Python"), Settings([*_settings(c), ("version", c.version)])]
-    blocks += [Notes("Rows left out or changed", _notes(c))] if _notes(c) else []
-    yield Section("reproduce", "Reproduce", blocks, "Reproduce")
+    settings = [*_settings(c), ("version", c.version)]
+    notes = {ROWS_CHANGED: notes_by_name(c.notes)}
+    yield reproduce(command, sequential_call(c), settings, notes, halved=False)
 
 
 def sequential_call(c: SequentialComparison) -> Python:
@@ -148,11 +145,7 @@ def course_table(c: SequentialComparison) -> Table:
         f" {_sequence(c)}, and e-values. All rows are in frame() and --json.",
         [
             Column("after rows", [count(row) for row in (at + 1).tolist()]),
-            Column(
-                "mean difference",
-                [number(value) for value in difference[at].tolist()],
-                [between(*limits) for limits in zip(low[at].tolist(), high[at].tolist(), strict=True)],
-            ),
+            curve_estimates("mean difference", difference[at], low[at], high[at]),
             *(
                 Column(f"e-value for {short}", [_e_value(value) for value in e[name][at].tolist()])
                 for name, short in zip((first, second), short_names((first, second)), strict=True)
@@ -195,10 +188,6 @@ def difference_chart(c: SequentialComparison) -> Chart:
 
 def _settings(c: SequentialComparison) -> list[tuple[str, str]]:
     return [("score", rule_at_floor(c.score, c.floor or 0.0)), ("confidence", f"{c.confidence:.10g}")]
-
-
-def _notes(c: SequentialComparison) -> list[str]:
-    return [f"{short_name(name)}: {line}" for name, notes in c.notes.items() for line in notes_lines(notes)]
 
 
 @picture.register(SequentialComparison)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .._lib.errors import InputError
 from .._lib.formatting import (
     at_floor_text,
@@ -20,12 +18,14 @@ from .._lib.formatting import (
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
-from ..report.chart import Axis, Chart, Points, Reference, Role, value_axis
-from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
-from ..report.numbers import between, count, number, share
+from ..report.chart import Chart, Role
+from ..report.charts import Row, forest
+from ..report.document import Block, Column, Document, Prose, Section, Table
+from ..report.numbers import count, number, share
 from ..report.result import Naming, document, picture, picture_size
+from ..report.tables import aside, ci, estimates, how
 from ..scores.registry import LOG_LOSS
-from .tally import counted, notes_lines
+from .tally import ROWS_CHANGED, counted, notes_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,35 +66,27 @@ def _settings(s: Skill) -> str:
     return f"compared with {s.reference}, paired by row, {rows}{floor}"
 
 
-def _notes(s: Skill) -> list[str]:
-    """Say what was left out or changed of each forecaster's rows."""
-    return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
-
-
 @document.register(Skill)
 def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
     """Describe skill scores."""
     rules = [*next(iter(s.whole.scores.values()))]
-    name, command = short_name(naming.name, 200), naming.command
-    title = f"{name}: skill against {s.reference}" if name else f"Skill against {s.reference}"
-    tables: list[Block] = [skill_table(s, rule) for rule in rules]
-    notes: list[Block] = [Prose(f"Settings: {_settings(s)}.", quiet=True)]
-    notes += [Notes("Warnings", s.warnings)] if s.warnings else []
-    notes += [Notes("Rows left out or changed", _notes(s))] if _notes(s) else []
-    notes += [Code(command, "Make this report again")] if command else []
+    tables = [skill_table(s, rule) for rule in rules]
+    notes = notes_by_name(s.notes)
     headline = "; ".join(conclusion_about(s, each)[0] for each in s.whole.scores)
     return Document(
-        title=title,
-        facts=" · ".join(filter(None, [name, counted(s.n_rows, s.n_classes, s.labels)])),
+        title=naming.titled(f"skill against {s.reference}"),
+        facts=naming.facts(counted(s.n_rows, s.n_classes, s.labels)),
         headline=capital(headline),  # a name stands in quotes
         lead=_lead(s),
         calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
         figure=skill_chart(s, LOG_LOSS),
         first=Section("skill", "Skill scores", tables, "Skill"),
-        sections=[Section("how", "How this was computed", notes, "Settings")],
-        summary=[table for table in tables if isinstance(table, Table)],
+        sections=[
+            how(f"Settings: {_settings(s)}.", {"Warnings": s.warnings, ROWS_CHANGED: notes}, naming.command),
+        ],
+        summary=tables,
         settings=_settings(s),
-        warnings=[*s.warnings, *_notes(s)],
+        warnings=[*s.warnings, *notes],
     )
 
 
@@ -121,10 +113,9 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
 
 def _estimates(found: list[SkillScore], p_value: str) -> list[Column]:
     return [
-        Column(
+        estimates(
             "skill score",
-            [number(each.skill) for each in found],
-            [between(*each.interval) for each in found],
+            ((each.skill, each.interval) for each in found),
             meaning="1 minus the ratio of the two scores. Larger is better.",
         ),
         Column(p_value, [p_value_cell(each.adjusted_p_value) for each in found]),
@@ -176,36 +167,21 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
     lines = [line for line in _names(s) if math.isfinite(line[1].scores[line[2]][rule].skill)][:MOST_DRAWN]
     if not lines:
         return None
-    found = [group.scores[name][rule] for _, group, name in lines]
-    values, low, high = (
-        np.array(column)
-        for column in ([e.skill for e in found], [e.interval.low for e in found], [e.interval.high for e in found])
-    )
-    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
-    at = np.arange(len(lines), 0, -1).astype(np.float64)
-    level = level_of(s, groups=True)
     names = [_line_name(s, group, text) for text, group, _ in lines]
-    texts = [
-        f"{text}: {number(e.skill)}" + (f" (CI {limits})" if (limits := between(*e.interval)) else "")
-        for text, e in zip(names, found, strict=True)
-    ]
-    roles = [_role(s, each, name) for (*_, name), each in zip(lines, found, strict=True)]
-    points = []
-    for role in dict.fromkeys(roles):
-        some = np.array([each == role for each in roles])
-        of_role = [text for text, each in zip(texts, roles, strict=True) if each == role]
-        points.append(Points(values[some], at[some], low[some], high[some], role, texts=of_role))
-    grey = "; grey: not significant, p-values adjusted" if "other" in roles else ""
-    return Chart(
+    rows = []
+    for (_, group, forecaster), name, short in zip(lines, names, short_names(names, 28), strict=True):
+        each = group.scores[forecaster][rule]
+        text = f"{name}: {number(each.skill)}{aside(ci('CI', each.interval))}"
+        rows.append(Row(short, each.skill, each.interval, text, _role(s, each, forecaster)))
+    grey = "; grey: not significant, p-values adjusted" if any(each.role == "other" for each in rows) else ""
+    return forest(
+        rows,
         title=_title(s, rule),
-        subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.reference}{grey}",
-        label=f"Skill score by group. {'; '.join(texts)}",
-        x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
-        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), short_names(names, 28), strict=True))),
-        points=points,
-        references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
-        shape="forest",
-        percent=False,
+        subtitle=f"Skill score by {rule_text(rule)}, with {level_of(s, groups=True)}; dashed: {s.reference}{grey}",
+        label="Skill score by group",
+        axis="Skill score. Larger is better",
+        at=0.0,
+        within=[0.0],
     )
 
 
@@ -235,9 +211,8 @@ def _title(s: Skill, rule: str) -> str:
     better, worse = (sum(s.significant(each) and sign * each.skill > 0 for each in found) for sign in (1, -1))
     who = "Better" if name in _UNNAMED else f"{short_name(name)} is better"
     where = f"all {len(found):,}" if better == len(found) > 1 else f"{better:,} of {len(found):,}"
-    return f"{who} than {s.reference} in {where} groups by {', '.join(s.by)}" + (
-        f", worse in {worse:,}" if worse else ""
-    )
+    also = f", worse in {worse:,}" if worse else ""
+    return f"{who} than {s.reference} in {where} groups by {', '.join(s.by)}{also}"
 
 
 _UNNAMED = ("forecast", "forecasts")

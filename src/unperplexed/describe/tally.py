@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .._lib.formatting import number_of, printable, rule_text, short_name
 from ..forecasts.forecasts import Notes
@@ -40,6 +40,15 @@ def notes_lines(notes: Notes) -> Iterator[str]:
         yield f"{number_of(notes.rescaled, 'row')} rescaled to sum to 1, from sums {off}"
 
 
+def notes_by_name(notes: Mapping[str, Notes], *, named: bool = True) -> list[str]:
+    """Say what was left out or rescaled of each forecaster's rows, behind its name."""
+    lines = ((name, line) for name, each in notes.items() for line in notes_lines(each))
+    return [f"{short_name(name)}: {line}" if named else line for name, line in lines]
+
+
+ROWS_CHANGED = "Rows left out or changed"
+"""Title of what `notes_lines` says."""
+
 _REASONS = {"NaN": "no probability (empty or NaN)"}
 """Why rows are dropped, where the notes' own word is not plain."""
 
@@ -47,7 +56,7 @@ _REASONS = {"NaN": "no probability (empty or NaN)"}
 @document.register(Tally)
 def tally_document(tally: Tally, naming: Naming, *, brief: bool) -> Document:
     """Describe what a tally holds."""
-    name = short_name(naming.name, 200)
+    name = naming.called
     what = counted(tally.n_rows, tally.n_classes, tally.labels)
     return Document(
         title=": ".join(filter(None, [name, f"tally of {what}"])),

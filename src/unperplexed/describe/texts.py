@@ -9,12 +9,13 @@ import numpy as np
 
 from .._lib.formatting import capital, confidence_interval, number_of, short_name, short_names
 from ..language_models.text_comparison import TextComparison
-from ..language_models.text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
+from ..language_models.text_result import FEW_DOCUMENTS, PositionLoss, Rate, TextAssessment, rate_of
 from ..language_models.text_tally import FrequencyLoss
 from ..report.chart import Axis, Chart, Points, value_axis
-from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
-from ..report.numbers import MINUS, between, count, estimate, number, share, signed
+from ..report.document import Block, Column, Document, Section, Table
+from ..report.numbers import MINUS, count, estimate, number, share, signed
 from ..report.result import Naming, document
+from ..report.tables import aside, ci, estimates, how
 from ..statistics.means import ROBUST
 
 _CALLED = {"token": "per token", "byte": "per byte", "word": "per word", "document": "per document"}
@@ -24,18 +25,19 @@ _TEXTS = "ratios of sums over documents, which are the clusters of the intervals
 _PAIRED = "paired by document, jackknife over documents; bytes are those of the same texts for both models"
 """How figures of one model, and of two, are computed."""
 
+_IN_LOGS = "What was found in the logs"
+
 
 @document.register(TextAssessment)
 def text_document(found: TextAssessment, naming: Naming, *, brief: bool) -> Document:
     """Describe an assessment of texts."""
-    name, command = naming.name, naming.command
     rate = rate_of(found)
     level = confidence_interval(found.confidence)
     if rate.unit == "byte":
-        headline = f"{number(rate.bits)} bits per byte{_limits(level, rate.bits_interval)}"
+        headline = f"{number(rate.bits)} bits per byte{aside(ci(level, rate.bits_interval))}"
     else:
         headline = f"Perplexity {number(rate.perplexity)} {_CALLED[rate.unit]}"
-        headline += _limits(level, rate.perplexity_interval)
+        headline += aside(ci(level, rate.perplexity_interval))
     called = "geometric mean of the probability " + _CALLED[rate.unit]
     lead = f"The {called} is {number(rate.geometric_accuracy)} (geometric accuracy; larger is better)."
     if found.greedy is not None:
@@ -46,12 +48,9 @@ def text_document(found: TextAssessment, naming: Naming, *, brief: bool) -> Docu
     where += [frequency_table(found)] if found.frequencies else []
     where += [document_table(found)] if found.documents else []
     where += [token_table(found)] if found.tokens else []
-    notes: list[Block] = [Prose(f"Settings: {_TEXTS}.", quiet=True)]
-    notes += [Notes("What was found in the logs", found.remarks)] if found.remarks else []
-    notes += [Code(command, "Make this report again")] if command else []
     profiles: list[Block] = [profile_table(found)] if found.document_profile else []
     return Document(
-        title=f"{short_name(name, 200)}: language model on texts" if name else "Language model on texts",
+        title=naming.titled("language model on texts"),
         facts=", ".join(totals),
         headline=headline,
         lead=lead,
@@ -61,7 +60,7 @@ def text_document(found: TextAssessment, naming: Naming, *, brief: bool) -> Docu
         sections=[
             Section("profile", "Risk profile", profiles, "Profile"),
             Section("where", "Where the loss is", where, "Where"),
-            Section("how", "How this was computed", notes, "Settings"),
+            how(f"Settings: {_TEXTS}.", {_IN_LOGS: found.remarks}, naming.command),
         ],
         summary=[
             rate_table(found),
@@ -73,11 +72,6 @@ def text_document(found: TextAssessment, naming: Naming, *, brief: bool) -> Docu
         settings=_TEXTS,
         warnings=[*_warnings(found), *found.remarks],
     )
-
-
-def _limits(level: str, interval: tuple[float, float]) -> str:
-    limits = between(*interval)
-    return f" ({level} {limits})" if limits else ""
 
 
 def _warnings(found: TextAssessment) -> list[str]:
@@ -98,7 +92,7 @@ def rate_table(found: TextAssessment) -> Table:
             Column("", [_CALLED[each.unit] for each in rates]),
             Column("geometric accuracy", [number(each.geometric_accuracy) for each in rates]),
             Column("perplexity", [number(each.perplexity) for each in rates]),
-            Column("bits", [number(each.bits) for each in rates], [between(*each.bits_interval) for each in rates]),
+            estimates("bits", ((each.bits, each.bits_interval) for each in rates)),
         ],
         notes=f"{confidence_interval(found.confidence)} of bits",
     )
@@ -117,9 +111,7 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
     ]
     for title, profile in (("over tokens", tokens), ("over documents", documents)):
         if profile:
-            points: list[ProfilePoint] = [profile[r] for r in shown]
-            values, limits = [number(each.mean) for each in points], [between(*each.interval) for each in points]
-            columns.append(Column(title, values, limits))
+            columns.append(estimates(title, ((profile[r].mean, profile[r].interval) for r in shown)))
     per = "byte" if "byte" in found.rates else "token"
     return Table(
         f"Generalized mean of the probability of a token, and of the documents' geometric accuracies per {per}. Larger"
@@ -131,8 +123,8 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
 
 def _loss_columns(rows: Sequence[PositionLoss | FrequencyLoss]) -> list[Column]:
     """Return the loss of each class of tokens, with its share."""
-    loss, limits = [number(each.bits_per_token) for each in rows], [between(*each.interval) for each in rows]
-    return [Column("bits per token", loss, limits), Column("share of the loss", [share(each.share) for each in rows])]
+    loss = estimates("bits per token", ((each.bits_per_token, each.interval) for each in rows))
+    return [loss, Column("share of the loss", [share(each.share) for each in rows])]
 
 
 def position_table(found: TextAssessment) -> Table:
@@ -213,14 +205,7 @@ def position_chart(found: TextAssessment) -> Chart | None:
     if len(rows) < 3:
         return None
     x = np.arange(len(rows), dtype=np.float64)
-    y, low, high = (
-        np.array(column)
-        for column in (
-            [each.bits_per_token for each in rows],
-            [each.interval.low for each in rows],
-            [each.interval.high for each in rows],
-        )
-    )
+    y, low, high = np.array([(each.bits_per_token, *each.interval) for each in rows]).T
     top = float(max(y.max(), np.max(high[np.isfinite(high)], initial=0.0)))
     return Chart(
         title="Bits per token by position in the document",
@@ -239,9 +224,6 @@ def position_chart(found: TextAssessment) -> Chart | None:
 def comparison_document(c: TextComparison, naming: Naming, *, brief: bool) -> Document:
     """Describe a comparison of two models on the same texts."""
     text = c.verdict
-    notes: list[Block] = [Prose(f"Settings: {_PAIRED}.", quiet=True)]
-    notes += [Notes("What was found in the logs", c.remarks)] if c.remarks else []
-    notes += [Code(naming.command, "Make this report again")] if naming.command else []
     few = [f"{c.n_documents} documents are few, so that the interval is too narrow"]
     warnings = few if c.n_documents < FEW_DOCUMENTS else []
     if c.left_out:
@@ -258,7 +240,7 @@ def comparison_document(c: TextComparison, naming: Naming, *, brief: bool) -> Do
         first=Section("models", "Bits per byte", [model_table(c)], "Models"),
         sections=[
             Section("documents", "Documents that decide it", [decisive_table(c)], "Documents"),
-            Section("how", "How this was computed", notes, "Settings"),
+            how(f"Settings: {_PAIRED}.", {_IN_LOGS: c.remarks}, naming.command),
         ],
         summary=[model_table(c), decisive_table(c, 5)],
         settings=_PAIRED,

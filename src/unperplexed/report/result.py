@@ -15,6 +15,7 @@ from .._lib.arrays import library
 from .._lib.by_type import ByType
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
+from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
 from .document import Document
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+LONGEST_NAME = 200
+"""Characters of a name from outside in a title or a table; longer ones are cut in their middle."""
+
+
 class Naming(NamedTuple):
     """What whoever shows a result knows of it: the name of the forecasts, and commands that a page shows."""
 
@@ -33,6 +38,24 @@ class Naming(NamedTuple):
     recalibrate: str = ""
     report: str = ""
     """Name of the page that is written with the text."""
+
+    @property
+    def called(self) -> str:
+        """The name in one line."""
+        return short_name(self.name, LONGEST_NAME)
+
+    def titled(self, what: str) -> str:
+        """Give the title of a page: "rain.csv: overconfident"; without a name what follows, capitalized."""
+        return f"{self.called}: {what}" if self.name else capital(what)
+
+    def facts(self, *parts: str) -> str:
+        """Join facts behind the name, if there is one: "rain.csv · 365 forecasts of 2 classes"."""
+        return " · ".join(filter(None, [self.called, *parts]))
+
+    @property
+    def continued(self) -> str:
+        """What a short form is continued by."""
+        return self.report or "--report PAGE.html, or to_html() in Python"
 
 
 @ByType
