@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,11 +14,13 @@ from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Floats, ReadOnlyArrays
 from ..assessment.group_error import ProbabilityGroups, probability_groups
 from ..assessment.result import Assessment
+from ..assessment.risk_profile import RiskProfile
 from ..calibration.estimators import Estimator, measured_of_samples
 from ..calibration.resampling import positive_pairs
 from ..calibration.worlds import Counts, drawn_rows, two_curves
 from ..kernels.rows import COARSE
-from ..report.chart import Axis, Bars, Chart, Line, Mirror, Points, Reference, percent_axis, percent_end, thinned
+from ..report.chart import Axis, Bars, Chart, Line, Mirror, Points, Role, percent_axis, percent_end, thinned
+from ..report.charts import identity, unit_axis
 from ..report.numbers import between, count, number, share
 from ..statistics.intervals import Interval
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST, t_quantile
@@ -121,16 +124,13 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
     """
     curve, groups = event.curve, event.groups
     level = confidence_interval(event.confidence)
-    banded = bool(np.isfinite(curve.low).any())
-    x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
-    limits = (low, high) if banded else (None, None)
-    line = Line(x, y, "observed", "Observed", limits[0], limits[1], "Observed frequency")
+    line = curve.line("observed", "Observed", label="Observed frequency")
     of_groups = np.array(event.intervals)
     certain = bool(np.isfinite(of_groups).any())
     points = Points(groups.mean, groups.observed, *((of_groups[:, 0], of_groups[:, 1]) if certain else (None, None)))
     end = percent_end(event.pairs.reported, curve.observed, curve.high, groups.observed, of_groups[:, 1])
     title = _finding(event)
-    shown = " and ".join(["band"] * banded + ["intervals"] * certain)
+    shown = " and ".join(["band"] * (line.low is not None) + ["intervals"] * certain)
     about = f"{number_of(len(groups), 'group')} of about {event.rows(float(groups.total.mean()))}"
     of = event.name
     return Chart(
@@ -143,7 +143,7 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
         ),
         lines=(line, *(_after_remedy(event) if after_remedy else ())),
         points=(points,),
-        references=(Reference((0.0, end), (0.0, end), "Identity line"),),
+        references=(identity(end),),
         mirror=_mirror(event, end),
     )
 
@@ -226,39 +226,39 @@ def class_charts(a: Assessment) -> list[Chart]:
         if not pairs.happened.any():
             continue
         curve = curve_of(a, pairs, min(a.source.sampling.resamples, 100))
-        banded = bool(np.isfinite(curve.low).any())
-        x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high, most=40)
-        found.append(
-            Chart(
-                title=class_text(a, index).strip("'"),
-                label=f"Reliability curve of {class_text(a, index)}",
-                x=percent_axis(""),
-                y=percent_axis(""),
-                lines=(Line(x, y, "observed", "", *((low, high) if banded else (None, None))),),
-                references=(Reference((0.0, 1.0), (0.0, 1.0)),),
-                shape="small",
-            )
-        )
+        name = class_text(a, index)
+        found.append(_small(name.strip("'"), f"Reliability curve of {name}", curve.line(most=_SMALL)))
     return found
+
+
+_SMALL = 40
+"""Points of a curve of a small chart."""
+
+
+def _small(title: str, label: str, line: Line, points: Sequence[Points] = ()) -> Chart:
+    """Make a reliability diagram for a row of several."""
+    return Chart(
+        title=title,
+        label=label,
+        x=percent_axis(""),
+        y=percent_axis(""),
+        lines=(line,),
+        points=points,
+        references=(identity(label=""),),
+        shape="small",
+    )
 
 
 def small_chart(a: Assessment, name: str) -> Chart:
     """Make the reliability diagram of one of many assessments: the curve and groups of rows, without bands."""
     event = Event(a)
-    curve, groups = curve_of(a, event.pairs, 0), event.groups
-    x, y = thinned(curve.predicted, curve.observed, most=40)
-    return Chart(
-        title=name,
-        label=f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
-        f" {event.name} {share(_mean(groups.mean, groups.total))}, observed"
-        f" {share(_mean(groups.observed, groups.total))}",
-        x=percent_axis(""),
-        y=percent_axis(""),
-        lines=(Line(x, y),),
-        points=(Points(groups.mean, groups.observed),),
-        references=(Reference((0.0, 1.0), (0.0, 1.0)),),
-        shape="small",
+    line, groups = curve_of(a, event.pairs, 0).line(most=_SMALL), event.groups
+    means = [share(_mean(each, groups.total)) for each in (groups.mean, groups.observed)]
+    label = (
+        f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
+        f" {event.name} {means[0]}, observed {means[1]}"
     )
+    return _small(name, label, line, (Points(groups.mean, groups.observed),))
 
 
 def _mean(values: Floats, weight: Floats) -> float:
@@ -267,33 +267,42 @@ def _mean(values: Floats, weight: Floats) -> float:
 
 def profile_chart(a: Assessment) -> Chart:
     """Risk profile: average of the probabilities assigned to the outcomes, by order, as predicted and calibrated."""
-    profile, measured = a.profile, a.measured_profile
-    finite = np.isfinite(profile.orders)
-    orders, values = profile.orders[finite], profile.values[finite]
-    low, high = (x[finite] for x in profile.interval(a.source.sampling.confidence))
-    lines = [Line(orders, values, "observed", "Predicted", low, high, "Predicted")]
+    measured = a.measured_profile
+    lines = [profile_line(a.profile, a.source.sampling.confidence, "observed", "Predicted")]
     there = np.isfinite(measured.orders) & np.isfinite(measured.values)
     if there.any():
-        of_measured = [x[there] for x in (measured.orders, measured.values, measured.low, measured.high)]
-        lines.append(Line(of_measured[0], of_measured[1], "calibrated", "Calibrated", label="Calibrated"))
-    named = [(order, float(np.interp(order, orders, values))) for order in _NAMED if orders.size]
-    points = Points(np.array(named)[:, 0], np.array(named)[:, 1]) if named else None
+        orders, values = measured.orders[there], measured.values[there]
+        lines.append(Line(orders, values, "calibrated", "Calibrated", label="Calibrated"))
+    named = np.array(_NAMED)
+    points = (Points(named, np.interp(named, lines[0].x, lines[0].y)),) if lines[0].x.size else ()
+    return profiles_of(lines, "Risk profile: average probability assigned to the outcomes, from order", points)
+
+
+def profile_line(profile: RiskProfile, confidence: float | None, role: Role, name: str) -> Line:
+    """Make the curve of a risk profile, with a band at a confidence level, if any."""
+    finite = np.isfinite(profile.orders)
+    low, high = (None, None) if confidence is None else (x[finite] for x in profile.interval(confidence))
+    return Line(profile.orders[finite], profile.values[finite], role, name, low, high, name)
+
+
+def profiles_of(lines: Sequence[Line], label: str, points: Sequence[Points] = ()) -> Chart:
+    """Make a chart of risk profiles, which begins to say to those who do not see it what it shows."""
+    orders = lines[0].x
     ends = (float(orders.min()), float(orders.max())) if orders.size else (0.0, 1.0)
-    shown = "; ".join(f"{name.name} {number(float(name.y[0]))} to {number(float(name.y[-1]))}" for name in lines)
+    spoken = "; ".join(f"{each.name} {number(float(each.y[0]))} to {number(float(each.y[-1]))}" for each in lines)
     return Chart(
         title="",
-        label="Risk profile: average probability assigned to the outcomes, from order"
-        f" {ends[0]:g} to {ends[1]:g}. {shown}.",
-        x=order_axis(*ends),
-        y=Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], "Average probability assigned to the outcomes"),
+        label=f"{label} {ends[0]:g} to {ends[1]:g}. {spoken}.",
+        x=_order_axis(*ends),
+        y=unit_axis("Average probability assigned to the outcomes"),
         lines=lines,
-        points=() if points is None else (points,),
+        points=points,
         shape="wide",
         percent=False,
     )
 
 
-def order_axis(low: float, high: float) -> Axis:
+def _order_axis(low: float, high: float) -> Axis:
     """Make an axis of orders with a tick at whole ones."""
     if not high > low:
         low, high = low - 0.5, high + 0.5
@@ -341,12 +350,12 @@ def bars_chart(a: Assessment) -> Chart:
         f" decisiveness of the probabilities assigned to the outcomes, at the floor {a.floor:.3g}",
         label=f"Measured by reported probability, {about}. {'; '.join(texts) if there else 'No averages in this view'}."
         f" {slope}".rstrip(),
-        x=_axis("Reported probability"),
-        y=_axis("Measured probability"),
+        x=unit_axis("Reported probability"),
+        y=unit_axis("Measured probability"),
         bars=(_bars(a),),
         lines=(Line(x[[0, 2]], y[[0, 2]], "second", label=slope),) if there else (),
         points=(Points(x, y, role="second", labels=("R", "G", "D"), texts=texts),) if there else (),
-        references=(Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),),
+        references=(identity(),),
         percent=False,
     )
 
@@ -356,10 +365,6 @@ def _title(a: Assessment, slope: str, limits: str) -> str:
     if not slope:
         return "Measured by reported probability"
     return f"{slope} of the averages" + (f", {100 * a.uncertainty.confidence:.10g}% CI {limits}" if limits else "")
-
-
-def _axis(label: str) -> Axis:
-    return Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], label)
 
 
 def _bars(a: Assessment) -> Bars:
@@ -383,6 +388,27 @@ class OwnCurve(ReadOnlyArrays):
     observed: Floats
     low: Floats
     high: Floats
+
+    def line(self, role: Role = "observed", name: str = "", *, label: str = "", most: int = 90) -> Line:
+        """Make the curve with its band, if there is one, at no more points than a picture shows.
+
+        Parameters
+        ----------
+        role : Role, default "observed"
+            What the curve stands for.
+        name, label : str, default ""
+            Its name under the cursor, and what is written beside it.
+        most : int, default 90
+            Number of points.
+
+        Returns
+        -------
+        Line
+        """
+        x, y, low, high = thinned(self.predicted, self.observed, self.low, self.high, most=most)
+        if not np.isfinite(low).any():
+            return Line(x, y, role, name, label=label)
+        return Line(x, y, role, name, low, high, label)
 
 
 def own_curve(

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from .._lib.formatting import (
     at_floor_text,
     capital,
-    confidence_interval,
     number_of,
-    p_value_text,
     percent,
     printable,
     short_name,
@@ -48,6 +46,7 @@ from .comparison_charts import (
     MOST_LINES,
     ROLES,
     ChartKind,
+    about_difference,
     comparison_chart,
     curves_table,
     differences_chart,
@@ -231,10 +230,7 @@ class Described:
             d = pair.differences.get(rule)
             if d is not None and math.isfinite(d.difference):
                 value, limits = estimate(d.difference, d.interval)
-                level = confidence_interval(self.c.confidence, len(self.c.pairs))
-                in_brackets = [f"{level} {limits}"] if limits else []
-                in_brackets += [p_value_text(d.adjusted_p_value)] if not math.isnan(d.adjusted_p_value) else []
-                about = f" ({', '.join(in_brackets)})" if in_brackets else ""
+                about = about_difference(self.c, d, limits)
                 first, second = short_name(pair.first), short_name(pair.second)
                 yield f"{capital(rule_at_floor(rule, self.c.scored_floor))} of {first} − {second}: {value}{about}."
 

@@ -20,11 +20,13 @@ from .._lib.formatting import (
 )
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.sequential import SequentialComparison
-from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, thinned, value_axis
+from ..report.chart import Chart, Line, Points, Reference, Role, percent_axis, percent_end, value_axis
+from ..report.charts import Row, forest, identity
 from ..report.document import Column, Table
 from ..report.numbers import between, count, number, share
+from ..report.tables import aside, ci
 from ..scores.registry import rule_at_floor, score_named
-from .assessment_charts import Event, curve_of, order_axis
+from .assessment_charts import Event, curve_of, profile_line, profiles_of
 
 ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
 MOST_RATIOS, MOST_LINES = 30, 3
@@ -37,10 +39,8 @@ def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Ch
     lines, ends, of = [], [], next(iter(events.values()))
     for name, event, role in zip(short_names(events), [*events.values()][:most], ROLES, strict=False):
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
-        x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
-        limits = (low, high) if np.isfinite(low).any() else (None, None)
         ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
-        lines.append(Line(x, y, role, name, limits[0], limits[1], name))
+        lines.append(curve.line(role, name, label=name))
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
     level = percent(of.confidence)
     band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
@@ -55,7 +55,7 @@ def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Ch
             f"Observed frequency of {of.name}" if of.two else "Share of rows whose top class is observed", end
         ),
         lines=lines,
-        references=(Reference((0.0, end), (0.0, end), "Identity line"),),
+        references=(identity(end),),
     )
 
 
@@ -92,61 +92,40 @@ def curves_table(chart: Chart) -> Table:
 
 def profiles_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
     """Risk profiles of the first forecasters."""
-    lines = []
-    for name, each, role in zip(short_names(c.forecasters), [*c.forecasters.values()][:most], ROLES, strict=False):
-        profile = each.assessment.profile
-        finite = np.isfinite(profile.orders)
-        limits = [x[finite] for x in profile.interval(c.confidence)] if c.assessed_for_sure else [None, None]
-        orders, values = profile.orders[finite], profile.values[finite]
-        lines.append(Line(orders, values, role, name, limits[0], limits[1], name))
-    ends = (float(lines[0].x.min()), float(lines[0].x.max())) if lines[0].x.size else (0.0, 1.0)
-    spoken = "; ".join(
-        f"{line.name} {number(float(line.y[0]))} to {number(float(line.y[-1]))}" for line in lines if line.y.size
-    )
-    return Chart(
-        title="",
-        label=f"Risk profiles: average probability assigned to the outcomes from order {ends[0]:g} to {ends[1]:g}."
-        f" {spoken}.",
-        x=order_axis(*ends),
-        y=Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], "Average probability assigned to the outcomes"),
-        lines=lines,
-        shape="wide",
-        percent=False,
-    )
+    confidence = c.confidence if c.assessed_for_sure else None
+    lines = [
+        profile_line(each.assessment.profile, confidence, role, name)
+        for name, each, role in zip(short_names(c.forecasters), [*c.forecasters.values()][:most], ROLES, strict=False)
+    ]
+    return profiles_of(lines, "Risk profiles: average probability assigned to the outcomes from order")
 
 
 def ratio_chart(c: Comparison) -> Chart:
     """Ratios of geometric accuracies with their confidence intervals, the best pair on top."""
-    pairs = c.pairs[:MOST_RATIOS]
-    short = dict(zip(c.forecasters, short_names(c.forecasters, 18), strict=True))
-    names = [f"{short[pair.first]} / {short[pair.second]}" for pair in pairs]
-    ratios, low, high = (
-        np.array(x)
-        for x in (
-            [pair.accuracy_ratio for pair in pairs],
-            [pair.accuracy_ratio_interval.low for pair in pairs],
-            [pair.accuracy_ratio_interval.high for pair in pairs],
-        )
-    )
-    finite = np.concatenate([x[np.isfinite(x)] for x in (ratios, low, high)] + [np.ones(1)])
-    rows = np.arange(len(pairs), 0, -1).astype(np.float64)
     level = confidence_interval(c.confidence)
-    texts = [
-        f"{name}: {number(pair.accuracy_ratio)}" + (f" ({level} {limits})" if limits else "")
-        for name, pair in zip(names, pairs, strict=True)
-        for limits in [between(*pair.accuracy_ratio_interval)]
-    ]
-    return Chart(
+    rows = []
+    for pair, name in _named(c, c.pairs[:MOST_RATIOS], "/"):
+        ratio, interval = pair.accuracy_ratio, pair.accuracy_ratio_interval
+        rows.append(Row(name, ratio, interval, f"{name}: {number(ratio)}{aside(ci(level, interval))}"))
+    return forest(
+        rows,
         title="Ratios of geometric accuracies",
         subtitle=f"Above 1 the first forecaster is ahead. Points with {level}",
-        label=f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}. {'; '.join(texts)}",
-        x=value_axis(float(finite.min()), float(finite.max()), f"Ratio {at_floor_text(c.scored_floor)}"),
-        y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
-        points=(Points(ratios, rows, low, high, texts=texts),),
-        references=(Reference((1.0, 1.0), (0.5, len(pairs) + 0.5)),),
-        shape="forest",
-        percent=False,
+        label=f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}",
+        axis=f"Ratio {at_floor_text(c.scored_floor)}",
+        at=1.0,
+        within=[1.0],
     )
+
+
+def _named(c: Comparison, pairs: Sequence[PairedComparison], sign: str) -> list[tuple[PairedComparison, str]]:
+    """Name some pairs for the rows of a forest, a sign between both forecasters."""
+    short = dict(zip(c.forecasters, short_names(c.forecasters, _IN_PAIRS), strict=True))
+    return [(pair, f"{short[pair.first]} {sign} {short[pair.second]}") for pair in pairs]
+
+
+_IN_PAIRS = 18
+"""Characters of a forecaster's name in that of a pair."""
 
 
 MOST_PAIRS = 30
@@ -180,36 +159,30 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
     if not pairs:
         raise InputError(f"score: no difference by {rule_text(score)} is finite; choose another score.")
     larger = score_named(score).larger_is_better
-    found = [pair.differences[score] for pair in pairs]
-    values = np.array([d.difference for d in found])
-    low, high = (np.array([d.interval[end] for d in found]) for end in (0, 1))
-    finite = np.concatenate([x[np.isfinite(x)] for x in (values, low, high)] + [np.zeros(1)])
-    short = dict(zip(c.forecasters, short_names(c.forecasters, 18), strict=True))
-    names = [f"{short[pair.first]} − {short[pair.second]}" for pair in pairs]
-    rows = np.arange(len(pairs), 0, -1).astype(np.float64)
-    texts = [f"{name}: {_estimate(c, d)}" for name, d in zip(names, found, strict=True)]
+    rows = []
+    for pair, name in _named(c, pairs, "−"):
+        d = pair.differences[score]
+        text = f"{name}: {number(d.difference)}{about_difference(c, d, between(*d.interval))}"
+        rows.append(Row(name, d.difference, d.interval, text))
     rule = rule_text(score) + (f" {at_floor_text(c.scored_floor)}" if score_named(score).surprisal else "")
     more = f"; the first {len(pairs)} of {len(c.pairs):,} pairs" if len(pairs) < len(c.pairs) else ""
-    return Chart(
+    return forest(
+        rows,
         title=_found(c, score, larger),
         subtitle=f"Points with {confidence_interval(c.confidence, len(c.pairs))};"
         f" {'above' if larger else 'below'} 0 the first forecaster is better{more}",
-        label=f"Paired differences in {rule}. {'; '.join(texts)}",
-        x=value_axis(float(finite.min()), float(finite.max()), f"Difference in {rule}"),
-        y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
-        points=(Points(values, rows, low, high, texts=texts),),
-        references=(Reference((0.0, 0.0), (0.5, len(pairs) + 0.5)),),
-        shape="forest",
-        percent=False,
+        label=f"Paired differences in {rule}",
+        axis=f"Difference in {rule}",
+        at=0.0,
+        within=[0.0],
     )
 
 
-def _estimate(c: Comparison, d: Difference) -> str:
-    """Give a difference with interval and p-value, as far as there are any."""
-    limits = between(*d.interval)
-    about = [f"{confidence_interval(c.confidence, len(c.pairs))} {limits}"] if limits else []
-    about += [] if math.isnan(d.adjusted_p_value) else [p_value_text(d.adjusted_p_value)]
-    return number(d.difference) + (f" ({', '.join(about)})" if about else "")
+def about_difference(c: Comparison, d: Difference, limits: str) -> str:
+    """Give interval and p-value of a difference in brackets, as far as there are any."""
+    level = confidence_interval(c.confidence, len(c.pairs))
+    p_value = "" if math.isnan(d.adjusted_p_value) else p_value_text(d.adjusted_p_value)
+    return aside(f"{level} {limits}" if limits else "", p_value)
 
 
 def _found(c: Comparison, score: str, larger: bool) -> str:

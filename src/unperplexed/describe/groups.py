@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
-import numpy as np
-
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..assessment.breakdown import Breakdown, PlotKind
@@ -17,10 +15,12 @@ from ..assessment.groups import GroupAssessment, GroupRemedy
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
 from ..forecasts.group_keys import ALL_ROWS, Key, key_text, key_texts
-from ..report.chart import Axis, Chart, Points, Reference, value_axis
+from ..report.chart import Chart
+from ..report.charts import Row, forest
 from ..report.document import Block, Code, Column, Document, Prose, Section, SmallCharts, Table, lookup
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming, document, pictures
+from ..report.tables import aside, ci
 from ..scores.registry import is_printed
 from ..sources.row_filter import condition_of
 from .assessment import assessment_document
@@ -227,31 +227,25 @@ def _remedies(b: Breakdown) -> Iterator[Block]:
 def groups_chart(b: Breakdown) -> Chart:
     """Geometric accuracy of each group with a 95% confidence interval, the first groups on top."""
     shown = b.groups[:MOST_DRAWN]
-    values = np.array([group.assessment.reported.geometric_accuracy for group in shown])
-    errors = np.array([group.standard_error for group in shown])
-    low, high = values - 1.96 * errors, values + 1.96 * errors
-    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)]])
-    axis = value_axis(float(ends.min()), float(ends.max()), "Geometric accuracy. Larger is better")
-    rows = np.arange(len(shown), 0, -1).astype(np.float64)
-    whole = b.whole.reported.geometric_accuracy
+    rows = []
+    for name, group in zip(_names(shown), shown, strict=True):
+        value, half = group.assessment.reported.geometric_accuracy, _REACH * group.standard_error
+        interval = (value - half, value + half)
+        known = f"{number(value)} in {count(group.assessment.n_rows)} rows{aside(ci('95% CI', interval))}"
+        rows.append(Row(name, value, interval, f"{name}: {known}"))
     more = f"; the first {len(shown)} of {len(b):,} groups" if len(b) > len(shown) else ""
-    names = _names(shown)
-    texts = [
-        f"{name}: {number(group.assessment.reported.geometric_accuracy)} in {count(group.assessment.n_rows)} rows"
-        + (f" (95% CI {limits})" if (limits := between(float(low[at]), float(high[at]))) else "")
-        for at, (name, group) in enumerate(zip(names, shown, strict=True))
-    ]
-    return Chart(
+    return forest(
+        rows,
         title="Geometric accuracy of each group",
         subtitle=f"Points with 95% CI; the dashed line is all rows{more}",
-        label=f"Geometric accuracy by group. {'; '.join(texts)}",
-        x=axis,
-        y=Axis(0.5, len(shown) + 0.5, list(zip(rows.tolist(), names, strict=True))),
-        points=(Points(values, rows, low, high, texts=texts),),
-        references=(Reference((whole, whole), (0.5, len(shown) + 0.5)),),
-        shape="forest",
-        percent=False,
+        label="Geometric accuracy by group",
+        axis="Geometric accuracy. Larger is better",
+        at=b.whole.reported.geometric_accuracy,
     )
+
+
+_REACH = 1.96
+"""Standard errors to either end of a 95% confidence interval."""
 
 
 @pictures.register(Breakdown)

@@ -14,7 +14,8 @@ from ..assessment.groups import GroupAssessment
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding
 from ..forecasts.group_keys import Value, in_order, key_text, key_texts
-from ..report.chart import Axis, Cells, Chart
+from ..report.chart import Cells, Chart
+from ..report.charts import heat_map
 from ..report.document import Column, Table
 from ..report.numbers import count, number, small
 from .diagnosis import short_verdict
@@ -38,7 +39,6 @@ def findings_chart(b: Breakdown) -> Chart:
     seen = {finding.error for _, finding in found}
     kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
     errors = [kind.error for kind in kinds]
-    headings = [(float(at), kind.heading or kind.error) for at, kind in enumerate(kinds)]
     cells: dict[tuple[int, int], list[Finding]] = {}
     for row, finding in found:
         cells.setdefault((row, errors.index(finding.error)), []).append(finding)
@@ -49,33 +49,18 @@ def findings_chart(b: Breakdown) -> Chart:
     names = key_texts(group.key for group in groups)
     texts = [f"{names[row]}: {', '.join(f.words for f in each)}" for (row, _), each in cells.items()]
     miscalibrated = len({row for row, _ in found})
-    rows = [
-        (float(len(groups) - at), f"{name} ({count(group.assessment.n_rows)})")
-        for at, (name, group) in enumerate(zip(names, groups, strict=True))
-    ]
+    shown = [number(cost) if cost > 0 else "found" for cost in costs.tolist()]
+    scale = SCALE if found else ()
     more = f"; the first {len(groups)} of {len(b):,} groups" if len(b) > len(groups) else ""
-    return Chart(
+    return heat_map(
+        Cells(places[:, 1], len(groups) - places[:, 0], strength, shown, texts, scale),
+        [f"{name} ({count(group.assessment.n_rows)})" for name, group in zip(names, groups, strict=True)],
+        [kind.heading or kind.error for kind in kinds],
         title=f"Evidence of miscalibration in {miscalibrated:,} of {len(groups):,} groups",
         subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
         f" brackets{more}",
         label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
-        x=Axis(
-            -0.5,
-            len(errors) - 0.5,
-            headings,
-            "Finding",
-        ),
-        y=Axis(0.5, len(groups) + 0.5, rows),
-        cells=Cells(
-            places[:, 1],
-            len(groups) - places[:, 0],
-            strength,
-            [number(cost) if cost > 0 else "found" for cost in costs.tolist()],
-            texts,
-            scale=SCALE if found else (),
-        ),
-        shape="forest",
-        percent=False,
+        axis="Finding",
     )
 
 
@@ -174,15 +159,14 @@ def two_way_chart(t: TwoWay) -> Chart:
         texts.append(f"{key_text(group.key)}: {words}{cost}, {count(a.n_rows)} rows")
     at = np.array(places, dtype=np.float64)
     some = sum(map(t.found, t.cells.values()))
-    return Chart(
+    return heat_map(
+        Cells(at[:, 0], at[:, 1], np.array(strength), shown, texts, scale=SCALE if some else ()),
+        _names(t.rows),
+        _names(t.columns),
         title=f"Evidence of miscalibration in {some:,} of {number_of(len(t.cells), 'group')}",
         subtitle=f"Cost in nats a row by {down} and {across}; dot: no evidence, Holm-adjusted for the number of groups",
         label=f"Cost of miscalibration by {down} and {across}. {'; '.join(texts)}",
-        x=Axis(-0.5, len(t.columns) - 0.5, [*enumerate(_names(t.columns))], across),
-        y=Axis(0.5, len(t.rows) + 0.5, [(len(t.rows) - k, name) for k, name in enumerate(_names(t.rows))]),
-        cells=Cells(at[:, 0], at[:, 1], np.array(strength), shown, texts, scale=SCALE if some else ()),
-        shape="forest",
-        percent=False,
+        axis=across,
     )
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.typing import Floats
-from .chart import Axis, Cells, Chart, Line, Points, Reference, Role, thinned, value_axis
+from .chart import Axis, Cells, Chart, Points, Reference, Role, value_axis
 
 
 class Row(NamedTuple):
@@ -120,37 +119,3 @@ def unit_axis(label: str) -> Axis:
 def identity(end: float = 1.0, label: str = "Identity line") -> Reference:
     """Make the line on which both axes have the same value."""
     return Reference((0.0, end), (0.0, end), label)
-
-
-def banded(
-    x: Floats,
-    y: Floats,
-    low: Floats,
-    high: Floats,
-    role: Role = "observed",
-    name: str = "",
-    *,
-    label: str = "",
-    most: int = 90,
-) -> Line:
-    """Make a curve with its band, if any of its limits is finite, at no more points than a picture shows.
-
-    Parameters
-    ----------
-    x, y, low, high : array of shape (n,)
-        Points of the curve, in order of x, and both ends of its band.
-    role : Role, default "observed"
-        What the curve stands for.
-    name, label : str, default ""
-        Its name under the cursor, and what is written beside it.
-    most : int, default 90
-        Number of points.
-
-    Returns
-    -------
-    Line
-    """
-    x, y, low, high = thinned(x, y, low, high, most=most)
-    if not np.isfinite(low).any():
-        return Line(x, y, role, name, label=label)
-    return Line(x, y, role, name, low, high, label)
