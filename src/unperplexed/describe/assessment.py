@@ -8,14 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import p_value_text, short_name
+from .._lib.formatting import p_value_text
+from ..assessment.flat import frequency_limits
 from ..assessment.result import Assessment
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
-from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts, lookup
-from ..report.numbers import between, count, number, share
+from ..report.document import Action, Block, Code, Document, Prose, Section, SmallCharts, lookup
+from ..report.numbers import count, number, share
 from ..report.result import Naming, document, picture
+from ..report.tables import aside, ci, reproduce
 from .assessment_charts import (
     MOST_CURVES,
     Event,
@@ -107,12 +109,11 @@ class Described:
 
     def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the commands that are known."""
-        a, name = self.a, short_name(naming.name, 200)
-        titled = f"{name}: " if name else ""
+        a = self.a
         what = counted(a.n_rows, a.n_classes, a.labels)
         return Document(
-            title=f"{titled}{self.headline}: {what}",
-            facts=" · ".join(filter(None, [name, *self._facts()])),
+            title=naming.titled(f"{self.headline}: {what}"),
+            facts=naming.facts(*self._facts()),
             headline=self.headline,
             lead=self._lead(),
             calm=not (a.diagnosis.findings or self.groups),
@@ -128,26 +129,21 @@ class Described:
 
     def summary(self, naming: Naming) -> Document:
         """Describe it in short, without charts: for text and cards."""
-        a, name = self.a, short_name(naming.name, 200)
+        a = self.a
         return Document(
             title=self.headline,
-            facts=": ".join(filter(None, [name, ", ".join(self._facts())])),
+            facts=": ".join(filter(None, [naming.called, ", ".join(self._facts())])),
             headline=self._verdict() if self._short else self.headline,
             lead=self._evidence(),
             calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
             further=lookup(terms_of(a)),
-            metrics=[
-                *key_metrics(self.event),
-                *further_scores(a),
-                *means_of_event(self.event),
-            ],
+            metrics=[*key_metrics(self.event), *further_scores(a), *means_of_event(self.event)],
             intervals=level_of(a),
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
-            more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: diagram, groups, risk profile,"
-            " surprising forecasts",
+            more=f"{naming.continued}: diagram, groups, risk profile, surprising forecasts",
             warnings=[*remarks(a), *notes_lines(a.notes)],
         )
 
@@ -166,7 +162,8 @@ class Described:
             yield short_findings_table(a.diagnosis)
             yield from map(Prose, filter(None, [unnamed_error(a.diagnosis)]))
         others = self.parts.others if a.diagnosis.findings else ()
-        yield from map(Prose, filter(None, [self._rows_and_advice(), *others]))
+        rows_and_advice = " ".join([*rows_text(a), *self._advice_on_rows()])
+        yield from map(Prose, filter(None, [rows_and_advice, *others]))
         yield short_averages_table(a)
         yield Prose(" ".join(filter(None, [f"{'; '.join(papers_metrics(a))}.", two_costs(a)])))
         if a.skill is not None:
@@ -242,11 +239,10 @@ class Described:
         if not event.two and a.n_classes > 2:
             p, happened, total = event.pairs
             mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())
-            limits = between(*a.intervals["prediction_accuracy"], share)
-            ci = f" ({level_of(a)} {limits})" if limits else ""
+            limits = aside(ci(level_of(a), a.intervals["prediction_accuracy"], share))
             return (
                 f"The mean probability of the most probable class is {share(mean)}. It is the observed class in"
-                f" {share(right)} of the rows{ci}."
+                f" {share(right)} of the rows{limits}."
             )
         return evidence(a)
 
@@ -254,31 +250,26 @@ class Described:
         """Give mean prediction and observed frequency of the positive class."""
         a = self.a
         assert a.bias is not None
-        limits = frequency_interval(a)
-        ci = f" ({level_of(a)} {limits})" if limits else ""
+        limits = aside(ci(level_of(a), frequency_limits(a), share))
         return (
             f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
-            f" frequency is {share(a.bias.frequency)}{ci}."
+            f" frequency is {share(a.bias.frequency)}{limits}."
         )
 
     def _actions(self) -> Iterator[Action]:
         d = self.a.diagnosis
         if d.findings:
             advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
-            against = "" if advised or self.a.one_outcome else self._against()
+            against = "" if advised or self.a.one_outcome else against_reference(self.event)
             cost = " ".join(filter(None, [self.parts.cost, against, wrong_predictions(self.event)]))
             if cost:
                 yield Action("What it costs", cost, "Cost")
             yield Action("What to do", self._what_to_do(), "Remedy")
         elif d.made:
-            against = self._against()
             shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
-            none = "No cost was detected."
-            if self._in_groups:
-                none = (
-                    f"No cost was detected over all rows, but {self.groups} miscalibrated: errors of groups may cancel."
-                )
-            cost = " ".join(filter(None, [none, self._alone(), *shown, against]))
+            of_groups = f" over all rows, but {self.groups} miscalibrated: errors of groups may cancel"
+            none = f"No cost was detected{of_groups * self._in_groups}."
+            cost = " ".join(filter(None, [none, self._alone(), *shown, against_reference(self.event)]))
             yield Action("What it costs", cost, "Cost")
             if self._in_groups:
                 yield Action("What to do", f"{self.group_map} {HELD_OUT}", "Next")
@@ -291,9 +282,6 @@ class Described:
                 f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
                 "Next",
             )
-
-    def _against(self) -> str:
-        return against_reference(self.event, self.a.reference_scores["log_loss"])
 
     def _alone(self) -> str:
         """Explain an interval that excludes the best value of a metric where the test finds no error."""
@@ -337,14 +325,6 @@ class Described:
         code = untried.code if untried else remedy.code if remedy and remedy.significant else ""
         return Code(code, "Command or lines of Python that recalibrate") if code else None
 
-    def _rows_to_look_at(self) -> str:
-        """Name the rows that were certain and wrong, or that carry the evidence."""
-        return " ".join(rows_text(self.a))
-
-    def _rows_and_advice(self) -> str:
-        """Name these rows, with what to do about them."""
-        return " ".join(filter(None, [self._rows_to_look_at(), *self._advice_on_rows()]))
-
     def _advice_on_rows(self) -> Iterable[str]:
         return dict.fromkeys(f.remedy for f in self.a.diagnosis.findings if KINDS[f.error].rows_that)
 
@@ -354,7 +334,7 @@ class Described:
             return None
         if d.findings:
             blocks: list[Block] = [findings_table(d)]
-            others = (unnamed_error(d), self._rows_to_look_at(), *self.parts.others)
+            others = (unnamed_error(d), *rows_text(self.a), *self.parts.others)
             blocks += [Prose(line, quiet=True) for line in others if line]
             from ..report.explanations import folded
 
@@ -371,7 +351,8 @@ class Described:
         if a.skill is not None:
             yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
         yield from self._classes()
-        yield Section("groups", self._groups_title(), [groups_table(self.event), bins_table(a)], "By probability", 7)
+        title = "By predicted probability" if self.event.two else "By probability of the most probable class"
+        yield Section("groups", title, [groups_table(self.event), bins_table(a)], "By probability", 7)
         yield Section(
             "risk",
             "Risk profile",
@@ -398,7 +379,7 @@ class Described:
         event, certain = self.event, self.a.certain_rows
         yield scores_table(self.a, [*key_metrics(event), *means_of_event(event), *papers_scores(self.a)])
         if certain:
-            what = f"{count(certain)} row{'s' if certain != 1 else ''}"
+            what = f"{count(certain)} row{'s' * (certain != 1)}"
             yield Prose(f"Calibration slope and intercept leave out {what} predicted as exactly 0 or 1.", quiet=True)
 
     def _gap(self) -> str:
@@ -407,9 +388,6 @@ class Described:
         if not d.made:
             return ""
         return f" The gap between the lines is {'loss due to miscalibration' if d.findings else 'not significant'}."
-
-    def _groups_title(self) -> str:
-        return "By predicted probability" if self.event.two else "By probability of the most probable class"
 
     def _classes(self) -> Iterator[Section]:
         a = self.a
@@ -448,13 +426,8 @@ class Described:
 
     def _reproduce(self, command: str) -> Section:
         a = self.a
-        blocks: list[Block] = [Code(command, "Command")] if command else []
-        blocks += [Code(assess_call(a), "From Python")]
-        blocks.append(Settings(list(settings_of(a))))
         warnings = [*remarks(a), *notes_lines(a.notes)]
-        if warnings:
-            blocks.append(Notes("Warnings", warnings))
-        return Section("reproduce", "Reproduce", blocks, "Reproduce", halved=True)
+        return reproduce(command, assess_call(a), settings_of(a), {"Warnings": warnings})
 
 
 @picture.register(Assessment)

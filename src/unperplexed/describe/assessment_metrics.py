@@ -12,6 +12,7 @@ from .._lib.typing import Floats
 from ..assessment.result import Assessment
 from ..report.document import Column, Metric, Table
 from ..report.numbers import MINUS, MISSING, between, count, estimate, number, share, share_estimate
+from ..report.tables import curve_estimates, noted
 from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
 from .assessment_charts import Event
@@ -186,26 +187,22 @@ def each_as(column: Floats, form: Callable[[float], str]) -> list[str]:
 
 def averages_table(a: Assessment) -> Table:
     """Return the three averages, as predicted, as calibrated and after an advised remedy."""
-    rows = [[mean_and_interval(a, kind, name) for name in MEANS] for kind in ("reported", "measured")]
     ratios = [
         getattr(a.reported, name) / getattr(a.measured, name) if getattr(a.measured, name) > 0 else math.nan
         for name in MEANS
     ]
     orders = {"decisiveness": "order 1", "geometric_accuracy": "order 0", "robustness": f"order {MINUS}2/3"}
     names = [capital(name.replace("_", " ")) for name in MEANS]
-    after = []
-    if a.advised is not None and a.view != "top-label":
-        after.append(Column(_AFTER, [number(getattr(a.advised, name)) for name in MEANS]))
+    advised = a.advised if a.view != "top-label" else None
+    after = [] if advised is None else [Column(_AFTER, [number(getattr(advised, name)) for name in MEANS])]
     return Table(
         f"Probabilities below {a.floor:g} are raised to it."
         if a.floor
         else "No floor: one outcome predicted with probability 0 makes two of the averages 0.",
         [
             Column("average", names, list(orders.values()), meanings=[MEANINGS[name] for name in MEANS]),
-            *(
-                Column(head, [value for value, _ in row], [limits for _, limits in row])
-                for head, row in zip(("predicted", "calibrated"), rows, strict=True)
-            ),
+            noted("predicted", (mean_and_interval(a, "reported", name) for name in MEANS)),
+            noted("calibrated", (mean_and_interval(a, "measured", name) for name in MEANS)),
             *after,
             Column("ratio", [number(ratio) for ratio in ratios]),
         ],
@@ -271,20 +268,22 @@ def bins_table(a: Assessment) -> Table:
 def profile_table(a: Assessment) -> Table:
     """Return the risk profile at all orders."""
     profile, measured = a.profile, a.measured_profile
-    low, high = profile.interval(a.uncertainty.confidence)
-    limits = [between(*x) for x in paired(low, high)]
     few = ["few rows" if each else "" for each in profile.few_rows.tolist()]
-    of_measured = [between(*x) for x in paired(measured.low, measured.high)]
+    averages = [
+        curve_estimates("predicted", profile.values, *profile.interval(a.uncertainty.confidence)),
+        curve_estimates("calibrated", measured.values, measured.low, measured.high),
+    ]
     return Table(
         f"The profile at {profile.orders.size} orders",
         [
             Column("order", [number(x, 2) if math.isfinite(x) else number(x) for x in profile.orders.tolist()]),
-            Column("predicted", each_as(profile.values, number), limits),
-            Column("calibrated", each_as(measured.values, number), of_measured),
+            *averages,
             Column("", few, words=True),
         ],
         folded=True,
-        notes=confidence_interval(a.uncertainty.confidence) if any([*limits, *of_measured]) else "",
+        notes=confidence_interval(a.uncertainty.confidence)
+        if any(note for each in averages for note in each.notes)
+        else "",
     )
 
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from .._lib.formatting import capital, confidence_interval, p_value_cell, printable, short_name
 from .._lib.typing import Floats, Ints
+from ..assessment.classes import ClassTable, PredictedTable
 from ..assessment.result import Assessment
 from ..calibration.diagnosis.result import Diagnosis
 from ..report.document import Column, Strip, Table
 from ..report.numbers import MINUS, between, count, number, points, share
+from ..report.tables import curve_estimates, estimates
 from ..statistics.means import t_quantile
 from .assessment_charts import Event
 from .assessment_metrics import each_as, paired
@@ -73,6 +75,7 @@ def groups_table(event: Event) -> Table:
     """Return groups of about equal size by predicted probability."""
     groups, limits = event.groups, event.intervals
     known = not math.isnan(limits[0].low)
+    observed = zip(groups.observed.tolist(), limits, strict=True)
     strips = [
         Strip(float(p), float(o), *((low, high) if known else (float(o), float(o))))
         for p, o, (low, high) in zip(groups.mean, groups.observed, limits, strict=True)
@@ -84,7 +87,7 @@ def groups_table(event: Event) -> Table:
             Column("predicted range", ranges),
             Column("rows", each_as(groups.total, count)),
             Column("mean predicted", each_as(groups.mean, share)),
-            Column("observed frequency", each_as(groups.observed, share), [between(*x, share) for x in limits]),
+            estimates("observed frequency", observed, share),
             Column("difference in points", each_as(groups.mean - groups.observed, points)),
             Column("", [""] * len(groups), strips=strips),
         ],
@@ -98,16 +101,12 @@ def diagram_table(event: Event) -> Table:
     curve = event.curve
     at = [p for p in (0.001, 0.01, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.99, 0.999)
           if curve.predicted[0] <= p <= curve.predicted[-1]]  # fmt: skip
-    observed, low, high = (np.interp(at, curve.predicted, x).tolist() for x in (curve.observed, curve.low, curve.high))
+    observed, low, high = (np.interp(at, curve.predicted, x) for x in (curve.observed, curve.low, curve.high))
     return Table(
         "The diagram as a table",
         [
             Column("predicted", [share(p) for p in at]),
-            Column(
-                "observed, by the curve",
-                [share(x) for x in observed],
-                [between(*x, share) for x in zip(low, high, strict=True)],
-            ),
+            curve_estimates("observed, by the curve", observed, low, high, share),
         ],
         folded=True,
         notes=confidence_interval(event.confidence) if np.isfinite(low).any() else "",
@@ -117,15 +116,12 @@ def diagram_table(event: Event) -> Table:
 def class_table(a: Assessment) -> Table | None:
     """Classes with support, accuracy, precision, recall, mean prediction and observed frequency."""
     each = a.by_class
-    if each is not None and each.predicted is not None:
-        return _counted_classes(each)
-    return _summed_classes(a)
+    if each is None or each.predicted is None or each.classes is None:
+        return _summed_classes(a)
+    return _counted_classes(each, each.classes, each.predicted)
 
 
-def _counted_classes(a: Assessment) -> Table:
-    c, predicted = a.classes, a.predicted
-    assert c is not None
-    assert predicted is not None
+def _counted_classes(a: Assessment, c: ClassTable, predicted: PredictedTable) -> Table:
     weight = a.source.tally.weight
     order = np.argsort(predicted.index)[c.index]
     made, right, confidence = (x[order] for x in (predicted.predicted, predicted.right, predicted.mean_confidence))

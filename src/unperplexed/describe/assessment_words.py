@@ -104,9 +104,10 @@ def frequency_interval(a: Assessment) -> str:
     return "" if a.bias is None else between(*frequency_limits(a), share)
 
 
-def against_reference(event: Event, reference: float) -> str:
+def against_reference(event: Event) -> str:
     """Compare the log loss with that of a constant forecast, where that is the better one."""
-    loss = event.assessment.scores.get("log_loss", math.nan)
+    a = event.assessment
+    loss, reference = a.scores.get("log_loss", math.nan), a.reference_scores["log_loss"]
     if not loss > reference:
         return ""
     what = "constant forecast of the base rate" if event.two else "uniform forecast"

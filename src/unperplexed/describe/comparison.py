@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,18 +27,18 @@ from ..report.document import (
     Code,
     Document,
     Metric,
-    Notes,
     Prose,
     Python,
     Reading,
     Section,
-    Settings,
     Table,
     lookup,
 )
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming, document, picture, picture_size
+from ..report.tables import Form, reproduce
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
+from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from .assessment_charts import Event
 from .assessment_words import MEANING, terms_of
@@ -65,7 +65,7 @@ from .comparison_tables import (
     short_differences_table,
 )
 from .skill import skill_blocks
-from .tally import counted, notes_lines
+from .tally import counted, notes_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,14 +107,13 @@ class Described:
 
     def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the command where they are known."""
-        c, name = self.c, short_name(naming.name, 200)
-        titled = f"{name}: " if name else ""
+        c = self.c
         best = short_name(next(iter(c.forecasters)), 200)
         figure = reliability_chart(self.events)
         headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
         return Document(
-            title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
-            facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
+            title=naming.titled(f"{len(c.forecasters)} forecasters, {best} first by log loss"),
+            facts=naming.facts(self._counted(), f"paired by row, {dependence_text(c)}"),
             headline=headline.words,
             lead=" ".join([*map(_sentence, rest), *self._pair()]),
             calm=self._calm,
@@ -123,7 +122,7 @@ class Described:
             further=self._to_look_up(),
             figure=figure,
             figure_table=curves_table(figure),
-            metrics=[_coloured(metric) for metric in self._metrics()],
+            metrics=list(self._metrics()),
             first=Section(
                 "differences",
                 "Which is better? Paired differences",
@@ -140,10 +139,10 @@ class Described:
 
     def summary(self, naming: Naming) -> Document:
         """Describe it in short, without charts: for text and cards."""
-        c, name = self.c, short_name(naming.name, 200)
+        c = self.c
         return Document(
             title=c.verdict,
-            facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(c)}"])),
+            facts=": ".join(filter(None, [naming.called, f"{self._counted()}, {dependence_text(c)}"])),
             headline=c.verdict,
             lead=" ".join(self._pair()),
             calm=self._calm,
@@ -152,8 +151,8 @@ class Described:
             further=self._to_look_up(),
             summary=list(self._short_blocks()),
             settings=self._short_settings(),
-            more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: curves, risk profiles, all scores,"
-            " largest contributions; frame() and --json: everything",
+            more=f"{naming.continued}: curves, risk profiles, all scores, largest contributions; frame() and --json:"
+            " everything",
             warnings=[*c.warnings, *self._notes()],
         )
 
@@ -193,11 +192,7 @@ class Described:
 
     def _notes(self) -> list[str]:
         """Return what was left out or rescaled, by forecaster."""
-        return [
-            f"{short_name(name)}: {line}"
-            for name, each in self.c.forecasters.items()
-            for line in notes_lines(each.assessment.notes)
-        ]
+        return notes_by_name({name: each.assessment.notes for name, each in self.c.forecasters.items()})
 
     def _by_group(self) -> Iterator[Table]:
         asked = [rule for rule in self.c.pairs[0].differences if rule in asked_scores(self.c) or rule not in SCORES]
@@ -273,44 +268,34 @@ class Described:
 
     def _metrics(self) -> Iterator[Metric]:
         """Key figures, a value for each of the first forecasters."""
-        c, shown = self.c, list(self.c.forecasters.items())[:MOST_READINGS]
+        c, first = self.c, self.first.values()
         for rule in (LOG_LOSS, BRIER_SCORE):
-            best = min(each.scores[rule].mean for _, each in shown)
-            yield Metric(
-                capital(rule_at_floor(rule, c.scored_floor)),
-                MEANING[rule],
-                readings=[
-                    Reading(key, number(each.scores[rule].mean), between(*each.scores[rule].interval),
-                            each.scores[rule].mean == best)
-                    for key, each in shown
-                ],
-            )  # fmt: skip
-        accuracies = {key: each.assessment.prediction_accuracy for key, each in shown}
-        limits = {
-            key: each.assessment.intervals.get("prediction_accuracy", (math.nan, math.nan)) for key, each in shown
-        }
-        yield Metric(
-            "Accuracy",
-            MEANING["accuracy"],
-            readings=[
-                Reading(key, share(value), between(*limits[key], share), value == max(accuracies.values()))
-                for key, value in accuracies.items()
-            ],
-        )
-        least = min(a.ece.value for a in self.first.values())
-        yield Metric(
-            "Calibration error (ECE)",
-            f"{MEANING['ece']}.",
-            readings=[
-                Reading(key, number(a.ece.value), between(*a.ece.interval), a.ece.value == least)
-                for key, a in self.first.items()
-            ],
-        )
-        yield Metric(
-            "Calibration slope",
-            f"{MEANING['calibration slope']}. {MEANING['slope sides']}",
-            readings=[Reading(key, number(a.slope.value), between(*a.slope.interval)) for key, a in self.first.items()],
-        )
+            scores = [each.scores[rule] for each in list(c.forecasters.values())[:MOST_READINGS]]
+            found = [(each.mean, each.interval) for each in scores]
+            yield self._metric(capital(rule_at_floor(rule, c.scored_floor)), MEANING[rule], found, min)
+        none = Interval(math.nan, math.nan)
+        found = [(a.prediction_accuracy, a.intervals.get("prediction_accuracy", none)) for a in first]
+        yield self._metric("Accuracy", MEANING["accuracy"], found, max, share)
+        found = [(a.ece.value, a.ece.interval) for a in first]
+        yield self._metric("Calibration error (ECE)", f"{MEANING['ece']}.", found, min)
+        meaning = f"{MEANING['calibration slope']}. {MEANING['slope sides']}"
+        yield self._metric("Calibration slope", meaning, [(a.slope.value, a.slope.interval) for a in first])
+
+    def _metric(
+        self,
+        name: str,
+        meaning: str,
+        found: Sequence[tuple[float, tuple[float, float]]],
+        best_of: Callable[[list[float]], float] = lambda _: math.nan,
+        form: Form = number,
+    ) -> Metric:
+        """Make a key figure of the value and interval of each forecaster, of which one may be best."""
+        best = best_of([value for value, _ in found])
+        readings = [
+            Reading(key, form(value), between(*interval, form), value == best, role)
+            for key, (value, interval), role in zip(self.first, found, _ROLES, strict=False)
+        ]
+        return Metric(name, meaning, readings=readings)
 
     def _sections(self, command: str) -> Iterator[Section]:
         c = self.c
@@ -333,14 +318,9 @@ class Described:
         yield self._reproduce(command)
 
     def _reproduce(self, command: str) -> Section:
-        c = self.c
         notes = self._notes()
-        blocks: list[Block] = [Code(command, "Command")] if command else []
-        blocks.append(Code(compare_call(c), "From Python"))
-        blocks.append(Settings(list(self._settings(notes))))
-        if warnings := [*c.warnings, *notes]:
-            blocks.append(Notes("Warnings", warnings))
-        return Section("reproduce", "Reproduce", blocks, "Reproduce", halved=True)
+        warnings = {"Warnings": [*self.c.warnings, *notes]}
+        return reproduce(command, compare_call(self.c), self._settings(notes), warnings)
 
     def _settings(self, notes: list[str]) -> Iterator[tuple[str, str]]:
         c = self.c
@@ -388,12 +368,8 @@ def compare_call(c: Comparison) -> Python:
 _MOST_SPELLED = 4
 
 
-def _coloured(metric: Metric) -> Metric:
-    """Give each forecaster's name the colour of its curve."""
-    roles = [*ROLES[:MOST_LINES], *[None] * len(metric.readings)]
-    return replace(
-        metric, readings=[replace(each, role=role) for each, role in zip(metric.readings, roles, strict=False)]
-    )
+_ROLES = (*ROLES[:MOST_LINES], *[None] * MOST_READINGS)
+"""Colours of the first forecasters' names: those of their curves, if they have one."""
 
 
 def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:

@@ -14,20 +14,28 @@ from .._lib.formatting import (
     short_name,
     short_names,
 )
-from ..comparison.result import Comparison, Forecaster, PairedComparison
+from ..comparison.result import Comparison, Difference, Forecaster, PairDifferences, PairedComparison
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
-from ..report.numbers import MINUS, between, count, estimate, number, share
+from ..report.numbers import MINUS, count, estimate, number, share
+from ..report.tables import estimates, noted
 from ..scores.registry import LOG_LOSS, is_printed, rule_at_floor, score_named
-from ..statistics.intervals import Interval
 from .diagnosis import short_verdict
 
 MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
 
 
-def _pair_name(pair: PairedComparison) -> str:
+def _pair_name(pair: PairedComparison | PairDifferences) -> str:
     return f"{short_name(pair.first)} − {short_name(pair.second)}"
+
+
+def _estimates(found: Sequence[Difference]) -> Column:
+    return noted("difference", (estimate(each.difference, each.interval) for each in found))
+
+
+def _p_values(found: Sequence[Difference], together: int) -> Column:
+    return Column(p_values(together), [p_value_cell(each.adjusted_p_value) for each in found])
 
 
 def differences_table(c: Comparison, *, headline: bool) -> Table:
@@ -38,6 +46,7 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
         for rule, d in pair.differences.items()
         if (rule in ("log_loss", "brier_score")) == headline
     ]
+    found = [d for *_, d in rows]
     level = 1 - c.confidence
 
     def conclusion(pair: PairedComparison, rule: str) -> str:
@@ -54,9 +63,9 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
     columns = [
         Column("pair", [_pair_name(pair) for pair, _, _ in rows]),
         Column("score", [rule_at_floor(rule, c.scored_floor) for _, rule, _ in rows], words=True),
-        *_estimates([(d.difference, d.interval) for *_, d in rows]),
-        Column("standard error", [number(d.standard_error) for *_, d in rows]),
-        Column(p_values(len(c.pairs)), [p_value_cell(d.adjusted_p_value) for *_, d in rows]),
+        _estimates(found),
+        Column("standard error", [number(d.standard_error) for d in found]),
+        _p_values(found, len(c.pairs)),
         Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
     ]
     several = len(c.pairs) > 1
@@ -70,11 +79,6 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
     )
 
 
-def _estimates(values: Sequence[tuple[float, Interval]]) -> list[Column]:
-    shown = [estimate(value, interval) for value, interval in values]
-    return [Column("difference", [value for value, _ in shown], [limits for _, limits in shown])]
-
-
 def _level(c: Comparison) -> str:
     return confidence_interval(c.confidence, len(c.pairs))
 
@@ -82,7 +86,7 @@ def _level(c: Comparison) -> str:
 def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) -> Table:
     """Return the differences of some pairs by the scores that are printed, with the p-values of the verdict."""
     rows = [
-        (f"{short_name(pair.first)} − {short_name(pair.second)}, {rule_at_floor(rule, c.scored_floor)}", d)
+        (f"{_pair_name(pair)}, {rule_at_floor(rule, c.scored_floor)}", d)
         for pair in pairs
         for rule, d in pair.differences.items()
         if is_printed(rule, asked_scores(c))
@@ -91,8 +95,8 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         "Paired differences (left − right)",
         [
             Column("", [name for name, _ in rows]),
-            *_estimates([(d.difference, d.interval) for _, d in rows]),
-            Column(p_values(len(c.pairs)), [p_value_cell(d.adjusted_p_value) for _, d in rows]),
+            _estimates([d for _, d in rows]),
+            _p_values([d for _, d in rows], len(c.pairs)),
         ],
         notes=_level(c),
     )
@@ -102,17 +106,17 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     """Return the differences by a rule in each group, pair by pair."""
     found = [(group, pair) for group in c.groups for pair in group.pairs]
     differences = [pair.differences[rule] for _, pair in found]
-    pairs = Column("pair", [f"{short_name(p.first)} − {short_name(p.second)}" for _, p in found])
+    pairs = Column("pair", [_pair_name(pair) for _, pair in found])
     several = len(c.pairs) > 1
-    what = f"{short_name(c.pairs[0].first)} − {short_name(c.pairs[0].second)}" if not several else "left − right"
+    what = "left − right" if several else _pair_name(c.pairs[0])
     return Table(
         f"Differences in {rule_at_floor(rule, c.scored_floor)} by group ({what}), adjusted for {len(found):,} tests.",
         [
             Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), 200)),
             *([pairs] if several else []),
             Column("rows", [count(group.n_rows) for group, _ in found]),
-            *_estimates([(d.difference, d.interval) for d in differences]),
-            Column(p_values(len(found)), [p_value_cell(d.adjusted_p_value) for d in differences]),
+            _estimates(differences),
+            _p_values(differences, len(found)),
         ],
         sortable=True,
         notes=confidence_interval(c.confidence, len(found)),
@@ -144,11 +148,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
         Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
         Column("accuracy", [share(a.prediction_accuracy) for a in of]),
         Column("ECE", [*(number(a.ece.value) for a in first), *others], meaning=f"Smaller is better.{of_top}"),
-        Column(
-            "calibration slope",
-            [*(number(a.slope.value) for a in first), *others],
-            meaning=f"1 is best.{of_top}",
-        ),
+        Column("calibration slope", [*(number(a.slope.value) for a in first), *others], meaning=f"1 is best.{of_top}"),
         Column("geometric accuracy", [value for value, _ in accuracies]),
         Column("its 95% CI" if c.confidence == 0.95 else "its CI", [limits for _, limits in accuracies], detail=True),
         Column("slope of the averages", [number(a.averages_slope) for a in of], meaning="1 is best.", detail=True),
@@ -183,11 +183,7 @@ def scores_table(c: Comparison) -> Table:
         [
             Column("score", [rule_at_floor(rule, c.scored_floor) for rule in rules]),
             *(
-                Column(
-                    name,
-                    [number(each.scores[rule].mean) for rule in rules],
-                    [between(*each.scores[rule].interval) for rule in rules],
-                )
+                estimates(name, ((each.scores[rule].mean, each.scores[rule].interval) for rule in rules))
                 for name, each in _shown(c)
             ),
             Column("better", [score_named(rule).better for rule in rules], words=True),

@@ -66,7 +66,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
             summary=blocks,
             settings="",
             further=lookup([*terms_of(b.whole), *_to_look_up(groups)]),
-            more=f"{naming.report or _MORE}: {_SHOWN}",
+            more=f"{naming.continued}: a chart and all figures of the groups, and of all rows",
             warnings=warnings,
         )
     from ..report.explanations import folded
@@ -96,9 +96,6 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
 
 def _skill(b: Breakdown) -> list[Block]:
     return [] if b.skill is None else skill_blocks(b.skill)
-
-
-_MORE, _SHOWN = "--report PAGE.html, or to_html() in Python", "a chart and all figures of the groups, and of all rows"
 
 
 def groups_table(b: Breakdown) -> Table:
@@ -294,10 +291,7 @@ def remedy_blocks(
                 Column("group", [_name(each.key) for each in helped]),
                 Column("log loss", [number(each.remedy.gain.before) for each in helped]),
                 Column("recalibrated", [number(each.remedy.gain.after) for each in helped]),
-                Column(
-                    "adjusted p-value",
-                    [p_value_cell(each.adjusted_p_value) for each in helped],
-                ),
+                Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in helped]),
                 Column("map", [each.remedy.map for each in helped], words=True),
             ],
         )

@@ -11,6 +11,7 @@ from ..assessment.risk_profile import MeasuredProfile, RiskProfile
 from ..report.document import Column, Document, Table
 from ..report.numbers import MINUS, estimate, number
 from ..report.result import Naming, document, picture
+from ..report.tables import noted
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, order
         "Generalized means of the probabilities assigned to the outcomes.",
         [
             Column("order", [_order(float(profile.orders[at])) for at in shown]),
-            Column("mean", [value for value, _ in found], [limits for _, limits in found]),
+            noted("mean", found),
             Column("name", [_named(profile.orders[at]) for at in shown], words=True),
             *([Column("", few, words=True)] if any(few) else []),
         ],
