@@ -18,57 +18,10 @@ from ..report.document import Action, Block, Code, Document, Prose, Section, Sma
 from ..report.numbers import count, number, share
 from ..report.result import Naming, document, picture
 from ..report.tables import aside, ci, reproduce
-from .assessment_charts import (
-    MOST_CURVES,
-    Event,
-    bars_chart,
-    class_charts,
-    class_text,
-    profile_chart,
-    reliability_chart,
-)
-from .assessment_metrics import (
-    averages_table,
-    bins_table,
-    floors_table,
-    further_scores,
-    key_metrics,
-    means_of_event,
-    papers_metrics,
-    papers_scores,
-    profile_table,
-    scores_table,
-    settings_of,
-    short_averages_table,
-)
-from .assessment_tables import (
-    class_table,
-    confusions_table,
-    detectable_table,
-    diagram_table,
-    findings_table,
-    groups_table,
-    more_of_classes,
-    short_findings_table,
-    surprises_table,
-)
-from .assessment_words import (
-    against_reference,
-    assess_call,
-    bias_in_points,
-    dependence_text,
-    evidence,
-    evidence_is_of_all_rows,
-    frequency_interval,
-    level_of,
-    remarks,
-    rows_needed,
-    rows_text,
-    settings_text,
-    terms_of,
-    two_costs,
-    wrong_predictions,
-)
+from . import assessment_charts as charts
+from . import assessment_metrics as metrics
+from . import assessment_tables as tables
+from . import assessment_words as words
 from .diagnosis import diagnosis_parts, remedies_text, seen, unnamed_error
 from .skill import skill_blocks
 from .tally import counted, notes_lines
@@ -104,7 +57,7 @@ class Described:
         """Take the assessment, and words for groups of its rows that are miscalibrated and for what mends them."""
         self.a = assessment
         self.groups, self.group_map = groups, group_map
-        self.event = Event(assessment)
+        self.event = charts.Event(assessment)
         self.parts = diagnosis_parts(assessment.diagnosis, assessment.scores.get("log_loss", math.nan))
 
     def document(self, naming: Naming) -> Document:
@@ -119,10 +72,10 @@ class Described:
             calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
-            figure=reliability_chart(self.event),
-            figure_table=diagram_table(self.event),
-            metrics=list(key_metrics(self.event)),
-            intervals=level_of(a),
+            figure=charts.reliability_chart(self.event),
+            figure_table=tables.diagram_table(self.event),
+            metrics=list(metrics.key_metrics(self.event)),
+            intervals=words.level_of(a),
             first=self._findings(),
             sections=list(self._sections(naming.command)),
         )
@@ -138,13 +91,13 @@ class Described:
             calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
-            further=lookup(terms_of(a)),
-            metrics=[*key_metrics(self.event), *further_scores(a), *means_of_event(self.event)],
-            intervals=level_of(a),
+            further=lookup(words.terms_of(a)),
+            metrics=[*metrics.key_metrics(self.event), *metrics.further_scores(a), *metrics.means_of_event(self.event)],
+            intervals=words.level_of(a),
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
             more=f"{naming.continued}: diagram, groups, risk profile, surprising forecasts",
-            warnings=[*remarks(a), *notes_lines(a.notes)],
+            warnings=[*words.remarks(a), *notes_lines(a.notes)],
         )
 
     def _facts(self) -> Iterator[str]:
@@ -153,23 +106,23 @@ class Described:
         yield counted(a.n_rows, a.n_classes, a.labels)
         if self.event.two and a.bias is not None and not a.weighted:
             yield f"{a.bias.frequency * a.n_rows:,.0f} with {self.event.name}"
-        yield dependence_text(a)
+        yield words.dependence_text(a)
 
     def _short_blocks(self) -> Iterator[Block]:
         """The findings of a long verdict, the averages, and the most miscalibrated classes where they were counted."""
         a = self.a
         if not self._short:
-            yield short_findings_table(a.diagnosis)
+            yield tables.short_findings_table(a.diagnosis)
             yield from map(Prose, filter(None, [unnamed_error(a.diagnosis)]))
         others = self.parts.others if a.diagnosis.findings else ()
-        rows_and_advice = " ".join([*rows_text(a), *self._advice_on_rows()])
+        rows_and_advice = " ".join([*words.rows_text(a), *self._advice_on_rows()])
         yield from map(Prose, filter(None, [rows_and_advice, *others]))
-        yield short_averages_table(a)
-        yield Prose(" ".join(filter(None, [f"{'; '.join(papers_metrics(a))}.", two_costs(a)])))
+        yield metrics.short_averages_table(a)
+        yield Prose(" ".join(filter(None, [f"{'; '.join(metrics.papers_metrics(a))}.", words.two_costs(a)])))
         if a.skill is not None:
             yield from skill_blocks(a.skill)
         if a.n_classes > 2 and a.classes is not None:
-            table = class_table(a)
+            table = tables.class_table(a)
             if table is not None:
                 yield replace(table, brief=_SHORT_CLASSES)
                 yield from self._class_average()
@@ -178,7 +131,7 @@ class Described:
         a, d = self.a, self.a.diagnosis
         if d.made and not math.isnan(d.p_value):
             yield f"test of miscalibration {p_value_text(d.p_value)}"
-        yield f"calibration curve {a.estimator}{settings_text(a)}"
+        yield f"calibration curve {a.estimator}{words.settings_text(a)}"
         yield f"view {a.view}"
         ceiling = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
         yield f"floor {a.floor:g}{ceiling} for the averages"
@@ -216,7 +169,7 @@ class Described:
     def _lead(self) -> str:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""
         d, evidence = self.a.diagnosis, self._evidence()
-        if d.made and self.a.bias is not None and evidence_is_of_all_rows(self.event):
+        if d.made and self.a.bias is not None and words.evidence_is_of_all_rows(self.event):
             return self._means()
         return " ".join(filter(None, [d.verdict if self._short or not evidence else "", evidence]))
 
@@ -228,53 +181,53 @@ class Described:
     def _evidence(self) -> str:
         """Give two familiar numbers with a confidence interval."""
         a, event = self.a, self.event
-        if a.bias is not None and evidence_is_of_all_rows(event):
+        if a.bias is not None and words.evidence_is_of_all_rows(event):
             means_are_said = any(each.error == "bias" and each.clause.subject for each in a.diagnosis.findings)
             if not (means_are_said and self._short):
                 return self._means()
-            limits = frequency_interval(a)
+            limits = words.frequency_interval(a)
             p_value = a.diagnosis.p_value
             tested = "" if math.isnan(p_value) else f"The test of miscalibration has {p_value_text(p_value)}."
-            return f"The {level_of(a)} of the observed frequency is {limits}." if limits else tested
+            return f"The {words.level_of(a)} of the observed frequency is {limits}." if limits else tested
         if not event.two and a.n_classes > 2:
             p, happened, total = event.pairs
             mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())
-            limits = aside(ci(level_of(a), a.intervals["prediction_accuracy"], share))
+            limits = aside(ci(words.level_of(a), a.intervals["prediction_accuracy"], share))
             return (
                 f"The mean probability of the most probable class is {share(mean)}. It is the observed class in"
                 f" {share(right)} of the rows{limits}."
             )
-        return evidence(a)
+        return words.evidence(a)
 
     def _means(self) -> str:
         """Give mean prediction and observed frequency of the positive class."""
         a = self.a
         assert a.bias is not None
-        limits = aside(ci(level_of(a), frequency_limits(a), share))
+        limits = aside(ci(words.level_of(a), frequency_limits(a), share))
         return (
-            f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
-            f" frequency is {share(a.bias.frequency)}{limits}."
+            f"The mean predicted probability of {charts.class_text(a, 1)} is {share(a.bias.mean_reported)}. The"
+            f" observed frequency is {share(a.bias.frequency)}{limits}."
         )
 
     def _actions(self) -> Iterator[Action]:
         d = self.a.diagnosis
         if d.findings:
             advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
-            against = "" if advised or self.a.one_outcome else against_reference(self.event)
-            cost = " ".join(filter(None, [self.parts.cost, against, wrong_predictions(self.event)]))
+            against = "" if advised or self.a.one_outcome else words.against_reference(self.event)
+            cost = " ".join(filter(None, [self.parts.cost, against, words.wrong_predictions(self.event)]))
             if cost:
                 yield Action("What it costs", cost, "Cost")
             yield Action("What to do", self._what_to_do(), "Remedy")
         elif d.made:
-            shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
+            shown = seen(d, words.bias_in_points(self.event)) if self.event.two else self.parts.others
             of_groups = f" over all rows, but {self.groups} miscalibrated: errors of groups may cancel"
             none = f"No cost was detected{of_groups * self._in_groups}."
-            cost = " ".join(filter(None, [none, self._alone(), *shown, against_reference(self.event)]))
+            cost = " ".join(filter(None, [none, self._alone(), *shown, words.against_reference(self.event)]))
             yield Action("What it costs", cost, "Cost")
             if self._in_groups:
                 yield Action("What to do", f"{self.group_map} {HELD_OUT}", "Next")
                 return
-            smaller = " and ".join(rows_needed(self.event))
+            smaller = " and ".join(words.rows_needed(self.event))
             more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
             yield Action(
                 "What to do",
@@ -294,7 +247,7 @@ class Described:
             return ""
         named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
         return (
-            f"By itself the {level_of(self.a)} of the {named}. The test considers several"
+            f"By itself the {words.level_of(self.a)} of the {named}. The test considers several"
             f" errors at once and is not significant ({p_value_text(p_value)})."
         )
 
@@ -333,15 +286,15 @@ class Described:
         if not d.made:
             return None
         if d.findings:
-            blocks: list[Block] = [findings_table(d)]
-            others = (unnamed_error(d), *rows_text(self.a), *self.parts.others)
+            blocks: list[Block] = [tables.findings_table(d)]
+            others = (unnamed_error(d), *words.rows_text(self.a), *self.parts.others)
             blocks += [Prose(line, quiet=True) for line in others if line]
             from ..report.explanations import folded
 
-            blocks += folded(terms_of(self.a))
+            blocks += folded(words.terms_of(self.a))
             return Section("findings", "Findings, costliest first", blocks, "Findings")
         tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
-        table = detectable_table(d, bias_in_points(self.event))
+        table = tables.detectable_table(d, words.bias_in_points(self.event))
         shown: list[Block] = [] if table is None else [table]
         shown += [Prose(tested)] if tested else []
         return Section("findings", f"What {d.n_rows:,} rows can show", shown, "Findings") if shown else None
@@ -352,22 +305,22 @@ class Described:
             yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
         yield from self._classes()
         title = "By predicted probability" if self.event.two else "By probability of the most probable class"
-        yield Section("groups", title, [groups_table(self.event), bins_table(a)], "By probability", 7)
+        yield Section("groups", title, [tables.groups_table(self.event), metrics.bins_table(a)], "By probability", 7)
         yield Section(
             "risk",
             "Risk profile",
             [
                 Prose(f"Low orders weigh the worst forecasts most, high orders the best.{self._gap()}", quiet=True),
-                profile_chart(a),
-                averages_table(a),
-                *map(Prose, filter(None, [two_costs(a)])),
-                profile_table(a),
-                floors_table(a),
+                charts.profile_chart(a),
+                metrics.averages_table(a),
+                *map(Prose, filter(None, [words.two_costs(a)])),
+                metrics.profile_table(a),
+                metrics.floors_table(a),
             ],
             "Risk profile",
             5,
         )
-        surprises = surprises_table(a)
+        surprises = tables.surprises_table(a)
         width = 12 if surprises is None else 7
         yield Section("scores", "Scores", list(self._scores()), "Scores", width)
         if surprises is not None:
@@ -377,7 +330,8 @@ class Described:
     def _scores(self) -> Iterator[Block]:
         """Every metric and score of all rows, and those of the papers."""
         event, certain = self.event, self.a.certain_rows
-        yield scores_table(self.a, [*key_metrics(event), *means_of_event(event), *papers_scores(self.a)])
+        found = [*metrics.key_metrics(event), *metrics.means_of_event(event), *metrics.papers_scores(self.a)]
+        yield metrics.scores_table(self.a, found)
         if certain:
             what = f"{count(certain)} row{'s' * (certain != 1)}"
             yield Prose(f"Calibration slope and intercept leave out {what} predicted as exactly 0 or 1.", quiet=True)
@@ -393,9 +347,9 @@ class Described:
         a = self.a
         if a.n_classes <= 2:
             return
-        table = class_table(a)
+        table = tables.class_table(a)
         if table is not None:
-            more = [] if a.by_class is None else [more_of_classes(a.by_class)]
+            more = [] if a.by_class is None else [tables.more_of_classes(a.by_class)]
             blocks: list[Block] = [table, *more, *self._class_average()]
             if a.by_class is None:
                 blocks.append(
@@ -403,14 +357,14 @@ class Described:
                           " (--view each-class).", quiet=True)
                 )  # fmt: skip
             yield Section("classes", "Classes", blocks, "Classes")
-        confused = confusions_table(a)
+        confused = tables.confusions_table(a)
         if confused is not None:
             yield Section("confusions", "Confused classes", [confused], "Confusions")
-        charts = class_charts(a)
-        if charts:
-            shown = f" The {MOST_CURVES} most miscalibrated classes." if a.n_classes > MOST_CURVES else ""
+        curves = charts.class_charts(a)
+        if curves:
+            shown = f" The {charts.MOST_CURVES} most miscalibrated classes." if a.n_classes > charts.MOST_CURVES else ""
             words = f"Observed frequency (up) by predicted probability (right), both from 0 to 1, with bands.{shown}"
-            blocks = [Prose(words, quiet=True), SmallCharts(charts)]
+            blocks = [Prose(words, quiet=True), SmallCharts(curves)]
             yield Section("curves", "Each class's own curve", blocks, "Curves")
 
     def _class_average(self) -> Iterator[Block]:
@@ -426,29 +380,27 @@ class Described:
 
     def _reproduce(self, command: str) -> Section:
         a = self.a
-        warnings = [*remarks(a), *notes_lines(a.notes)]
-        return reproduce(command, assess_call(a), settings_of(a), {"Warnings": warnings})
+        warnings = [*words.remarks(a), *notes_lines(a.notes)]
+        return reproduce(command, words.assess_call(a), metrics.settings_of(a), {"Warnings": warnings})
 
 
 @picture.register(Assessment)
 def _draw(a: Assessment, ax: Axes | None, kind: str | None, *, axes: str, name: str | None, **keywords: Any) -> Axes:
     if kind is None:
         kind = "reliability" if a.n_classes == 2 and axes == "reported" else "averages"
-    if kind == "reliability":
-        from ..report.matplotlib_chart import draw_reliability
-
-        if axes != "reported":
-            raise InputError(f"axes: {axes!r} needs kind='averages'.")
-        return draw_reliability(reliability_chart(Event(a), after_remedy=False), ax, name=name, **keywords)
     check_choice("kind", kind, ("reliability", "averages", "bars"))
-    if name is not None or keywords:
+    if kind != "reliability" and (name is not None or keywords):
         raise InputError(f"{next(iter(keywords), 'name')}: needs kind='reliability'.")
     if kind == "averages":
         from .pictures import plot_assessment
 
         return plot_assessment(a, ax, axes)
-    from ..report.matplotlib_draw import draw
-
     if axes != "reported":
         raise InputError(f"axes: {axes!r} needs kind='averages'.")
-    return draw(bars_chart(a), ax)
+    if kind == "bars":
+        from ..report.matplotlib_draw import draw
+
+        return draw(charts.bars_chart(a), ax)
+    from ..report.matplotlib_chart import draw_reliability
+
+    return draw_reliability(charts.reliability_chart(charts.Event(a), after_remedy=False), ax, name=name, **keywords)

@@ -15,19 +15,8 @@ from ..report.numbers import MINUS, MISSING, between, count, estimate, number, s
 from ..report.tables import curve_estimates, noted
 from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
+from . import assessment_words as words
 from .assessment_charts import Event
-from .assessment_words import (
-    MEANING,
-    MEANS,
-    dependence_text,
-    evidence_is_of_all_rows,
-    frequency_interval,
-    level_of,
-    mean_and_interval,
-    metric_and_interval,
-    settings_text,
-    slope_note,
-)
 from .tally import notes_lines
 
 KEY_SCORES = ("log_loss", "brier_score")
@@ -51,12 +40,12 @@ def key_metrics(event: Event) -> Iterator[Metric]:
     if a.auc is not None:
         limits = between(*a.auc.interval)
         unchanged = "" if after is None else "same"  # the maps of two classes keep the order
-        yield Metric("AUC", MEANING["auc"], number(a.auc.value), limits, unchanged, "by chance 0.5", "larger")
+        yield Metric("AUC", words.MEANING["auc"], number(a.auc.value), limits, unchanged, "by chance 0.5", "larger")
     chance = "" if math.isnan(a.ece_by_chance) else f"by chance {number(a.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
-    limits, meaning = between(*a.ece.interval), f"{MEANING['ece']}{of_top}."
+    limits, meaning = between(*a.ece.interval), f"{words.MEANING['ece']}{of_top}."
     yield Metric("Calibration error (ECE)", meaning, number(a.ece.value), limits, ece, chance, "smaller")
-    slope, meaning = a.slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
+    slope, meaning = a.slope, f"{words.MEANING['calibration slope']}{of_top}. {words.MEANING['slope sides']}"
     name = "Calibration slope" if two else "Calibration slope, top class"
     limits = between(*slope.interval)
     yield Metric(name, meaning, number(slope.value), limits, slope_after, "1 is best", best="1")
@@ -70,11 +59,11 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     intercept = a.intercept
     if not math.isnan(intercept.value):
         shown, limits = number(intercept.value), between(*intercept.interval)
-        yield Metric("Calibration intercept", MEANING["intercept"], shown, limits, "", "0 is best", best="0")
+        yield Metric("Calibration intercept", words.MEANING["intercept"], shown, limits, "", "0 is best", best="0")
     yield _accuracy(a, f"base rate {share(a.reference_scores['accuracy'])}")
-    if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
+    if a.bias is not None and not words.evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
-        yield Metric("Observed frequency", "", share(a.bias.frequency), frequency_interval(a))
+        yield Metric("Observed frequency", "", share(a.bias.frequency), words.frequency_interval(a))
 
 
 def further_scores(a: Assessment) -> Iterator[Metric]:
@@ -91,7 +80,7 @@ def further_scores(a: Assessment) -> Iterator[Metric]:
 def _accuracy(a: Assessment, reference: str) -> Metric:
     value, limits = share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])
     after = "" if a.advised is None else share(a.advised.accuracy)
-    return Metric("Accuracy", MEANING["accuracy"], value, limits, after, reference, "larger")
+    return Metric("Accuracy", words.MEANING["accuracy"], value, limits, after, reference, "larger")
 
 
 def papers_metrics(a: Assessment) -> Iterator[str]:
@@ -100,10 +89,10 @@ def papers_metrics(a: Assessment) -> Iterator[str]:
         ("averages_slope", "Slope of the averages"),
         ("divergence_probability", "divergence probability"),
     ):
-        value, interval = metric_and_interval(a, name)
-        about = [f"{level_of(a)} {interval}"] if interval else []
+        value, interval = words.metric_and_interval(a, name)
+        about = [f"{words.level_of(a)} {interval}"] if interval else []
         none = "1 is best" if value != MISSING else "none in this view"
-        about += [slope_note(a) if name == "averages_slope" else none]
+        about += [words.slope_note(a) if name == "averages_slope" else none]
         yield f"{title} {value} ({'; '.join(about)})"
 
 
@@ -113,7 +102,7 @@ def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> M
         rows = "rows" if a.weighted else number_of(round(a.zero_given), "row")
         reference = f"{rows} assigned 0"
     shown, limits = estimate(value, interval, most=4)
-    return Metric(name, MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
+    return Metric(name, words.MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
 
 
 def papers_scores(a: Assessment) -> Iterator[Metric]:
@@ -129,7 +118,7 @@ def papers_scores(a: Assessment) -> Iterator[Metric]:
         ("orientation", "Angle of that slope", "45"),
         ("divergence_probability", "Divergence probability", "1"),
     ):
-        shown, limits = metric_and_interval(a, name)
+        shown, limits = words.metric_and_interval(a, name)
         if shown != MISSING:
             yield Metric(title, MEANINGS.get(name, ""), shown, limits, "", f"{best} is best", best=best)
 
@@ -139,8 +128,8 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     u, d = a.uncertainty, a.diagnosis
     yield "forecasts", f"{a.n_rows:,} of {a.n_classes:,} classes"
     yield "weights", f"effective sample size {a.effective_rows:,.6g}" if a.weighted else "none"
-    yield "clusters", dependence_text(a) if a.clustered else "none"
-    yield "calibration curve", f"{a.estimator}{settings_text(a)}"
+    yield "clusters", words.dependence_text(a) if a.clustered else "none"
+    yield "calibration curve", f"{a.estimator}{words.settings_text(a)}"
     yield "view", a.view
     if d.made and not math.isnan(d.p_value):
         yield "test of miscalibration", f"{p_value_text(d.p_value)}, by {d.by}"
@@ -189,23 +178,21 @@ def averages_table(a: Assessment) -> Table:
     """Return the three averages, as predicted, as calibrated and after an advised remedy."""
     ratios = [
         getattr(a.reported, name) / getattr(a.measured, name) if getattr(a.measured, name) > 0 else math.nan
-        for name in MEANS
+        for name in words.MEANS
     ]
     orders = {"decisiveness": "order 1", "geometric_accuracy": "order 0", "robustness": f"order {MINUS}2/3"}
-    names = [capital(name.replace("_", " ")) for name in MEANS]
+    names = [capital(name.replace("_", " ")) for name in words.MEANS]
     advised = a.advised if a.view != "top-label" else None
-    after = [] if advised is None else [Column(_AFTER, [number(getattr(advised, name)) for name in MEANS])]
-    return Table(
+    after = [] if advised is None else [Column(_AFTER, [number(getattr(advised, name)) for name in words.MEANS])]
+    return Table.of(
         f"Probabilities below {a.floor:g} are raised to it."
         if a.floor
         else "No floor: one outcome predicted with probability 0 makes two of the averages 0.",
-        [
-            Column("average", names, list(orders.values()), meanings=[MEANINGS[name] for name in MEANS]),
-            noted("predicted", (mean_and_interval(a, "reported", name) for name in MEANS)),
-            noted("calibrated", (mean_and_interval(a, "measured", name) for name in MEANS)),
-            *after,
-            Column("ratio", [number(ratio) for ratio in ratios]),
-        ],
+        Column("average", names, list(orders.values()), meanings=[MEANINGS[name] for name in words.MEANS]),
+        noted("predicted", (words.mean_and_interval(a, "reported", name) for name in words.MEANS)),
+        noted("calibrated", (words.mean_and_interval(a, "measured", name) for name in words.MEANS)),
+        *after,
+        Column("ratio", [number(ratio) for ratio in ratios]),
         notes=confidence_interval(a.uncertainty.confidence),
     )
 
@@ -273,30 +260,25 @@ def profile_table(a: Assessment) -> Table:
         curve_estimates("predicted", profile.values, *profile.interval(a.uncertainty.confidence)),
         curve_estimates("calibrated", measured.values, measured.low, measured.high),
     ]
-    return Table(
+    level = confidence_interval(a.uncertainty.confidence)
+    return Table.of(
         f"The profile at {profile.orders.size} orders",
-        [
-            Column("order", [number(x, 2) if math.isfinite(x) else number(x) for x in profile.orders.tolist()]),
-            *averages,
-            Column("", few, words=True),
-        ],
+        Column("order", [number(x, 2) if math.isfinite(x) else number(x) for x in profile.orders.tolist()]),
+        *averages,
+        Column("", few, words=True),
         folded=True,
-        notes=confidence_interval(a.uncertainty.confidence)
-        if any(note for each in averages for note in each.notes)
-        else "",
+        notes=level if any(note for each in averages for note in each.notes) else "",
     )
 
 
 def floors_table(a: Assessment) -> Table:
     """Return the averages at other floors."""
     rows = a.floor_sensitivity
-    return Table(
+    return Table.of(
         "The averages at other floors",
-        [
-            Column("floor", [f"{floor:g}" for floor in rows]),
-            Column("decisiveness", [number(x.decisiveness) for x in rows.values()]),
-            Column("geometric accuracy", [number(x.geometric_accuracy) for x in rows.values()]),
-            Column("robustness", [number(x.robustness) for x in rows.values()]),
-        ],
+        Column("floor", [f"{floor:g}" for floor in rows]),
+        Column("decisiveness", [number(x.decisiveness) for x in rows.values()]),
+        Column("geometric accuracy", [number(x.geometric_accuracy) for x in rows.values()]),
+        Column("robustness", [number(x.robustness) for x in rows.values()]),
         folded=True,
     )

@@ -25,27 +25,23 @@ _FEW = 100
 def findings_table(d: Diagnosis) -> Table:
     """Findings, the costliest first, with estimate, cost, p-value and remedy."""
     found = d.findings
-    return Table(
+    return Table.of(
         "Each cost is the further gain after the findings above it.",
-        [
-            Column("finding", [capital(each.clause.short) for each in found]),
-            Column("estimate", [each.clause.beside for each in found], words=True),
-            Column("cost in log loss", [number(each.cost) for each in found]),
-            Column("p-value", [p_value_cell(each.p_value) for each in found]),
-            Column("remedy", [each.advice.text or "\u2013" for each in found], words=True),
-        ],
+        Column("finding", [capital(each.clause.short) for each in found]),
+        Column("estimate", [each.clause.beside for each in found], words=True),
+        Column("cost in log loss", [number(each.cost) for each in found]),
+        Column("p-value", [p_value_cell(each.p_value) for each in found]),
+        Column("remedy", [each.advice.text or "\u2013" for each in found], words=True),
     )
 
 
 def short_findings_table(d: Diagnosis) -> Table:
     """Findings in two columns: what each is, and what it costs."""
     found = d.findings
-    return Table(
+    return Table.of(
         "",
-        [
-            Column("findings, costliest first", [f"{capital(x.short)}: {x.beside}" for x in (f.clause for f in found)]),
-            Column("cost (nats)", [number(each.cost) for each in found]),
-        ],
+        Column("findings, costliest first", [f"{capital(x.short)}: {x.beside}" for x in (f.clause for f in found)]),
+        Column("cost (nats)", [number(each.cost) for each in found]),
     )
 
 
@@ -81,16 +77,14 @@ def groups_table(event: Event) -> Table:
         for p, o, (low, high) in zip(groups.mean, groups.observed, limits, strict=True)
     ]
     ranges = [between(low, high, share) for low, high in paired(groups.lowest, groups.highest)]
-    return Table(
+    return Table.of(
         f"Groups of about equal size.{'' if known else ' Weighted or dependent rows have no interval here.'}",
-        [
-            Column("predicted range", ranges),
-            Column("rows", each_as(groups.total, count)),
-            Column("mean predicted", each_as(groups.mean, share)),
-            estimates("observed frequency", observed, share),
-            Column("difference in points", each_as(groups.mean - groups.observed, points)),
-            Column("", [""] * len(groups), strips=strips),
-        ],
+        Column("predicted range", ranges),
+        Column("rows", each_as(groups.total, count)),
+        Column("mean predicted", each_as(groups.mean, share)),
+        estimates("observed frequency", observed, share),
+        Column("difference in points", each_as(groups.mean - groups.observed, points)),
+        Column("", [""] * len(groups), strips=strips),
         sortable=True,
         notes=f"Wilson {confidence_interval(event.confidence)}" if known else "",
     )
@@ -102,12 +96,10 @@ def diagram_table(event: Event) -> Table:
     at = [p for p in (0.001, 0.01, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.99, 0.999)
           if curve.predicted[0] <= p <= curve.predicted[-1]]  # fmt: skip
     observed, low, high = (np.interp(at, curve.predicted, x) for x in (curve.observed, curve.low, curve.high))
-    return Table(
+    return Table.of(
         "The diagram as a table",
-        [
-            Column("predicted", [share(p) for p in at]),
-            curve_estimates("observed, by the curve", observed, low, high, share),
-        ],
+        Column("predicted", [share(p) for p in at]),
+        curve_estimates("observed, by the curve", observed, low, high, share),
         folded=True,
         notes=confidence_interval(event.confidence) if np.isfinite(low).any() else "",
     )
@@ -180,16 +172,14 @@ def confusions_table(a: Assessment) -> Table | None:
     if c is None or not len(c):
         return None
     names = range(len(c))
-    return Table(
+    return Table.of(
         f"Confused classes, the costliest first. Loss: their part of the log loss at the floor {a.floor:g}, in nats.",
-        [
-            Column("predicted", [short_name(str(c.predicted[at]), 40) for at in names], words=True),
-            Column("observed", [short_name(str(c.observed[at]), 40) for at in names], words=True),
-            Column("rows", each_as(c.weight, count)),
-            Column("probability of the observed class", each_as(c.probability, number), meaning="Geometric mean."),
-            Column("loss", each_as(c.loss, number)),
-            Column("share of the log loss", each_as(c.share, share)),
-        ],
+        Column("predicted", [short_name(str(c.predicted[at]), 40) for at in names], words=True),
+        Column("observed", [short_name(str(c.observed[at]), 40) for at in names], words=True),
+        Column("rows", each_as(c.weight, count)),
+        Column("probability of the observed class", each_as(c.probability, number), meaning="Geometric mean."),
+        Column("loss", each_as(c.loss, number)),
+        Column("share of the log loss", each_as(c.share, share)),
         sortable=True,
         folded=len(c) > 20,
     )
@@ -208,16 +198,14 @@ def _summed_classes(a: Assessment) -> Table | None:
     half = float(t_quantile(a.uncertainty.confidence, math.inf)) * np.sqrt(sums["information"]) / weight
     limits = [between(g - h, g + h, points) for g, h in paired(gap[order], half[order])] if exchangeable else []
     strips = _strips(predicted[order], observed[order], half[order] * exchangeable)
-    return Table(
+    return Table.of(
         "All rows; the largest difference first.",
-        [
-            Column("class", _labels([a.labels[at] for at in order.tolist()], order)),
-            Column("support", each_as(sums["observed"][order], count)),
-            Column("mean predicted", each_as(predicted[order], share)),
-            Column("observed frequency", each_as(observed[order], share)),
-            Column("difference in points", each_as(gap[order], points), limits),
-            Column("", [""] * order.size, strips=strips),
-        ],
+        Column("class", _labels([a.labels[at] for at in order.tolist()], order)),
+        Column("support", each_as(sums["observed"][order], count)),
+        Column("mean predicted", each_as(predicted[order], share)),
+        Column("observed frequency", each_as(observed[order], share)),
+        Column("difference in points", each_as(gap[order], points), limits),
+        Column("", [""] * order.size, strips=strips),
         sortable=True,
         notes=confidence_interval(a.uncertainty.confidence) if exchangeable else "",
     )

@@ -68,33 +68,29 @@ def _about_classes(tally: Tally, errors: Mapping[View, CalibrationErrors]) -> It
 
 def decomposition_table(decompositions: Sequence[Decomposition]) -> Table:
     """Return scores in their parts, one a row."""
-    return Table(
+    return Table.of(
         f"Score = miscalibration {MINUS} discrimination + uncertainty. Smaller miscalibration and larger discrimination"
         " are better.",
-        [
-            Column("score", [rule_text(d.rule) for d in decompositions]),
-            Column("mean", [_rounded(d.score) for d in decompositions]),
-            Column("miscalibration", [_rounded(d.miscalibration) for d in decompositions]),
-            Column("discrimination", [_rounded(d.discrimination) for d in decompositions]),
-            Column("uncertainty", [_rounded(d.uncertainty) for d in decompositions]),
-            Column("view", [d.view for d in decompositions], words=True),
-        ],
+        Column("score", [rule_text(d.rule) for d in decompositions]),
+        Column("mean", [_rounded(d.score) for d in decompositions]),
+        Column("miscalibration", [_rounded(d.miscalibration) for d in decompositions]),
+        Column("discrimination", [_rounded(d.discrimination) for d in decompositions]),
+        Column("uncertainty", [_rounded(d.uncertainty) for d in decompositions]),
+        Column("view", [d.view for d in decompositions], words=True),
     )
 
 
 def factors_table(d: Decomposition) -> Table:
     """Return the parts of a log loss as a probability and factors."""
     f = d.factors
-    return Table(
+    return Table.of(
         "The log loss as a probability, by the isotonic decomposition without a floor: geometric accuracy ="
         " reference \u00d7 gain \u00d7 divergence probability.",
-        [
-            Column("", ["exp of minus the part"]),
-            Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),
-            Column("divergence probability", [_rounded(f["divergence_probability"])]),
-            Column("gain", [_rounded(f["gain"])]),
-            Column("reference", [_rounded(f["reference"])]),
-        ],
+        Column("", ["exp of minus the part"]),
+        Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),
+        Column("divergence probability", [_rounded(f["divergence_probability"])]),
+        Column("gain", [_rounded(f["gain"])]),
+        Column("reference", [_rounded(f["reference"])]),
     )
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from .._lib.formatting import (
     at_floor_text,
@@ -21,6 +20,7 @@ from ..assessment.result import Assessment
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
+from ..report.chart import chart_size
 from ..report.document import (
     Action,
     Block,
@@ -35,40 +35,17 @@ from ..report.document import (
     lookup,
 )
 from ..report.numbers import between, estimate, number, share
-from ..report.result import Naming, document, picture, picture_size
+from ..report.result import Naming, document, drawn_as, picture_size
 from ..report.tables import Form, reproduce
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, floor_for
+from . import comparison_charts as charts
+from . import comparison_tables as tables
 from .assessment_charts import Event
 from .assessment_words import MEANING, terms_of
-from .comparison_charts import (
-    MOST_LINES,
-    ROLES,
-    ChartKind,
-    about_difference,
-    comparison_chart,
-    curves_table,
-    differences_chart,
-    profiles_chart,
-    ratio_chart,
-    reliability_chart,
-)
-from .comparison_tables import (
-    asked_scores,
-    averages_table,
-    contributions_table,
-    differences_table,
-    forecasters_table,
-    group_differences_table,
-    scores_table,
-    short_differences_table,
-)
 from .skill import skill_blocks
 from .tally import counted, notes_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
@@ -109,7 +86,7 @@ class Described:
         """Describe it, under a name and with the command where they are known."""
         c = self.c
         best = short_name(next(iter(c.forecasters)), 200)
-        figure = reliability_chart(self.events)
+        figure = charts.reliability_chart(self.events)
         headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
         return Document(
             title=naming.titled(f"{len(c.forecasters)} forecasters, {best} first by log loss"),
@@ -121,16 +98,16 @@ class Described:
             command=self._commands(naming.recalibrate),
             further=self._to_look_up(),
             figure=figure,
-            figure_table=curves_table(figure),
+            figure_table=charts.curves_table(figure),
             metrics=list(self._metrics()),
             first=Section(
                 "differences",
                 "Which is better? Paired differences",
                 [
                     Prose(self._significance(), quiet=True),
-                    differences_table(c, headline=True),
+                    tables.differences_table(c, headline=True),
                     *self._forests(),
-                    differences_table(c, headline=False),
+                    tables.differences_table(c, headline=False),
                 ],
                 "Differences",
             ),
@@ -163,12 +140,12 @@ class Described:
     def _short_blocks(self) -> Iterator[Block]:
         """Yield forecasters, the differences of the first pairs, and how many rows decide the first."""
         c, pair = self.c, self.c.pairs[0]
-        table = forecasters_table(c, SHORT_FORECASTERS)
+        table = tables.forecasters_table(c, SHORT_FORECASTERS)
         yield table
         first = next(iter(c.forecasters.values())).assessment.diagnosis
         if not first.made:
             yield Prose(first.verdict)
-        yield short_differences_table(c, c.pairs[:SHORT_PAIRS])
+        yield tables.short_differences_table(c, c.pairs[:SHORT_PAIRS])
         if len(c.pairs) > SHORT_PAIRS:
             yield Prose(f"... and {number_of(len(c.pairs) - SHORT_PAIRS, 'further pair')}")
         yield from map(Table.short, self._by_group())
@@ -195,14 +172,16 @@ class Described:
         return notes_by_name({name: each.assessment.notes for name, each in self.c.forecasters.items()})
 
     def _by_group(self) -> Iterator[Table]:
-        asked = [rule for rule in self.c.pairs[0].differences if rule in asked_scores(self.c) or rule not in SCORES]
+        asked = [
+            rule for rule in self.c.pairs[0].differences if rule in tables.asked_scores(self.c) or rule not in SCORES
+        ]
         for rule in dict.fromkeys((LOG_LOSS, BRIER_SCORE, *asked)) if self.c.groups else ():
-            yield group_differences_table(self.c, rule)
+            yield tables.group_differences_table(self.c, rule)
 
     def _forests(self) -> Iterator[Block]:
         for rule in ("log_loss", "brier_score"):
             if any(math.isfinite(pair.differences[rule].difference) for pair in self.c.pairs):
-                yield differences_chart(self.c, rule)
+                yield charts.differences_chart(self.c, rule)
 
     @property
     def _calm(self) -> bool:
@@ -225,7 +204,7 @@ class Described:
             d = pair.differences.get(rule)
             if d is not None and math.isfinite(d.difference):
                 value, limits = estimate(d.difference, d.interval)
-                about = about_difference(self.c, d, limits)
+                about = charts.about_difference(self.c, d, limits)
                 first, second = short_name(pair.first), short_name(pair.second)
                 yield f"{capital(rule_at_floor(rule, self.c.scored_floor))} of {first} − {second}: {value}{about}."
 
@@ -299,19 +278,19 @@ class Described:
 
     def _sections(self, command: str) -> Iterator[Section]:
         c = self.c
-        yield Section("forecasters", "Forecasters", [forecasters_table(c), ratio_chart(c)], "Forecasters")
+        yield Section("forecasters", "Forecasters", [tables.forecasters_table(c), charts.ratio_chart(c)], "Forecasters")
         if c.groups:
             yield Section("by", f"Differences by {', '.join(map(printable, c.by))}", [*self._by_group()], "By group")
         if c.skill is not None:
             yield Section("skill", f"Skill against {c.skill.reference}", skill_blocks(c.skill), "Skill")
         words = "Low orders weigh the worst forecasts most, high orders the best."
-        blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
+        blocks: list[Block] = [Prose(words, quiet=True), charts.profiles_chart(c), tables.averages_table(c)]
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
-        yield Section("scores", "Scores", [scores_table(c)], "Scores", 7)
+        yield Section("scores", "Scores", [tables.scores_table(c)], "Scores", 7)
         for at, pair in enumerate(each for each in c.pairs[:MOST_PAIRS] if len(each.contributions)):
             names = f"{short_name(pair.first, 200)} − {short_name(pair.second, 200)}"
             title = f"Largest contributions to {names}, {rule_at_floor(LOG_LOSS, c.scored_floor)}"
-            table = contributions_table(pair)
+            table = tables.contributions_table(pair)
             folded = replace(table, folded=True, caption="The ten rows") if at else table
             blocks = [folded, *_turning(pair, c.n_rows)]
             yield Section(f"rows{at}", title, blocks, "" if at else "Rows", 6 if len(c.pairs) > 1 else 12)
@@ -368,7 +347,7 @@ def compare_call(c: Comparison) -> Python:
 _MOST_SPELLED = 4
 
 
-_ROLES = (*ROLES[:MOST_LINES], *[None] * MOST_READINGS)
+_ROLES = (*charts.ROLES[: charts.MOST_LINES], *[None] * MOST_READINGS)
 """Colours of the first forecasters' names: those of their curves, if they have one."""
 
 
@@ -385,15 +364,9 @@ def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:
         )
 
 
-@picture.register(Comparison)
-def _draw(c: Comparison, ax: Axes | None, kind: ChartKind, score: str | None) -> Axes:
-    from ..report.matplotlib_draw import draw
-
-    return draw(comparison_chart(c, kind, score), ax)
+drawn_as(Comparison, charts.comparison_chart)
 
 
 @picture_size.register(Comparison)
 def _size(c: Comparison) -> tuple[float, float]:
-    from ..report.matplotlib_draw import chart_size
-
-    return chart_size(comparison_chart(c))
+    return chart_size(charts.comparison_chart(c))

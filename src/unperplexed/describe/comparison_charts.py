@@ -18,9 +18,10 @@ from .._lib.formatting import (
     short_name,
     short_names,
 )
+from .._lib.typing import Floats
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.sequential import SequentialComparison
-from ..report.chart import Chart, Line, Points, Reference, Role, percent_axis, percent_end, value_axis
+from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, value_axis
 from ..report.charts import Row, forest, identity
 from ..report.document import Column, Table
 from ..report.numbers import between, count, number, share
@@ -74,18 +75,16 @@ def curves_table(chart: Chart) -> Table:
     """Return the curves of a chart as numbers, at each tenth of the predicted probability that a curve reaches."""
     at = [chart.x.high * tenth / 10 for tenth in range(11)]
     at = [x for x in at if any(line.x[0] <= x <= line.x[-1] for line in chart.lines)]
-    return Table(
+    return Table.of(
         "The diagram as a table",
-        [
-            Column("predicted", [share(x) for x in at]),
-            *(
-                Column(
-                    line.name,
-                    [share(float(np.interp(x, line.x, line.y))) if line.x[0] <= x <= line.x[-1] else "–" for x in at],
-                )
-                for line in chart.lines
-            ),
-        ],
+        Column("predicted", [share(x) for x in at]),
+        *(
+            Column(
+                line.name,
+                [share(float(np.interp(x, line.x, line.y))) if line.x[0] <= x <= line.x[-1] else "–" for x in at],
+            )
+            for line in chart.lines
+        ),
         folded=True,
     )
 
@@ -198,22 +197,30 @@ def _found(c: Comparison, score: str, larger: bool) -> str:
     return f"{short_name(ahead)} is better by {rule}"
 
 
-def sequential_chart(c: SequentialComparison) -> Chart:
-    """Make the mean difference over the rows with its confidence sequence, and where it was decided.
+def sides_of(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
+    """Return both forecasters, the one that is ahead over all rows first, their mean difference and its ends."""
+    if c.second_ahead:
+        return c.second, c.first, -c.difference, -c.high, -c.low
+    return c.first, c.second, c.difference, c.low, c.high
 
-    The difference is the score of the forecaster that is ahead over all rows minus that of the other. The first
-    intervals are wide, so the axis ends at those after a tenth of the rows, or of the rows until the decision.
+
+def course_axis(c: SequentialComparison, what: str) -> Axis:
+    """Make an axis of mean differences so far.
+
+    The first intervals are wide, so it ends at those after a tenth of the rows, or of those until the decision.
     """
-    sides = [(c.first, c.difference, c.low, c.high), (c.second, -c.difference, -c.high, -c.low)]
-    (first, difference, below, above), (second, *_) = sides[::-1] if c.second_ahead else sides
-    rows = np.unique(np.linspace(1, c.n_rows, _MOST_ROWS).astype(np.int64))
+    first, second, _, low, high = sides_of(c)
     start = max(1, (c.decided_after or c.n_rows) // 10) - 1
+    ends = min(0.0, float(low[start:].min())), max(0.0, float(high[start:].max()))
+    return value_axis(*ends, f"{what}, {' − '.join(short_names((first, second)))}")
+
+
+def sequential_chart(c: SequentialComparison) -> Chart:
+    """Make the mean difference over the rows with its confidence sequence, and where it was decided."""
+    first, second, difference, below, above = sides_of(c)
+    rows = np.unique(np.linspace(1, c.n_rows, _MOST_ROWS).astype(np.int64))
     rule = rule_at_floor(c.score, c.floor or 0.0)
-    y = value_axis(
-        min(0.0, float(below[start:].min())),
-        max(0.0, float(above[start:].max())),
-        f"Difference in {rule}, {' − '.join(short_names((first, second)))}",
-    )
+    y = course_axis(c, f"Difference in {rule}")
     mean, low, high = (np.clip(column[rows - 1], y.low, y.high) for column in (difference, below, above))
     side = "larger" if c.larger_is_better else "smaller"
     title = f"Not decided after {c.n_rows:,} rows"

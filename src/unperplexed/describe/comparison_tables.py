@@ -91,13 +91,11 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         for rule, d in pair.differences.items()
         if is_printed(rule, asked_scores(c))
     ]
-    return Table(
+    return Table.of(
         "Paired differences (left − right)",
-        [
-            Column("", [name for name, _ in rows]),
-            _estimates([d for _, d in rows]),
-            _p_values([d for _, d in rows], len(c.pairs)),
-        ],
+        Column("", [name for name, _ in rows]),
+        _estimates([d for _, d in rows]),
+        _p_values([d for _, d in rows], len(c.pairs)),
         notes=_level(c),
     )
 
@@ -109,15 +107,13 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     pairs = Column("pair", [_pair_name(pair) for _, pair in found])
     several = len(c.pairs) > 1
     what = "left − right" if several else _pair_name(c.pairs[0])
-    return Table(
+    return Table.of(
         f"Differences in {rule_at_floor(rule, c.scored_floor)} by group ({what}), adjusted for {len(found):,} tests.",
-        [
-            Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), 200)),
-            *([pairs] if several else []),
-            Column("rows", [count(group.n_rows) for group, _ in found]),
-            _estimates(differences),
-            _p_values(differences, len(found)),
-        ],
+        Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), 200)),
+        *([pairs] if several else []),
+        Column("rows", [count(group.n_rows) for group, _ in found]),
+        _estimates(differences),
+        _p_values(differences, len(found)),
         sortable=True,
         notes=confidence_interval(c.confidence, len(found)),
     )
@@ -178,31 +174,27 @@ def scores_table(c: Comparison) -> Table:
     """Return the mean of every score, a column for each of the first forecasters."""
     rules = list(_shown(c)[0][1].scores)
     more = f" The first {MOST_COLUMNS} forecasters." if len(c.forecasters) > MOST_COLUMNS else ""
-    return Table(
+    return Table.of(
         f"Each forecaster by itself, with {confidence_interval(c.confidence)}.{more}",
-        [
-            Column("score", [rule_at_floor(rule, c.scored_floor) for rule in rules]),
-            *(
-                estimates(name, ((each.scores[rule].mean, each.scores[rule].interval) for rule in rules))
-                for name, each in _shown(c)
-            ),
-            Column("better", [score_named(rule).better for rule in rules], words=True),
-        ],
+        Column("score", [rule_at_floor(rule, c.scored_floor) for rule in rules]),
+        *(
+            estimates(name, ((each.scores[rule].mean, each.scores[rule].interval) for rule in rules))
+            for name, each in _shown(c)
+        ),
+        Column("better", [score_named(rule).better for rule in rules], words=True),
     )
 
 
 def averages_table(c: Comparison) -> Table:
     """Return the three averages, a column for each of the first forecasters."""
     names = ("decisiveness", "geometric_accuracy", "robustness")
-    return Table(
+    return Table.of(
         f"Averages of the probabilities assigned to the observed classes, {at_floor_text(c.floor)}. Larger is better.",
-        [
-            Column("average", [name.replace("_", " ").capitalize() for name in names]),
-            *(
-                Column(name, [number(getattr(each.assessment.reported, mean)) for mean in names])
-                for name, each in _shown(c)
-            ),
-        ],
+        Column("average", [name.replace("_", " ").capitalize() for name in names]),
+        *(
+            Column(name, [number(getattr(each.assessment.reported, mean)) for mean in names])
+            for name, each in _shown(c)
+        ),
     )
 
 
@@ -221,17 +213,15 @@ def contributions_table(pair: PairedComparison) -> Table:
     c = pair.contributions
     rows = [f"{row:,}" for row in c.row.tolist()]
     names = short_names((pair.first, pair.second))
-    return Table(
+    return Table.of(
         "The largest first. A share below 0 is a difference in the other direction."
         f"{'' if c.id else ' Rows are counted from 0.'}",
-        [
-            Column("id", short_names(map(str, c.id), 200))
-            if c.id
-            else Column("row", rows, meaning="Number of the row, from 0."),
-            Column("outcome", short_names(map(str, c.outcome), 200), words=True),
-            Column(f"probability by {names[0]}", [_probability(p) for p in c.first.tolist()]),
-            Column(f"probability by {names[1]}", [_probability(p) for p in c.second.tolist()]),
-            Column("share of the difference", [_share(x) for x in c.share.tolist()]),
-        ],
+        Column("id", short_names(map(str, c.id), 200))
+        if c.id
+        else Column("row", rows, meaning="Number of the row, from 0."),
+        Column("outcome", short_names(map(str, c.outcome), 200), words=True),
+        Column(f"probability by {names[0]}", [_probability(p) for p in c.first.tolist()]),
+        Column(f"probability by {names[1]}", [_probability(p) for p in c.second.tolist()]),
+        Column("share of the difference", [_share(x) for x in c.share.tolist()]),
         sortable=True,
     )

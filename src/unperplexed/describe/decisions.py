@@ -85,13 +85,11 @@ def confusion_table(d: Decision) -> Table:
     """Return the rows by decision and outcome."""
     negative, positive = short_names(map(str, d.labels))
     c = d.confusion
-    return Table(
+    return Table.of(
         "Decisions by the predicted probabilities.",
-        [
-            Column(f"at threshold {d.threshold:.4g}", [f"observed {positive!r}", f"observed {negative!r}"]),
-            Column("acted on", [count(c.true_positives), count(c.false_positives)]),
-            Column("not acted on", [count(c.false_negatives), count(c.true_negatives)]),
-        ],
+        Column(f"at threshold {d.threshold:.4g}", [f"observed {positive!r}", f"observed {negative!r}"]),
+        Column("acted on", [count(c.true_positives), count(c.false_positives)]),
+        Column("not acted on", [count(c.false_negatives), count(c.true_negatives)]),
     )
 
 

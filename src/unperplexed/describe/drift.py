@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,27 +14,10 @@ from ..monitoring.naming import TOP
 from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import MINUS, between, count, evidence_text, number, share
-from ..report.result import Naming, document, picture_size, pictures
+from ..report.result import Naming, document
 from ..statistics.intervals import alpha_of
 from ..tally.periods import at
-from .over_time import (
-    LAST,
-    began_text,
-    chart_over_time,
-    charts_size,
-    details,
-    draw_charts,
-    evidence_chart,
-    groups_tables,
-    groups_text,
-    limit_text,
-    marks,
-    range_text,
-    when_text,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from . import over_time
 
 _RESEMBLING = 0.2, 0.001
 """Successive periods resemble each other: by this correlation at least, at this p-value."""
@@ -46,19 +28,20 @@ _WEAKER = "This says nothing about calibration, which needs outcomes"
 @document.register(Drift)
 def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
     """Describe whether the predictions changed."""
-    named = f"{naming.name}: " if naming.name else ""
-    ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
-    tables = [_table(m, brief), *groups_tables(m, dict.fromkeys(m.alarm.groups if m.alarm else (), "changed"))]
+    tables = [
+        _table(m, brief),
+        *over_time.groups_tables(m, dict.fromkeys(m.alarm.groups if m.alarm else (), "changed")),
+    ]
     charts = [] if brief else drift_charts(m)
     about = f"; mean and spread: of the {TOP}" if len(m.labels) > 2 else ""
     settings, warnings = f"clusters: period; confidence: {percent(m.confidence)}{about}", list(_warnings(m))
     sections = [
         *([Section("control", "Mean and spread over time", charts[1:], "Over time", 6)] if charts[1:] else []),
-        *([] if brief else [Section("periods", "Periods", tables, "Periods"), details(settings, warnings)]),
+        *([] if brief else [Section("periods", "Periods", tables, "Periods"), over_time.details(settings, warnings)]),
     ]
     return Document(
         title="Drift of the predictions",
-        facts=f"{named}{number_of(m.n_rows, 'prediction')} in {number_of(len(m.periods), 'period')}, {ends}",
+        facts=over_time.facts(m, naming, "prediction"),
         headline=_headline(m),
         lead=_lead(m),
         calm=bool(m),
@@ -77,15 +60,15 @@ def _headline(m: Drift) -> str:
         return f"Too few periods to tell: {count(len(m.periods))}"
     if m.alarm is None:
         return f"No change of the predictions in {number_of(len(m.periods), 'period')}"
-    return f"The predictions changed: most probably {at(m.alarm.began)}{range_text(m.alarm)}"
+    return f"The predictions changed: most probably {at(m.alarm.began)}{over_time.range_text(m.alarm)}"
 
 
 def _lead(m: Drift) -> str:
     if m.alarm is None:
         now = evidence_text(float(m.log_evidence[-1]))
         few = f"Even a clear change halfway is seen only from {m.enough_periods} periods on. " if m.too_few else ""
-        return f"{few}Evidence of a change: {now} to 1; the alarm is at {limit_text(m)} to 1. {_WEAKER}."
-    what, groups = _what(m.alarm), groups_text(m, m.alarm.groups)
+        return f"{few}Evidence of a change: {now} to 1; the alarm is at {over_time.limit_text(m)} to 1. {_WEAKER}."
+    what, groups = _what(m.alarm), over_time.groups_text(m, m.alarm.groups)
     return f"{capital(f'{groups}: {what}' if groups else what)}. {_WEAKER}."
 
 
@@ -114,19 +97,20 @@ def _actions(m: Drift) -> Iterator[Action]:
     a = m.alarm
     if a is None:
         return
-    yield Action("When", capital(when_text(a)), "When")
+    yield Action("When", capital(over_time.when_text(a)), "When")
     yield Action("What changed", _change(a), "Change")
     yield Action(
         "Evidence",
-        f"{evidence_text(a.log_evidence)} to 1 against an unchanged distribution; the alarm is at {limit_text(m)} to 1."
-        f" If periods are exchangeable, the probability of ever a false alarm is at most"
-        f" {percent(alpha_of(m.confidence))}, however often you look.",
+        f"{evidence_text(a.log_evidence)} to 1 against an unchanged distribution; the alarm is at"
+        f" {over_time.limit_text(m)} to 1. If periods are exchangeable, the probability of ever a false alarm is at"
+        f" most {percent(alpha_of(m.confidence))}, however often you look.",
         "Rule",
     )
     yield Action(
         "What to do",
-        f"Look for what changed {began_text(a)}: the cases, a season, or the model's inputs. Monitor calibration once"
-        " outcomes are known. If the change is intended, begin a new watch with its first period (--restart).",
+        f"Look for what changed {over_time.began_text(a)}: the cases, a season, or the model's inputs. Monitor"
+        " calibration once outcomes are known. If the change is intended, begin a new watch with its first period"
+        " (--restart).",
         "Next",
     )
 
@@ -165,19 +149,17 @@ def _warnings(m: Drift) -> Iterator[str]:
 
 def _table(m: Drift, brief: bool) -> Table:
     evidence = m.log_evidence.tolist()
-    shown = list(zip(m.points, evidence, strict=True))[-LAST if brief else 0 :]
+    shown = list(zip(m.points, evidence, strict=True))[-over_time.LAST if brief else 0 :]
     earlier = len(m.points) - len(shown)
     points = [each for each, _ in shown]
-    return Table(
+    return Table.of(
         f"Over time, the last {len(points)} of {len(m.points)} periods" if earlier else "Over time",
-        [
-            Column("period", [each.period for each in points]),
-            Column("predictions", [count(each.rows) for each in points]),
-            Column("mean prediction", [share(each.mean) for each in points]),
-            Column("mean log-odds", [number(each.log_odds, 2) for each in points]),
-            Column("standard deviation", [number(each.spread, 2) for each in points]),
-            Column("evidence", [evidence_text(each) for _, each in shown]),
-        ],
+        Column("period", [each.period for each in points]),
+        Column("predictions", [count(each.rows) for each in points]),
+        Column("mean prediction", [share(each.mean) for each in points]),
+        Column("mean log-odds", [number(each.log_odds, 2) for each in points]),
+        Column("standard deviation", [number(each.spread, 2) for each in points]),
+        Column("evidence", [evidence_text(each) for _, each in shown]),
     )
 
 
@@ -185,19 +167,12 @@ def drift_charts(m: Drift) -> list[Chart]:
     """Draw evidence, and mean and spread of the log-odds over time, one chart each."""
     x = np.arange(len(m.points), dtype=np.float64)
     mean, spread = (np.array([getattr(each, name) for each in m.points]) for name in ("log_odds", "spread"))
-    marked = marks([m.alarm] if m.alarm else [])
+    marked = over_time.marks([m.alarm] if m.alarm else [])
     return [
-        evidence_chart(m, "Evidence that the predictions changed", _headline(m), marked),
-        chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None, marked),
-        chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None, marked),
+        over_time.evidence_chart(m, "Evidence that the predictions changed", _headline(m), marked),
+        over_time.chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None, marked),
+        over_time.chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None, marked),
     ]
 
 
-@pictures.register(Drift)
-def _draw(m: Drift, figure: Figure | None) -> Figure:
-    return draw_charts(drift_charts(m), figure)
-
-
-@picture_size.register(Drift)
-def _size(m: Drift) -> tuple[float, float]:
-    return charts_size(drift_charts(m))
+over_time.drawn_over_time(Drift, drift_charts)

@@ -23,21 +23,12 @@ from ..report.result import Naming, document, pictures
 from ..report.tables import aside, ci
 from ..scores.registry import is_printed
 from ..sources.row_filter import condition_of
+from . import groups_charts as charts
 from .assessment import assessment_document
 from .assessment_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .assessment_metrics import KEY_SCORES
 from .assessment_words import terms_of
 from .diagnosis import short_verdict
-from .groups_charts import (
-    MOST_ACROSS,
-    MOST_DOWN,
-    MOST_DRAWN,
-    findings_chart,
-    two_way,
-    two_way_blocks,
-    two_way_chart,
-    two_way_table,
-)
 from .skill import skill_blocks
 from .tally import notes_lines
 
@@ -53,7 +44,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     if brief:
         blocks: list[Block] = [
             groups_table(b),
-            *two_way_blocks(two_way(b)),
+            *charts.two_way_blocks(charts.two_way(b)),
             *_between_groups(b),
             *_drivers(b),
             *_remedies(b),
@@ -76,9 +67,9 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     sections = [Section("by", title, shown, "Groups")]
     if b.skill is not None:
         sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", _skill(b), "Skill"))
-    grid = two_way(b)
+    grid = charts.two_way(b)
     if grid is not None:
-        blocks = [two_way_chart(grid), replace(two_way_table(grid), folded=True)]
+        blocks = [charts.two_way_chart(grid), replace(charts.two_way_table(grid), folded=True)]
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [
@@ -88,7 +79,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
         sections += [
             Section("by-accuracy", "Accuracy by group", [groups_chart(b)], width=6),
-            Section("by-findings", "Findings by group", [findings_chart(b)], width=6),
+            Section("by-findings", "Findings by group", [charts.findings_chart(b)], width=6),
             Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
         ]
     return replace(whole, sections=[*sections, *whole.sections])
@@ -223,7 +214,7 @@ def _remedies(b: Breakdown) -> Iterator[Block]:
 
 def groups_chart(b: Breakdown) -> Chart:
     """Geometric accuracy of each group with a 95% confidence interval, the first groups on top."""
-    shown = b.groups[:MOST_DRAWN]
+    shown = b.groups[: charts.MOST_DRAWN]
     rows = []
     for name, group in zip(_names(shown), shown, strict=True):
         value, half = group.assessment.reported.geometric_accuracy, _REACH * group.standard_error
@@ -254,23 +245,23 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     check_choice("kind", kind, get_args(PlotKind))
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"most: expected a whole number of groups from 1, got {most!r}.")
-    grid = two_way(b)
+    grid = charts.two_way(b)
     if kind == "two-way" and grid is None:
         raise InputError(
             "kind: a two-way picture is of groups by two columns with at least two values each, at most"
-            f" {MOST_DOWN} and {MOST_ACROSS}; here by {', '.join(b.by)}. Use kind='findings'."
+            f" {charts.MOST_DOWN} and {charts.MOST_ACROSS}; here by {', '.join(b.by)}. Use kind='findings'."
         )
     if grid is not None and kind in ("auto", "two-way"):
-        return draw_alone(two_way_chart(grid), figure)
+        return draw_alone(charts.two_way_chart(grid), figure)
     if kind == "findings":
-        return draw_alone(findings_chart(b), figure)
-    charts = []
+        return draw_alone(charts.findings_chart(b), figure)
+    shown = []
     for group, name in zip(b.groups[:most], _names(b.groups[:most]), strict=True):
         a = group.assessment
         chart = reliability_chart(Event(a), after_remedy=False)
-        charts.append((name, f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
+        shown.append((name, f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
     left_out = f"The first {most} of {len(b):,} groups, {ORDERS[b.sort]}" if len(b) > most else ""
-    return draw_multiples(charts, left_out, figure)
+    return draw_multiples(shown, left_out, figure)
 
 
 def remedy_blocks(
@@ -284,16 +275,14 @@ def remedy_blocks(
     helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)
     doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
     if helped:
-        yield Table(
+        yield Table.of(
             "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
             f" Bonferroni-adjusted for {number_of(n_groups, 'group')}.",
-            [
-                Column("group", [_name(each.key) for each in helped]),
-                Column("log loss", [number(each.remedy.gain.before) for each in helped]),
-                Column("recalibrated", [number(each.remedy.gain.after) for each in helped]),
-                Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in helped]),
-                Column("map", [each.remedy.map for each in helped], words=True),
-            ],
+            Column("group", [_name(each.key) for each in helped]),
+            Column("log loss", [number(each.remedy.gain.before) for each in helped]),
+            Column("recalibrated", [number(each.remedy.gain.after) for each in helped]),
+            Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in helped]),
+            Column("map", [each.remedy.map for each in helped], words=True),
         )
         first = helped[0].key
         if code := commands.of_rows(condition_of(by, first, keys)):

@@ -125,16 +125,14 @@ def two_way_table(t: TwoWay) -> Table:
         return small(group.cost) + "*" * t.found(group)
 
     down, across = t.names
-    return Table(
+    return Table.of(
         f"Cost of miscalibration in nats by {down} (rows) and {across} (columns). *: evidence of miscalibration,"
         f" Holm-adjusted for {number_of(len(t.breakdown), 'group')}.",
-        [
-            Column(down, _names(t.rows)),
-            *(
-                Column(name, [cell(row, column) for row in t.rows])
-                for name, column in zip(_names(t.columns), t.columns, strict=True)
-            ),
-        ],
+        Column(down, _names(t.rows)),
+        *(
+            Column(name, [cell(row, column) for row in t.rows])
+            for name, column in zip(_names(t.columns), t.columns, strict=True)
+        ),
     )
 
 

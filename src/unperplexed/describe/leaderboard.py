@@ -88,16 +88,14 @@ def _names(found: Leaderboard) -> list[Column]:
 def score_table(found: Leaderboard) -> Table:
     """Return the share of right answers beside the mean confidence, and how confidences rank answers."""
     rows = found.entries
-    return Table(
+    return Table.of(
         "Share of right answers beside the mean confidence. AUC: how well confidences rank right answers above wrong"
         " ones (0.5 is chance).",
-        [
-            *_names(found),
-            Column("answers", [f"{each.n:,}" for each in rows]),
-            estimates("right", ((each.accuracy.value, each.accuracy.interval) for each in rows), share),
-            Column("mean confidence", [share(each.mean_confidence) for each in rows]),
-            estimates("AUC", ((each.auc, each.auc_interval) for each in rows)),
-        ],
+        *_names(found),
+        Column("answers", [f"{each.n:,}" for each in rows]),
+        estimates("right", ((each.accuracy.value, each.accuracy.interval) for each in rows), share),
+        Column("mean confidence", [share(each.mean_confidence) for each in rows]),
+        estimates("AUC", ((each.auc, each.auc_interval) for each in rows)),
         notes=confidence_interval(found.confidence),
     )
 
@@ -105,16 +103,14 @@ def score_table(found: Leaderboard) -> Table:
 def gain_table(found: Leaderboard) -> Table:
     """Return log losses on held-out answers: of the base rate, and of recalibrated confidences."""
     rows = found.entries
-    return Table(
+    return Table.of(
         "Log loss; smaller is better. Base rate and recalibrated are of held-out answers; the gain is their difference"
         f" (above 0: recalibrated confidences beat the base rate).{_without_rank(found)}",
-        [
-            *_names(found),
-            Column("as stated", [number(each.log_loss) for each in rows]),
-            Column("base rate", [number(each.base_rate) for each in rows]),
-            Column("recalibrated", [number(each.recalibrated) for each in rows]),
-            estimates("gain", ((each.gain, each.gain_interval) for each in rows), signed),
-        ],
+        *_names(found),
+        Column("as stated", [number(each.log_loss) for each in rows]),
+        Column("base rate", [number(each.base_rate) for each in rows]),
+        Column("recalibrated", [number(each.recalibrated) for each in rows]),
+        estimates("gain", ((each.gain, each.gain_interval) for each in rows), signed),
         notes=confidence_interval(found.confidence),
     )
 
@@ -123,44 +119,38 @@ def abstaining_table(found: Leaderboard) -> Table:
     """Return the share of wrong answers among the most confident ones, and the area under the curve."""
     rows = [each.risk_coverage for each in found.entries]
     columns = [Column(f"{at}%", [share(each.points[at // 10 - 1].risk) for each in rows]) for at in (20, 50, 80, 100)]
-    return Table(
+    return Table.of(
         "Abstaining: share of wrong answers among the most confident 20% to 100%, and its mean over all shares (area"
         " under the risk-coverage curve, AURC). Smaller is better.",
-        [
-            *_names(found),
-            *columns,
-            estimates("AURC", ((each.area, each.interval) for each in rows)),
-        ],
+        *_names(found),
+        *columns,
+        estimates("AURC", ((each.area, each.interval) for each in rows)),
         notes=confidence_interval(found.confidence),
     )
 
 
 def remedy_table(found: Leaderboard) -> Table:
     """Return what is wrong with each model's confidences, and what mends it."""
-    return Table(
+    return Table.of(
         "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
         " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
-        [
-            *_names(found),
-            Column("finding", [each.finding for each in found.entries], words=True),
-            Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
-        ],
+        *_names(found),
+        Column("finding", [each.finding for each in found.entries], words=True),
+        Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
     )
 
 
 def difference_table(found: Leaderboard) -> Table:
     """Return differences between kinds of confidences in the same answers."""
     rows = found.differences
-    return Table(
+    return Table.of(
         "Two confidences in the same answers, the first minus the second: log loss after recalibration (held out), and"
         " area under the risk-coverage curve. Below 0 the first is better.",
-        [
-            Column("confidences", [f"{each.first} − {each.second}" for each in rows]),
-            *([Column("model", [each.model for each in rows], words=True)] if any(each.model for each in rows) else []),
-            Column("answers", [f"{each.n:,}" for each in rows]),
-            estimates("log loss", ((each.log_loss, each.log_loss_interval) for each in rows), signed),
-            estimates("AURC", ((each.area, each.area_interval) for each in rows), signed),
-        ],
+        Column("confidences", [f"{each.first} − {each.second}" for each in rows]),
+        *([Column("model", [each.model for each in rows], words=True)] if any(each.model for each in rows) else []),
+        Column("answers", [f"{each.n:,}" for each in rows]),
+        estimates("log loss", ((each.log_loss, each.log_loss_interval) for each in rows), signed),
+        estimates("AURC", ((each.area, each.area_interval) for each in rows), signed),
         notes=confidence_interval(found.confidence),
     )
 
@@ -168,28 +158,24 @@ def difference_table(found: Leaderboard) -> Table:
 def agreement_table(found: Leaderboard) -> Table:
     """Return how much of the agreement among samples is not chance."""
     rows = found.agreement
-    return Table(
+    return Table.of(
         "Agreement among samples. Reliability: the share of its variance that is not chance of so few samples; the"
         " standard error is that of one agreement (beta-binomial).",
-        [
-            Column("model", [each[0] or "all" for each in rows]),
-            Column("samples", [number(each[1], 1) for each in rows]),
-            Column("reliability", [share(each[2]) for each in rows]),
-            Column("standard error", [number(each[3]) for each in rows]),
-        ],
+        Column("model", [each[0] or "all" for each in rows]),
+        Column("samples", [number(each[1], 1) for each in rows]),
+        Column("reliability", [share(each[2]) for each in rows]),
+        Column("standard error", [number(each[3]) for each in rows]),
     )
 
 
 def grader_table(found: Leaderboard) -> Table:
     """Return how often graders agree."""
     rows = found.graders
-    return Table(
+    return Table.of(
         "Graders. An answer is right if most graders call it right. Cohen's kappa: agreement beyond chance (1 is"
         " best).",
-        [
-            Column("graders", [f"{each[0]}, {each[1]}" for each in rows]),
-            Column("equal grades", [share(each[2]) for each in rows]),
-            Column("kappa", [number(each[3]) for each in rows]),
-            Column("answers", [f"{each[4]:,}" for each in rows]),
-        ],
+        Column("graders", [f"{each[0]}, {each[1]}" for each in rows]),
+        Column("equal grades", [share(each[2]) for each in rows]),
+        Column("kappa", [number(each[3]) for each in rows]),
+        Column("answers", [f"{each[4]:,}" for each in rows]),
     )

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,45 +19,9 @@ from ..monitoring.naming import TOP
 from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table, lookup
 from ..report.numbers import count, evidence_text, number, share
-from ..report.result import Naming, document, picture_size, pictures
+from ..report.result import Naming, document
 from ..tally.periods import at
-from .alarm import (
-    about,
-    after_text,
-    alike,
-    change_text,
-    ended_text,
-    first_text,
-    from_first,
-    going_on,
-    grew,
-    limits_text,
-    next_text,
-    result_text,
-    rule_text,
-    sentence,
-    shown_in,
-    since_text,
-    span,
-    when,
-)
-from .over_time import (
-    LAST,
-    MOST_GROUPS,
-    chart_over_time,
-    charts_size,
-    details,
-    draw_charts,
-    evidence_chart,
-    groups_tables,
-    groups_text,
-    limit_text,
-    marks,
-    range_text,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from . import alarm, over_time
 
 _SHOWN = 3
 """Groups of which tables and charts are shown."""
@@ -67,13 +30,12 @@ _SHOWN = 3
 @document.register(Monitored)
 def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
     """Describe what monitoring found."""
-    named = f"{naming.name}: " if naming.name else ""
-    ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
     shown = _shown(m)
+    results = {name: alarm.result_text(m, name) for name in m.named} | dict.fromkeys(alarm.alike(m), "as all rows")
     tables = [
         *_requirements(m),
         *[_table(m, each, brief) for each in (shown if brief or not m.named else (WHOLE, *shown))],
-        *groups_tables(m, {name: result_text(m, name) for name in m.named} | dict.fromkeys(alike(m), "as all rows")),
+        *over_time.groups_tables(m, results),
     ]
     chart = None if brief else _evidence_chart(m)
     settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{_top_class(m)}"
@@ -86,11 +48,11 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
             *([Section("control", "Bias and slope over time", control, "Control chart", 6)] if control else []),
             *([Section("scores", "Log loss and skill over time", scores, "", 6)] if scores else []),
             Section("periods", "Periods", tables, "Periods"),
-            details(settings, warnings),
+            over_time.details(settings, warnings),
         ]
     return Document(
         title="Monitoring",
-        facts=f"{named}{number_of(m.n_rows, 'forecast')} in {number_of(len(m.periods), 'period')}, {ends}",
+        facts=over_time.facts(m, naming, "forecast"),
         headline=_headline(m),
         lead=_lead(m),
         calm=bool(m),
@@ -117,19 +79,19 @@ def _shown(m: Monitored) -> tuple[str, ...]:
 
 def _headline(m: Monitored) -> str:
     if m.alarm is not None:
-        told = about(m)
+        told = alarm.about(m)
         a = told[0]
         if len(told) > 1:
             n, of = len(told), len(m.groups)
             over = "" if a.over is None else ", and these errors are over"
             return f"Calibration broke in {f'all {n}' if n == of else f'{n} of {of}'} groups{over}"
         if a.over is not None:
-            return f"Calibration broke, and that error is over: {span(a)}"
-        if from_first(a):
-            return f"Miscalibrated{'' if len(a.probable) == 1 else ','} {first_text(a)}"
-        if grew(a):
-            return f"Calibration broke, and the error grew: seen since {a.began}{range_text(a)}"
-        return f"Calibration broke: most probably {at(a.began)}{range_text(a)}"
+            return f"Calibration broke, and that error is over: {alarm.span(a)}"
+        if alarm.from_first(a):
+            return f"Miscalibrated{'' if len(a.probable) == 1 else ','} {alarm.first_text(a)}"
+        if alarm.grew(a):
+            return f"Calibration broke, and the error grew: seen since {a.began}{over_time.range_text(a)}"
+        return f"Calibration broke: most probably {at(a.began)}{over_time.range_text(a)}"
     if m.impossible is not None:
         whose = _of_groups(m, m.impossible)
         return f"Predictions of exactly 0 or 1 were wrong, first {at(m.impossible.period)}{whose}"
@@ -145,17 +107,24 @@ def _lead(m: Monitored) -> str:
             return ""
         now = evidence_text(float(m.log_evidence[-1]))
         return (
-            f"No evidence of miscalibration ({now} to 1; the alarm is at {limit_text(m)} to 1). This is no proof of"
-            " calibration."
+            f"No evidence of miscalibration ({now} to 1; the alarm is at {over_time.limit_text(m)} to 1). This is no"
+            " proof of calibration."
         )
-    current = about(m)
+    current = alarm.about(m)
     if len(current) > 1:
-        told = [f"{sentence(m, each, since_text(each))}." for each in current[:MOST_GROUPS]]
-        more = [f"{len(current) - MOST_GROUPS} more: see the groups."] if len(current) > MOST_GROUPS else []
+        told = [f"{alarm.sentence(m, each, alarm.since_text(each))}." for each in current[: over_time.MOST_GROUPS]]
+        more = (
+            [f"{len(current) - over_time.MOST_GROUPS} more: see the groups."]
+            if len(current) > over_time.MOST_GROUPS
+            else []
+        )
     else:
-        told, more = [f"{sentence(m, m.alarm)}."], ["The groups do not differ beyond chance."] if alike(m) else []
+        told, more = (
+            [f"{alarm.sentence(m, m.alarm)}."],
+            ["The groups do not differ beyond chance."] if alarm.alike(m) else [],
+        )
         if m.alarm.over is not None:
-            more.append(after_text(m.alarm, m.alarm.over))
+            more.append(alarm.after_text(m.alarm, m.alarm.over))
     failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]
     return " ".join([*told, *more, *failed])
 
@@ -173,32 +142,32 @@ def _actions(m: Monitored) -> Iterator[Action]:
         )
     if a is None:
         return
-    told = about(m)
+    told = alarm.about(m)
     if len(told) > 1:
-        for each in told[:MOST_GROUPS]:
+        for each in told[: over_time.MOST_GROUPS]:
             [name] = (f"'{short_name(group)}'" for group in each.groups)
-            after = "" if each.over is None else f" {after_text(each, each.over)}"
-            text = f"{name}: {when(m, each)} {change_text(each, whose='')}{after}"
+            after = "" if each.over is None else f" {alarm.after_text(each, each.over)}"
+            text = f"{name}: {alarm.when(m, each)} {alarm.change_text(each, whose='')}{after}"
             yield Action(f"Group {name}", text, "Group")
     else:
-        yield Action("When", capital(when(m, a)), "When")
-        yield Action("What changed", change_text(a, "in the group, " if a.groups else ""), "Change")
+        yield Action("When", capital(alarm.when(m, a)), "When")
+        yield Action("What changed", alarm.change_text(a, "in the group, " if a.groups else ""), "Change")
     ended = [each for each in m.others if each.over is not None and each not in told]
     if ended:
-        yield Action("Errors that are over", ended_text(m, ended), "Over")
-    yield Action("Evidence", rule_text(m, a), "Rule")
-    yield Action("What to do", next_text(m, told), "Next")
+        yield Action("Errors that are over", alarm.ended_text(m, ended), "Over")
+    yield Action("Evidence", alarm.rule_text(m, a), "Rule")
+    yield Action("What to do", alarm.next_text(m, told), "Next")
 
 
 def _of_groups(m: Monitored, found: Impossible) -> str:
     """Name the groups with such predictions, behind a comma."""
-    named = groups_text(m, found.groups)
+    named = over_time.groups_text(m, found.groups)
     return f", in {named}" if named else ""
 
 
 def _to_look_up(m: Monitored) -> Action | None:
     """Name the command that explains what broke, and predictions of 0 or 1 that were wrong."""
-    shown = about(m)[:MOST_GROUPS]
+    shown = alarm.about(m)[: over_time.MOST_GROUPS]
     broke = [term for each in shown if each.diagnosis is not None for term in terms(each.diagnosis)]
     return lookup([*broke, *KINDS["certainty"].terms[: m.impossible is not None]])
 
@@ -207,16 +176,12 @@ def _requirements(m: Monitored) -> list[Table]:
     if not m.kept:
         return []
     return [
-        Table(
+        Table.of(
             "Requirements",
-            [
-                Column("requirement", [each.requirement for each in m.kept]),
-                Column("value", [number(each.value) for each in m.kept]),
-                Column("evidence against it", [evidence_text(each.log_evidence) for each in m.kept]),
-                Column(
-                    "result", ["pass" if each.passed else f"FAIL after {each.failed}" for each in m.kept], words=True
-                ),
-            ],
+            Column("requirement", [each.requirement for each in m.kept]),
+            Column("value", [number(each.value) for each in m.kept]),
+            Column("evidence against it", [evidence_text(each.log_evidence) for each in m.kept]),
+            Column("result", ["pass" if each.passed else f"FAIL after {each.failed}" for each in m.kept], words=True),
         )
     ]
 
@@ -242,8 +207,8 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
     elif len(m.labels) > 2 and not brief:
         caption += "; log loss and skill of all classes"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
-    biases = [limits_text(each.bias_interval) for each in points] if limits else ()
-    shown = shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
+    biases = [alarm.limits_text(each.bias_interval) for each in points] if limits else ()
+    shown = alarm.shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
     columns = [
         Column(name, names),
         Column("forecasts", [count(each.rows) for each in points]),
@@ -253,7 +218,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         Column(
             "calibration slope",
             [number(each.slope, 2) for each in points],
-            [limits_text(each.slope_interval) for each in points] if not brief else (),
+            [alarm.limits_text(each.slope_interval) for each in points] if not brief else (),
             detail=shown != "slope",
         ),
         Column("log loss", [number(each.log_loss) for each in points], detail=shown != "loss"),
@@ -279,7 +244,7 @@ def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence
     def distance(row: int) -> tuple[float, int]:
         return min((abs(row + 0.5 - place), number) for number, place in enumerate(places))
 
-    return sorted(sorted(range(len(control)), key=distance)[:LAST])
+    return sorted(sorted(range(len(control)), key=distance)[: over_time.LAST])
 
 
 def _with_gaps(column: Column, rows: Sequence[int], sign: str) -> Column:
@@ -324,7 +289,9 @@ def _log_odds(value: float) -> str:
 
 
 def _evidence_chart(m: Monitored) -> Chart:
-    return evidence_chart(m, "Evidence that calibration broke", _headline(m), marks(going_on(m), m.alarms))
+    return over_time.evidence_chart(
+        m, "Evidence that calibration broke", _headline(m), over_time.marks(alarm.going_on(m), m.alarms)
+    )
 
 
 def control_charts(m: Monitored) -> list[Chart]:
@@ -346,7 +313,8 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     x = np.array([(place[each.first] + place[each.last]) / 2 for each in control])
     together = _together(m, control)
     each_of = f"; {together} periods a point" if together > 1 else ""
-    marked = marks(*_own(m, group))
+    whose = "" if group == WHOLE else f", group '{short_name(group)}'"
+    marked = over_time.marks(*_own(m, group))
     charts = []
     for title, better, name, ideal, limits in (
         ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
@@ -358,15 +326,10 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
         ends = [getattr(each, limits) for each in control] if limits else []
         low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
         whose = "" if group == WHOLE else f", group '{short_name(group)}'"
-        charts.append(chart_over_time(m, f"{title}{whose}", better + each_of, x, values, ideal, low, high, marked))
+        charts.append(
+            over_time.chart_over_time(m, f"{title}{whose}", better + each_of, x, values, ideal, low, high, marked)
+        )
     return charts
 
 
-@pictures.register(Monitored)
-def _draw(m: Monitored, figure: Figure | None) -> Figure:
-    return draw_charts(control_charts(m), figure)
-
-
-@picture_size.register(Monitored)
-def _size(m: Monitored) -> tuple[float, float]:
-    return charts_size(control_charts(m))
+over_time.drawn_over_time(Monitored, control_charts)

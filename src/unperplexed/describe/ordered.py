@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +19,12 @@ from ..report.chart import Axis, Bars, Chart, Line, Points, Reference, percent_a
 from ..report.charts import unit_axis
 from ..report.document import Column, Document, Section, SmallCharts, Table
 from ..report.numbers import share
-from ..report.result import Naming, document, picture
+from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, estimates, how
 from .assessment_charts import MOST_CURVES, small_chart
 from .diagnosis import short_verdict
 from .skill import skill_blocks
 from .tally import ROWS_CHANGED, counted, notes_lines
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @document.register(OrderedAssessment)
@@ -69,20 +65,18 @@ def ordered_document(o: OrderedAssessment, naming: Naming, *, brief: bool) -> Do
 def thresholds_table(o: OrderedAssessment) -> Table:
     """Return each threshold with its mean prediction, observed frequency, and test."""
     found = o.thresholds
-    return Table(
+    return Table.of(
         "Each threshold as an event. Excess: observed frequency − mean prediction. p-values: of any miscalibration.",
-        [
-            Column("outcome is", short_names((each.name for each in found), 200)),
-            Column("mean prediction", [share(each.mean_prediction) for each in found]),
-            Column("observed frequency", [share(each.frequency) for each in found]),
-            estimates("excess", ((each.excess, each.excess_interval) for each in found)),
-            Column(
-                p_values(len(found)),
-                [p_value_cell(each.adjusted_p_value) for each in found],
-                meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
-            ),
-            Column("miscalibration", [_found(o, each) for each in found], words=True, detail=True),
-        ],
+        Column("outcome is", short_names((each.name for each in found), 200)),
+        Column("mean prediction", [share(each.mean_prediction) for each in found]),
+        Column("observed frequency", [share(each.frequency) for each in found]),
+        estimates("excess", ((each.excess, each.excess_interval) for each in found)),
+        Column(
+            p_values(len(found)),
+            [p_value_cell(each.adjusted_p_value) for each in found],
+            meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
+        ),
+        Column("miscalibration", [_found(o, each) for each in found], words=True, detail=True),
         sortable=True,
         notes=confidence_interval(o.confidence, len(found)),
     )
@@ -96,22 +90,12 @@ def _found(o: OrderedAssessment, each: Threshold) -> str:
 def pit_table(o: OrderedAssessment) -> Table:
     """Return the PIT histogram."""
     edges, h = o.pit.edges, o.pit
-    return Table(
+    return Table.of(
         f"PIT histogram: where outcomes fall in their forecasts. Calibrated: {share(1 / h.share.size)} in each bin.",
-        [
-            Column("PIT", [f"{low:.1f} to {high:.1f}" for low, high in pairwise(edges.tolist())]),
-            curve_estimates("share of outcomes", h.share, h.lower, h.upper, share),
-        ],
+        Column("PIT", [f"{low:.1f} to {high:.1f}" for low, high in pairwise(edges.tolist())]),
+        curve_estimates("share of outcomes", h.share, h.lower, h.upper, share),
         notes=confidence_interval(o.confidence),
     )
-
-
-@picture.register(OrderedAssessment)
-def draw_pit(o: OrderedAssessment, ax: Axes | None) -> Axes:
-    """Draw the PIT histogram on matplotlib Axes."""
-    from ..report.matplotlib_draw import draw
-
-    return draw(pit_chart(o), ax)
 
 
 def pit_chart(o: OrderedAssessment) -> Chart:
@@ -134,6 +118,8 @@ def pit_chart(o: OrderedAssessment) -> Chart:
         shape="wide",
     )
 
+
+drawn_as(OrderedAssessment, pit_chart)
 
 _MOST_TICKS = 10
 

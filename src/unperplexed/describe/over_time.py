@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._lib.errors import InputError
 from .._lib.formatting import capital, number_of, short_name, short_names
 from .._lib.typing import Floats
 from ..monitoring.alarms import Began
@@ -17,13 +16,12 @@ from ..monitoring.monitored import Monitored
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import Column, Notes, Prose, Section, Table
 from ..report.numbers import MOST_EVIDENCE, evidence_text, number
+from ..report.result import Naming, picture_size, pictures
 from ..statistics.intervals import alpha_of
 from ..tally.periods import at
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    pass
 
 MOST_GROUPS = 5
 """Groups that text names."""
@@ -77,6 +75,13 @@ def _periods(a: Began) -> str:
     return ", ".join(names)
 
 
+def facts(m: Watched, naming: Naming, what: str) -> str:
+    """Count the forecasts and the periods, and name the first and the last of these."""
+    named = f"{naming.name}: " if naming.name else ""
+    ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
+    return f"{named}{number_of(m.n_rows, what)} in {number_of(len(m.periods), 'period')}, {ends}"
+
+
 def groups_text(m: Watched, names: Sequence[str]) -> str:
     """Name groups; "" for none."""
     if not names:
@@ -98,13 +103,11 @@ def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
         return []
     names = sorted(m.groups, key=lambda name: -m.groups[name])
     return [
-        Table(
+        Table.of(
             "Groups",
-            [
-                Column("group", short_names(names, 200)),
-                Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
-                Column("result", [results.get(name, "no alarm") for name in names], words=True),
-            ],
+            Column("group", short_names(names, 200)),
+            Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
+            Column("result", [results.get(name, "no alarm") for name in names], words=True),
         )
     ]
 
@@ -211,27 +214,15 @@ def _time_axis(m: Watched) -> Axis:
     return Axis(*_ends(m), [(float(each), short_name(m.periods[each], 12)) for each in at], "Period (equally spaced)")
 
 
-def charts_size(charts: Sequence[Chart]) -> tuple[float, float]:
-    """Width and height, in inches, that suit charts one below the other."""
-    return _INCHES[0], _INCHES[1] * len(charts)
+def drawn_over_time(kind: type, charts_of: Callable[[Any], Sequence[Chart]]) -> None:
+    """Let matplotlib draw results of a type as charts one below the other, at the size that suits these."""
 
+    @picture_size.register(kind)
+    def size(m: Watched) -> tuple[float, float]:
+        return _INCHES[0], _INCHES[1] * len(charts_of(m))
 
-def draw_charts(charts: Sequence[Chart], figure: Figure | None = None) -> Figure:
-    """Draw charts over time, one below the other, by matplotlib."""
-    from matplotlib.figure import Figure as MatplotlibFigure
+    @pictures.register(kind)
+    def draw_over_time(m: Watched, figure: Figure | None) -> Figure:
+        from ..report.matplotlib_chart import draw_below
 
-    from ..report.matplotlib_draw import draw
-
-    if figure is None:
-        import matplotlib.pyplot as plt  # only a new figure needs a display
-
-        figure = plt.figure(figsize=charts_size(charts), layout="constrained")
-    if not isinstance(figure, MatplotlibFigure):
-        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
-    axes = figure.subplots(len(charts), 1, squeeze=False).ravel()
-    for ax, chart in zip(axes, charts, strict=True):
-        draw(chart, ax)
-    for ax in axes[:-1]:
-        ax.set_xlabel("")
-        ax.tick_params(labelbottom=False)
-    return figure
+        return draw_below(charts_of(m), size(m), figure)

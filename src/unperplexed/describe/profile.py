@@ -34,14 +34,12 @@ def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, order
     few = ["few rows" if profile.few_rows[at] else "" for at in shown]
     text = ", ".join(f"{name} {at_order[name]}" for name in _NAMES.values() if name in at_order)
     headline = capital(text) if text else f"Risk profile at {len(shown):,} orders"
-    table = Table(
+    table = Table.of(
         "Generalized means of the probabilities assigned to the outcomes.",
-        [
-            Column("order", [_order(float(profile.orders[at])) for at in shown]),
-            noted("mean", found),
-            Column("name", [_named(profile.orders[at]) for at in shown], words=True),
-            *([Column("", few, words=True)] if any(few) else []),
-        ],
+        Column("order", [_order(float(profile.orders[at])) for at in shown]),
+        noted("mean", found),
+        Column("name", [_named(profile.orders[at]) for at in shown], words=True),
+        *([Column("", few, words=True)] if any(few) else []),
         brief=len(shown),
         notes=confidence_interval(0.95),
     )

@@ -37,15 +37,13 @@ def metric_table(c: QuestionComparison) -> Table:
     smaller = [name for name in c.metrics if name not in larger]
     found = list(c.metrics.values())
     first, second = short_names(c.names)
-    return Table(
+    return Table.of(
         f"Larger is better: {', '.join(larger)}; smaller: {', '.join(smaller)}.",
-        [
-            Column("metric", list(c.metrics)),
-            Column(first, [number(each.first) for each in found]),
-            Column(second, [number(each.second) for each in found]),
-            estimates("difference", ((each.difference, each.interval) for each in found), signed),
-            Column("p-value", [p_value_cell(each.p_value) for each in found]),
-        ],
+        Column("metric", list(c.metrics)),
+        Column(first, [number(each.first) for each in found]),
+        Column(second, [number(each.second) for each in found]),
+        estimates("difference", ((each.difference, each.interval) for each in found), signed),
+        Column("p-value", [p_value_cell(each.p_value) for each in found]),
         notes=confidence_interval(c.confidence),
     )
 
@@ -55,12 +53,10 @@ def metrics_table(found: GradedAssessment) -> Table:
     larger = [name for name, each in found.metrics.items() if each.larger_is_better]
     smaller = [name for name in found.metrics if name not in larger]
     better = f"Larger is better: {', '.join(larger)}" + (f"; smaller: {', '.join(smaller)}" if smaller else "")
-    return Table(
+    return Table.of(
         f"{better}.",
-        [
-            Column("metric", list(found.metrics)),
-            estimates("mean", ((each.value, each.interval) for each in found.metrics.values())),
-        ],
+        Column("metric", list(found.metrics)),
+        estimates("mean", ((each.value, each.interval) for each in found.metrics.values())),
         notes=confidence_interval(found.confidence),
     )
 

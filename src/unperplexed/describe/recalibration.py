@@ -40,18 +40,16 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
 def maps_table(state: State) -> Table:
     """Return the maps that were tried, the heaviest first."""
     rows = sorted(state.candidates, key=lambda each: -each.weight)
-    return Table(
+    return Table.of(
         "Smaller held-out log loss is better.",
-        [
-            Column("map", [each.name for each in rows]),
-            Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
-            Column(
-                "held-out log loss",
-                [f"{each.log_loss:.4f}" for each in rows],
-                meaning="Nats a row, cross-fitted. Smaller is better.",
-            ),
-            Column("parameters", [f"{each.parameters:g}" for each in rows], meaning="Effective number of parameters."),
-        ],
+        Column("map", [each.name for each in rows]),
+        Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
+        Column(
+            "held-out log loss",
+            [f"{each.log_loss:.4f}" for each in rows],
+            meaning="Nats a row, cross-fitted. Smaller is better.",
+        ),
+        Column("parameters", [f"{each.parameters:g}" for each in rows], meaning="Effective number of parameters."),
     )
 
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._lib.formatting import number_of, percent, rule_text, short_name, short_names
-from .._lib.typing import Floats
 from ..comparison.sequential import SequentialComparison
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
 from ..report.document import Column, Document, Python, Section, Table
 from ..report.numbers import between, count, estimate, number
-from ..report.result import Naming, document, picture
+from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, reproduce
 from ..scores.registry import rule_at_floor
 from ..statistics.intervals import Interval, alpha_of
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from .comparison_charts import sequential_chart
+from .comparison_charts import course_axis, sequential_chart, sides_of
 from .tally import ROWS_CHANGED, counted, notes_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ENOUGH = 1e6
 """An e-value from which on its order of magnitude is enough."""
@@ -70,13 +65,6 @@ def sequential_call(c: SequentialComparison) -> Python:
     return Python(f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially(y, {forecasts}{used}))")
 
 
-def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
-    """Return both forecasters, the one with the better mean score first, their difference, and its ends."""
-    if c.second_ahead:
-        return c.second, c.first, -c.difference, -c.high, -c.low
-    return c.first, c.second, c.difference, c.low, c.high
-
-
 def _verdict(c: SequentialComparison) -> str:
     if c.better is None or c.decided_after is None:
         return "Not decided: the confidence sequence contained 0 after every row"
@@ -91,7 +79,7 @@ def _verdict(c: SequentialComparison) -> str:
 
 def _lead(c: SequentialComparison) -> str:
     """Give the mean difference of the scores over all rows."""
-    first, second, difference, low, high = _sides(c)
+    first, second, difference, low, high = sides_of(c)
     value, limits = estimate(float(difference[-1]), Interval(float(low[-1]), float(high[-1])))
     direction = "Larger" if c.larger_is_better else "Smaller"
     return (
@@ -114,16 +102,14 @@ def _guarantee(c: SequentialComparison) -> str:
 
 def evidence_table(c: SequentialComparison) -> Table:
     """Return the e-values after all rows."""
-    first, second, *_ = _sides(c)
+    first, second, *_ = sides_of(c)
     values = [(c.e_second if name == c.second else c.e_first)[-1] for name in (first, second)]
-    return Table(
+    return Table.of(
         "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
         f" ever exceeds N with probability 1/N at most. One above {number(2 / alpha_of(c.confidence), 0)} decides; 1 is"
         " no evidence.",
-        [
-            Column("forecaster that is better", short_names((first, second), 200)),
-            Column("e-value", [_e_value(float(e)) for e in values]),
-        ],
+        Column("forecaster that is better", short_names((first, second), 200)),
+        Column("e-value", [_e_value(float(e)) for e in values]),
     )
 
 
@@ -136,36 +122,26 @@ _LOOKS = 12
 
 def course_table(c: SequentialComparison) -> Table:
     """Return the difference, its confidence sequence and the e-values after some of the rows."""
-    first, second, difference, low, high = _sides(c)
+    first, second, difference, low, high = sides_of(c)
     rows = {*np.unique(np.geomspace(1, c.n_rows, _LOOKS).round().astype(int)).tolist(), c.decided_after or 1}
     at = np.array(sorted(rows)) - 1
     e = {c.first: c.e_first, c.second: c.e_second}
-    return Table(
+    return Table.of(
         f"Mean difference of the {rule_text(c.score)}, {short_name(first)} − {short_name(second)}, with its"
         f" {_sequence(c)}, and e-values. All rows are in frame() and --json.",
-        [
-            Column("after rows", [count(row) for row in (at + 1).tolist()]),
-            curve_estimates("mean difference", difference[at], low[at], high[at]),
-            *(
-                Column(f"e-value for {short}", [_e_value(value) for value in e[name][at].tolist()])
-                for name, short in zip((first, second), short_names((first, second)), strict=True)
-            ),
-        ],
+        Column("after rows", [count(row) for row in (at + 1).tolist()]),
+        curve_estimates("mean difference", difference[at], low[at], high[at]),
+        *(
+            Column(f"e-value for {short}", [_e_value(value) for value in e[name][at].tolist()])
+            for name, short in zip((first, second), short_names((first, second)), strict=True)
+        ),
     )
 
 
 def difference_chart(c: SequentialComparison) -> Chart:
-    """Draw the mean difference with its confidence sequence over the rows.
-
-    The first intervals are wide, so the axis ends at those after a tenth of the rows, or of those until the decision.
-    """
-    first, second, difference, low, high = _sides(c)
-    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
-    y = value_axis(
-        min(0.0, float(low[start:].min())),
-        max(0.0, float(high[start:].max())),
-        f"Mean {rule_text(c.score)}, {' − '.join(short_names((first, second)))}",
-    )
+    """Draw the mean difference with its confidence sequence over the rows."""
+    first, second, difference, low, high = sides_of(c)
+    y = course_axis(c, f"Mean {rule_text(c.score)}")
     rows = np.arange(1, c.n_rows + 1, dtype=np.float64)
     x, mean, below, above = (np.clip(v, y.low, y.high) if v is not rows else v for v in (rows, difference, low, high))
     x, mean, below, above = thinned(x, mean, below, above, most=300)
@@ -190,8 +166,4 @@ def _settings(c: SequentialComparison) -> list[tuple[str, str]]:
     return [("score", rule_at_floor(c.score, c.floor or 0.0)), ("confidence", f"{c.confidence:.10g}")]
 
 
-@picture.register(SequentialComparison)
-def _draw(c: SequentialComparison, ax: Axes | None) -> Axes:
-    from ..report.matplotlib_draw import draw
-
-    return draw(sequential_chart(c), ax)
+drawn_as(SequentialComparison, sequential_chart)

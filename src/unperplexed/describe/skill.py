@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError
 from .._lib.formatting import (
@@ -18,17 +17,14 @@ from .._lib.formatting import (
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
-from ..report.chart import Chart, Role
+from ..report.chart import Chart, Role, chart_size
 from ..report.charts import Row, forest
 from ..report.document import Block, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, share
-from ..report.result import Naming, document, picture, picture_size
+from ..report.result import Naming, document, drawn_as, picture_size
 from ..report.tables import aside, ci, estimates, how
 from ..scores.registry import LOG_LOSS
 from .tally import ROWS_CHANGED, counted, notes_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_DRAWN = 30
 """Lines that a chart has at most."""
@@ -100,13 +96,11 @@ def skill_blocks(s: Skill) -> list[Block]:
 def _rules_table(s: Skill, rules: list[str]) -> Table:
     found = [(name, rule, s.whole.scores[name][rule]) for name in s.whole.scores for rule in rules]
     several = len(s.whole.scores) > 1
-    return Table(
+    return Table.of(
         f"Skill against {s.reference}: 1 is perfect, 0 as good as the reference.",
-        [
-            *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
-            Column("score", [rule_text(rule) for _, rule, _ in found]),
-            *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
-        ],
+        *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
+        Column("score", [rule_text(rule) for _, rule, _ in found]),
+        *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
         notes=level_of(s),
     )
 
@@ -128,38 +122,31 @@ def skill_table(s: Skill, rule: str) -> Table:
     """Return the skill scores by a rule, all rows first."""
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
     p_value = p_values(len(s.whole.scores)) + ", of groups adjusted" * adjusts_groups(s)
-    return Table(
+    return Table.of(
         f"Skill against {s.reference} by {rule_text(rule)}.",
-        [
-            Column("group", [text for text, _, _ in lines]),
-            Column("rows", [count(group.n_rows) for _, group, _ in lines]),
-            *_estimates([each for *_, each in lines], p_value),
-            Column("share of the total score", [share(each.share) for *_, each in lines]),
-        ],
+        Column("group", [text for text, _, _ in lines]),
+        Column("rows", [count(group.n_rows) for _, group, _ in lines]),
+        *_estimates([each for *_, each in lines], p_value),
+        Column("share of the total score", [share(each.share) for *_, each in lines]),
         sortable=True,
         notes=level_of(s, groups=True),
     )
 
 
-@picture.register(Skill)
-def draw_skill(s: Skill, ax: Axes | None, *, rule: str) -> Axes:
-    """Draw `skill_chart` on matplotlib Axes."""
+def _known_chart(s: Skill, *, rule: str) -> Chart:
     chart = skill_chart(s, rule)
     if chart is None:
         raise InputError(f"rule: no skill score by {rule_text(rule)} is defined; choose another rule.")
-    from ..report.matplotlib_draw import draw
+    return chart
 
-    return draw(chart, ax)
+
+drawn_as(Skill, _known_chart)
 
 
 @picture_size.register(Skill)
 def _size(s: Skill) -> tuple[float, float] | None:
     chart = skill_chart(s, LOG_LOSS)
-    if chart is None:
-        return None
-    from ..report.matplotlib_draw import chart_size
-
-    return chart_size(chart)
+    return None if chart is None else chart_size(chart)
 
 
 def skill_chart(s: Skill, rule: str) -> Chart | None:

@@ -90,14 +90,12 @@ def _held(tally: Tally) -> Iterator[tuple[str, str]]:
 def scores_table(tally: Tally) -> Table:
     """Return the mean of every score that a tally holds."""
     scores = [score_named(each) for each in tally.scores]
-    return Table(
+    return Table.of(
         "Means of the scoring rules, without a floor.",
-        [
-            Column("score", [rule_text(each) for each in tally.scores]),
-            Column("mean", [number(tally.score(each)) for each in tally.scores]),
-            Column("standard error", [number(tally.score_standard_error(each)) for each in tally.scores]),
-            Column("better", [each.better for each in scores], words=True),
-            Column("meaning", [each.note for each in scores], words=True),
-        ],
+        Column("score", [rule_text(each) for each in tally.scores]),
+        Column("mean", [number(tally.score(each)) for each in tally.scores]),
+        Column("standard error", [number(tally.score_standard_error(each)) for each in tally.scores]),
+        Column("better", [each.better for each in scores], words=True),
+        Column("meaning", [each.note for each in scores], words=True),
         brief=len(scores),
     )

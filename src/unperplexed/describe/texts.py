@@ -85,15 +85,13 @@ def _warnings(found: TextAssessment) -> list[str]:
 def rate_table(found: TextAssessment) -> Table:
     """Return geometric accuracy, perplexity and bits of each unit."""
     rates: list[Rate] = list(found.rates.values())
-    return Table(
+    return Table.of(
         "Smaller perplexity and fewer bits are better. Only figures per byte and per word of the same texts are"
         " comparable between models with different tokens.",
-        [
-            Column("", [_CALLED[each.unit] for each in rates]),
-            Column("geometric accuracy", [number(each.geometric_accuracy) for each in rates]),
-            Column("perplexity", [number(each.perplexity) for each in rates]),
-            estimates("bits", ((each.bits, each.bits_interval) for each in rates)),
-        ],
+        Column("", [_CALLED[each.unit] for each in rates]),
+        Column("geometric accuracy", [number(each.geometric_accuracy) for each in rates]),
+        Column("perplexity", [number(each.perplexity) for each in rates]),
+        estimates("bits", ((each.bits, each.bits_interval) for each in rates)),
         notes=f"{confidence_interval(found.confidence)} of bits",
     )
 
@@ -130,13 +128,11 @@ def _loss_columns(rows: Sequence[PositionLoss | FrequencyLoss]) -> list[Column]:
 def position_table(found: TextAssessment) -> Table:
     """Return the loss by position within the document."""
     rows = found.positions
-    return Table(
+    return Table.of(
         "Loss by position in the document.",
-        [
-            Column("position", [position_text(each) for each in rows]),
-            Column("tokens", [count(each.tokens) for each in rows]),
-            *_loss_columns(rows),
-        ],
+        Column("position", [position_text(each) for each in rows]),
+        Column("tokens", [count(each.tokens) for each in rows]),
+        *_loss_columns(rows),
         notes=confidence_interval(found.confidence),
     )
 
@@ -155,14 +151,12 @@ def _range_text(first: int, last: int) -> str:
 def frequency_table(found: TextAssessment) -> Table:
     """Return the loss of rare and of frequent tokens."""
     rows = found.frequencies
-    return Table(
+    return Table.of(
         "Loss by token frequency: how often the distinct token occurs in these texts.",
-        [
-            Column("occurrences", [_range_text(each.first, each.last) for each in rows]),
-            Column("distinct tokens", [count(each.distinct) for each in rows]),
-            Column("tokens", [count(each.tokens) for each in rows]),
-            *_loss_columns(rows),
-        ],
+        Column("occurrences", [_range_text(each.first, each.last) for each in rows]),
+        Column("distinct tokens", [count(each.distinct) for each in rows]),
+        Column("tokens", [count(each.tokens) for each in rows]),
+        *_loss_columns(rows),
         notes=confidence_interval(found.confidence),
     )
 
@@ -172,30 +166,24 @@ def document_table(found: TextAssessment) -> Table:
     per = "byte" if "byte" in found.rates else "token"
     rows = found.documents
     sizes = [(each.n_bytes if per == "byte" else each.tokens) or 0 for each in rows]
-    return Table(
+    return Table.of(
         f"Documents with the most bits per {per}.",
-        [
-            Column("document", short_names((each.name for each in rows), 200)),
-            Column(f"{per}s", [count(size) for size in sizes]),
-            Column(
-                f"bits per {per}", [number(each.bits / (size or 1)) for each, size in zip(rows, sizes, strict=True)]
-            ),
-            Column("bits", [number(each.bits, 1) for each in rows]),
-        ],
+        Column("document", short_names((each.name for each in rows), 200)),
+        Column(f"{per}s", [count(size) for size in sizes]),
+        Column(f"bits per {per}", [number(each.bits / (size or 1)) for each, size in zip(rows, sizes, strict=True)]),
+        Column("bits", [number(each.bits, 1) for each in rows]),
     )
 
 
 def token_table(found: TextAssessment, most: int = 20) -> Table:
     """Return the most surprising tokens after what comes before them."""
     rows = found.tokens[:most]
-    return Table(
+    return Table.of(
         "Most surprising tokens.",
-        [
-            Column("token", [short_name(repr(each.token), 24) for each in rows]),
-            Column("bits", [number(each.bits, 1) for each in rows]),
-            Column("document", short_names((each.document for each in rows), 200), words=True),
-            Column("after", [short_name(each.context[-24:], 24) for each in rows], words=True),
-        ],
+        Column("token", [short_name(repr(each.token), 24) for each in rows]),
+        Column("bits", [number(each.bits, 1) for each in rows]),
+        Column("document", short_names((each.document for each in rows), 200), words=True),
+        Column("after", [short_name(each.context[-24:], 24) for each in rows], words=True),
     )
 
 
@@ -251,16 +239,14 @@ def comparison_document(c: TextComparison, naming: Naming, *, brief: bool) -> Do
 def model_table(c: TextComparison) -> Table:
     """Return the bits per byte of both models and their difference."""
     value, limits = estimate(c.difference, c.interval)
-    return Table(
+    return Table.of(
         "Smaller is better.",
-        [
-            Column("model", [*short_names(c.names), "difference"]),
-            Column(
-                "bits per byte",
-                [*(number(each) for each in c.bits_per_byte), value if c.difference < 0 else f"+{value}"],
-                ["", "", limits],
-            ),
-        ],
+        Column("model", [*short_names(c.names), "difference"]),
+        Column(
+            "bits per byte",
+            [*(number(each) for each in c.bits_per_byte), value if c.difference < 0 else f"+{value}"],
+            ["", "", limits],
+        ),
         notes=confidence_interval(c.confidence),
     )
 
@@ -268,12 +254,10 @@ def model_table(c: TextComparison) -> Table:
 def decisive_table(c: TextComparison, most: int = 20) -> Table:
     """Return the documents that contribute most to the difference."""
     rows = c.documents[:most]
-    return Table(
+    return Table.of(
         "Documents with the largest difference in bits.",
-        [
-            Column("document", short_names((each.name for each in rows), 200)),
-            Column("bytes", [count(each.n_bytes) for each in rows]),
-            Column("difference in bits", [signed(each.difference, 1) for each in rows]),
-            Column("per byte", [signed(each.difference / each.n_bytes) for each in rows]),
-        ],
+        Column("document", short_names((each.name for each in rows), 200)),
+        Column("bytes", [count(each.n_bytes) for each in rows]),
+        Column("difference in bits", [signed(each.difference, 1) for each in rows]),
+        Column("per byte", [signed(each.difference / each.n_bytes) for each in rows]),
     )

@@ -6,8 +6,11 @@ one kind of bubble, the bubbles in blue are distinct in greyscale too. No settin
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
 from .._lib.errors import InputError
@@ -40,6 +43,19 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     import matplotlib.pyplot as plt  # only a new figure needs a display
 
     return plt.subplots(figsize=size, layout="tight")[1]
+
+
+def figure_or_new(
+    figure: Figure | None, size: tuple[float, float], layout: Literal["constrained", "tight"] = "constrained"
+) -> Figure:
+    """Return the figure that was given, which is checked, or without any a new one of a size in inches."""
+    if isinstance(figure, Figure):
+        return figure
+    if figure is not None:
+        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
+    import matplotlib.pyplot as plt  # only a new figure needs a display
+
+    return plt.figure(figsize=size, layout=layout)
 
 
 def drawn_name(name: str, most: int = 32) -> str:

@@ -130,6 +130,18 @@ class Chart:
     """Whether values are shown as percentages."""
 
 
+_ROW = 0.3
+"""Height of a row of a forest, in inches."""
+
+
+def chart_size(chart: Chart) -> tuple[float, float]:
+    """Width and height, in inches, that suit a chart."""
+    if chart.shape == "forest":
+        scale = 0.35 if chart.cells and chart.cells.scale else 0.0
+        return 6.8, 1.5 + scale + _ROW * len(chart.y.ticks)
+    return (5.2, 5.6) if chart.shape == "square" else (6.4, 4.4)
+
+
 _ENDS = {0.01: 5, 0.02: 4, 0.03: 3, 0.05: 5, 0.1: 5, 0.15: 3, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5}
 """Where an axis of small probabilities may end, with its number of steps."""
 

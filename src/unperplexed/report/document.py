@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 from .._lib.formatting import capital
 from .chart import Chart, Role
@@ -44,6 +45,15 @@ class Column:
     """Whether it is left out of a short form, such as text or a card."""
 
 
+class TableOptions(TypedDict, total=False):
+    """Attributes of a `Table` other than its caption and columns."""
+
+    sortable: bool
+    folded: bool
+    brief: int
+    notes: str
+
+
 @dataclass(frozen=True)
 class Table:
     """A table: columns of equal length."""
@@ -57,6 +67,11 @@ class Table:
     """Rows that a short form shows; it says how many more there are."""
     notes: str = ""
     """What the notes behind its values are, such as "95% CI"."""
+
+    @classmethod
+    def of(cls, caption: str, *columns: Column, **options: Unpack[TableOptions]) -> Table:
+        """Make a table of its columns, with the other attributes by their names."""
+        return cls(caption, columns, **options)
 
     @property
     def n_rows(self) -> int:

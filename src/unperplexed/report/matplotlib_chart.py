@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-from .._lib.errors import InputError
 from .._lib.formatting import short_name
 from .._lib.typing import Floats
-from .axes import axes_or_new
-from .chart import Chart, Line, Mirror, Points, placed_labels
+from .axes import axes_or_new, figure_or_new
+from .chart import Chart, Mirror, Points, placed_labels
 from .matplotlib_draw import (
     COLOUR,
     CURVE,
@@ -25,6 +24,8 @@ from .matplotlib_draw import (
     INK,
     OWN,
     STYLES,
+    draw,
+    draw_band,
     draw_references,
     drawable,
     escaped,
@@ -79,7 +80,9 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
     elif chart.x.high > ax.get_xlim()[1]:  # of a chart of smaller probabilities
         draw_references(ax, chart)
         scale_axes(ax, chart)
-    _draw_curve(ax, chart.lines[0], style, faint=overlaid)
+    [line, *_] = chart.lines
+    draw_band(ax, line, style["color"], 0.1 if overlaid else 0.17)
+    ax.plot(line.x, line.y, zorder=3, gid=CURVE, **style)
     for points in chart.points:
         _draw_points(ax, points, style["color"], marker)
     if overlaid:
@@ -96,13 +99,6 @@ def _long_names(keywords: dict[str, Any]) -> dict[str, Any]:
     """Give matplotlib's short names of keywords in full, so that they replace the chart's own."""
     full = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
     return {full.get(key, key): value for key, value in keywords.items()}
-
-
-def _draw_curve(ax: Axes, line: Line, style: dict[str, Any], faint: bool) -> None:
-    if line.low is not None and line.high is not None:
-        alpha = 0.1 if faint else 0.17
-        ax.fill_between(line.x, line.low, line.high, color=style["color"], alpha=alpha, linewidth=0, zorder=1)
-    ax.plot(line.x, line.y, zorder=3, gid=CURVE, **style)
 
 
 def _draw_points(ax: Axes, points: Points, colour: Any, marker: str) -> None:
@@ -206,13 +202,8 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     """
     across = min(len(charts), _ACROSS)
     down = math.ceil(len(charts) / across)
-    if figure is None:
-        import matplotlib.pyplot as plt  # only a new figure needs a display
-
-        size = (max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * down + 0.4)
-        figure = plt.figure(figsize=size, layout="constrained")
-    if not isinstance(figure, Figure):
-        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
+    size = (max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * down + 0.4)
+    figure = figure_or_new(figure, size)
     axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
     for ax, (title, below, chart) in zip(axes, charts, strict=False):
         _draw_small(ax, chart)
@@ -228,13 +219,27 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     return figure
 
 
+def draw_below(charts: Sequence[Chart], size: tuple[float, float], figure: Figure | None = None) -> Figure:
+    """Draw charts of the same x axis one below the other; by default on a new pyplot figure of a size in inches.
+
+    Raises `InputError` for a `figure` that is none of matplotlib's.
+    """
+    figure = figure_or_new(figure, size)
+    axes = figure.subplots(len(charts), 1, squeeze=False).ravel()
+    for ax, chart in zip(axes, charts, strict=True):
+        draw(chart, ax)
+    for ax in axes[:-1]:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+    return figure
+
+
 def _draw_small(ax: Axes, chart: Chart) -> None:
     """Draw curve, band and points of one chart, with few ticks."""
     for reference in chart.references:
         ax.plot(reference.x, reference.y, color=GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=1.5)
     for line in chart.lines:
-        if line.low is not None and line.high is not None:
-            ax.fill_between(line.x, line.low, line.high, color=COLOUR, alpha=0.17, linewidth=0, zorder=1)
+        draw_band(ax, line, COLOUR)
         ax.plot(line.x, line.y, color=COLOUR, linewidth=1.6, zorder=3, gid=CURVE)
     for points in chart.points:
         if points.low is not None and points.high is not None:

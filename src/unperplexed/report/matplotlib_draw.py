@@ -12,19 +12,17 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import blended_transform_factory
 
-from .._lib.errors import InputError
 from .._lib.formatting import short_name
-from .axes import axes_or_new
-from .chart import SCALE_STEPS, Bars, Cells, Chart, Line, Points, cell_opacity, placed_labels
+from .axes import axes_or_new, figure_or_new
+from .chart import SCALE_STEPS, Bars, Cells, Chart, Line, Points, cell_opacity, chart_size, placed_labels
 
 _ROLES: dict[str, int] = {
     "second": 1, "remedy": 1, "calibrated": 1, "third": 2, "fourth": 3, "fifth": 4, "sixth": 5, "other": 5,
 }  # fmt: skip
 """Style of a mark by its role; the first style for all others."""
 
-_ROW = 0.3
 _LETTER = 0.065
-"""Height of a row of a forest, and width of a letter of its name, in inches."""
+"""Width of a letter of the name of a row, in inches."""
 
 
 def draw(chart: Chart, ax: Axes | None = None) -> Axes:
@@ -80,11 +78,9 @@ def draw_alone(chart: Chart, figure: Figure | None = None) -> Figure:
 
     Raises `InputError` for a `figure` that is none of matplotlib's.
     """
-    if not (figure is None or isinstance(figure, Figure)):
-        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
-    ax = draw(chart, None if figure is None else figure.subplots())
-    assert isinstance(ax.figure, Figure)
-    return ax.figure
+    figure = figure_or_new(figure, chart_size(chart), "tight")
+    draw(chart, figure.subplots())
+    return figure
 
 
 def _width(ax: Axes, chart: Chart) -> float:
@@ -92,14 +88,6 @@ def _width(ax: Axes, chart: Chart) -> float:
     names = max((len(text) for _, text in chart.y.ticks), default=0) if chart.shape == "forest" else 0
     there = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
     return float(max(there - _LETTER * names, 0.5 * there))
-
-
-def chart_size(chart: Chart) -> tuple[float, float]:
-    """Width and height, in inches, that suit a chart."""
-    if chart.shape == "forest":
-        scale = 0.35 if chart.cells and chart.cells.scale else 0.0
-        return 6.8, 1.5 + scale + _ROW * len(chart.y.ticks)
-    return (5.2, 5.6) if chart.shape == "square" else (6.4, 4.4)
 
 
 def _draw_bars(ax: Axes, bars: Bars) -> None:
@@ -110,10 +98,15 @@ def _draw_bars(ax: Axes, bars: Bars) -> None:
     )  # fmt: skip
 
 
+def draw_band(ax: Axes, line: Line, colour: Any, alpha: float = 0.17) -> None:
+    """Draw the band of a curve, if it has one."""
+    if line.low is not None and line.high is not None:
+        ax.fill_between(line.x, line.low, line.high, color=colour, alpha=alpha, linewidth=0, zorder=1)
+
+
 def _draw_line(ax: Axes, line: Line) -> None:
     colour, dash, _ = STYLES[_ROLES.get(line.role, 0)]
-    if line.low is not None and line.high is not None:
-        ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.17, linewidth=0, zorder=1)
+    draw_band(ax, line, colour)
     ax.plot(line.x, line.y, color=colour, linestyle=dash, linewidth=2, zorder=3, gid=CURVE, label=escaped(line.name))
 
 

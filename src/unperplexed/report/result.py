@@ -18,6 +18,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
+from .chart import Chart
 from .document import Document
 
 if TYPE_CHECKING:
@@ -80,6 +81,16 @@ def pictures(found: Any, *given: Any) -> Figure:
 def picture_size(found: Any) -> tuple[float, float] | None:
     """Width and height, in inches, that suit the picture of a result; None where any does."""
     return None
+
+
+def drawn_as(kind: type, chart: Callable[..., Chart]) -> None:
+    """Let matplotlib draw results of a type as a chart, which is made of the result and what `plot` is given."""
+
+    @picture.register(kind)
+    def draw_chart(found: Any, ax: Axes | None, *given: Any, **options: Any) -> Axes:
+        from .matplotlib_draw import draw
+
+        return draw(chart(found, *given, **options), ax)
 
 
 class Result:
