@@ -17,7 +17,7 @@ from ..statistics.intervals import Interval, alpha_of
 from ..tally.periods import at
 from .over_time import began_text, groups_text, limit_text, names_text, range_text, when_text
 
-_INTERCEPT = "calibration intercept"
+_INTERCEPT, _SLOPE = "calibration intercept", "calibration slope"
 _ENDED = 3
 """Errors that are over, which are named."""
 
@@ -66,7 +66,7 @@ def _halves(a: Alarm) -> tuple[str, float, float, float]:
     """Name the number in which both halves of an error differ most, and give its best value and both values."""
     one, two = a.halves or (a.since, a.since)
     if a.trend == "slope":
-        return "calibration slope", 1.0, one.slope, two.slope
+        return _SLOPE, 1.0, one.slope, two.slope
     return _INTERCEPT, 0.0, one.bias, two.bias
 
 
@@ -140,18 +140,13 @@ class _Size(NamedTuple):
 
 def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
     """Give the calibration intercept of some periods, and the calibration slope if the error shows in it."""
-    of_slope, of_bias = "confidence" in _errors(a), shown_in(a) != ["slope"]
+    sizes = [(_INTERCEPT, point.bias, point.bias_interval, 0, _bias)] * (shown_in(a) != ["slope"])
+    sizes += [(_SLOPE, point.slope, point.slope_interval, 1, _two)] * ("confidence" in _errors(a))
     found = []
-    if of_bias:
-        limits = point.bias_interval
-        ci = "" if math.isnan(limits.low) else between(*limits, _bias)
-        text = "" if math.isnan(point.bias) else _bias(point.bias)
-        found.append(_Size(_INTERCEPT, text, ci, not limits.low <= 0 <= limits.high and bool(ci)))
-    if of_slope:
-        limits = point.slope_interval
-        text = "" if math.isnan(point.slope) else number(point.slope, 2)
-        ci = limits_text(limits)
-        found.append(_Size("calibration slope", text, ci, not limits.low <= 1 <= limits.high and bool(ci)))
+    for name, value, limits, best, form in sizes:
+        ci = between(*limits, form)
+        excluded = bool(ci) and not limits.low <= best <= limits.high
+        found.append(_Size(name, "" if math.isnan(value) else form(value), ci, excluded))
     return found
 
 
@@ -159,7 +154,7 @@ def _remains(a: Alarm) -> str:
     """Name the small errors that may remain after one that is over; "" for none."""
     if a.over is None or not a.over.after.rows:
         return ""
-    words = {_INTERCEPT: "bias", "calibration slope": "error of the slope"}
+    words = {_INTERCEPT: "bias", _SLOPE: "error of the slope"}
     left = [words[each.name] for each in _sizes(a, a.over.after) if each.excluded]
     return f"a small {' and a small '.join(left)}" if left else ""
 
@@ -179,9 +174,13 @@ def _bias(value: float) -> str:
     return signed(round(value, 2) + 0.0, 2)
 
 
+def _two(value: float) -> str:
+    return number(value, 2)
+
+
 def limits_text(interval: Interval) -> str:
     """Give the limits of an interval; "" for none."""
-    return between(*interval, lambda value: number(value, 2))
+    return between(*interval, _two)
 
 
 def when(m: Monitored, a: Alarm) -> str:
@@ -207,7 +206,7 @@ def change_text(a: Alarm, whose: str) -> str:
         parts.append((a.over.after, "after, "))
     parts = [(point, when) for point, when in parts if point.rows]
     numbers = {
-        "slope": ("calibration slope", _slope),
+        "slope": (_SLOPE, _slope),
         "bias": ("mean prediction and observed frequency", _frequencies),
         "loss": (f"log loss{' of all classes' if a.event else ''}", _loss),
     }
@@ -235,7 +234,7 @@ def _frequencies(point: ControlPoint) -> tuple[str, str]:
 
 def _slope(point: ControlPoint) -> tuple[str, str]:
     ci = limits_text(point.slope_interval)
-    return number(point.slope, 2), f"95% CI {ci}" if ci else ""
+    return _two(point.slope), f"95% CI {ci}" if ci else ""
 
 
 def _loss(point: ControlPoint) -> tuple[str, str]:
@@ -251,7 +250,7 @@ def _trend(a: Alarm) -> str:
     if a.halves is None:
         return ""
     name, _, *values = _halves(a)
-    one, two = (_bias(each) if name == _INTERCEPT else number(each, 2) for each in values)
+    one, two = map(_bias if name == _INTERCEPT else _two, values)
     return (
         f" The error {_changed(a)}: {name} {one} from {a.halves[0].first} to {a.halves[0].last} and {two} from then on."
     )

@@ -298,7 +298,6 @@ def profiles_of(lines: Sequence[Line], label: str, points: Sequence[Points] = ()
         lines=lines,
         points=points,
         shape="wide",
-        percent=False,
     )
 
 
@@ -356,7 +355,6 @@ def bars_chart(a: Assessment) -> Chart:
         lines=(Line(x[[0, 2]], y[[0, 2]], "second", label=slope),) if there else (),
         points=(Points(x, y, role="second", labels=("R", "G", "D"), texts=texts),) if there else (),
         references=(identity(),),
-        percent=False,
     )
 
 

@@ -138,10 +138,7 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     yield "outcomes predicted with probability 0", f"{a.zero_given:,.6g}"
     yield "left out, dropped, rescaled", "; ".join(notes_lines(a.notes)) or "none"
     yield "counted", "by value" if a.exact else f"in cells of relative width 2^-{a.fraction_bits}"
-    yield (
-        "intervals",
-        f"{percent(u.confidence)}, {u.resamples:,} bootstrap replicates, seed {u.seed}",
-    )
+    yield ("intervals", f"{percent(u.confidence)}, {u.resamples:,} bootstrap replicates, seed {u.seed}")
     yield "version", a.version
 
 
@@ -277,8 +274,6 @@ def floors_table(a: Assessment) -> Table:
     return Table.of(
         "The averages at other floors",
         Column("floor", [f"{floor:g}" for floor in rows]),
-        Column("decisiveness", [number(x.decisiveness) for x in rows.values()]),
-        Column("geometric accuracy", [number(x.geometric_accuracy) for x in rows.values()]),
-        Column("robustness", [number(x.robustness) for x in rows.values()]),
+        *(Column(name.replace("_", " "), [number(getattr(x, name)) for x in rows.values()]) for name in words.MEANS),
         folded=True,
     )

@@ -10,7 +10,7 @@ from ..calibration.decomposition import Decomposition
 from ..calibration.errors import CalibrationErrors
 from ..calibration.null_samples import CalibrationTest
 from ..report.document import Block, Column, Document, Prose, Table
-from ..report.numbers import MINUS, number, share
+from ..report.numbers import MINUS, number, rounded, share
 from ..report.result import Naming, document
 from ..tally.tables import Cells
 from ..tally.tally import Tally, View
@@ -22,6 +22,8 @@ _ERRORS = {
     "mce": "MCE, the largest bin",
     "smooth_ece": "smooth ECE, without bins",
 }
+_PARTS = ("miscalibration", "discrimination", "uncertainty")
+_FACTORS = ("geometric_accuracy", "divergence_probability", "gain", "reference")
 _BY_CHANCE = (
     "Both are without a floor, and include overfitting: the curve is fitted to the same rows (in-sample), so that they"
     " are above 0 by chance. The cost is that of the named errors alone; the verdict of assess and calibration_test()"
@@ -45,7 +47,7 @@ def calibration_blocks(
 
 def _cost(d: Decomposition) -> str:
     """Say how much of a score is due to miscalibration."""
-    parts = f"{_rounded(d.miscalibration)} of {number(d.score)}"
+    parts = f"{rounded(d.miscalibration)} of {number(d.score)}"
     if not 0 < d.score < math.inf:
         return f"{parts} in {rule_text(d.rule)}"
     return f"{share(max(d.miscalibration, 0) / d.score)} of the {rule_text(d.rule)} ({parts})"
@@ -53,7 +55,7 @@ def _cost(d: Decomposition) -> str:
 
 def errors_table(errors: Mapping[View, CalibrationErrors], bins: str) -> Table:
     """Return the calibration errors, a column for each view."""
-    views = [Column(view, [_rounded(getattr(of, name)) for name in _ERRORS]) for view, of in errors.items()]
+    views = [Column(view, [rounded(getattr(of, name)) for name in _ERRORS]) for view, of in errors.items()]
     return Table(f"Calibration errors, {bins}. 0 is best.", [Column("error", [*_ERRORS.values()]), *views])
 
 
@@ -72,35 +74,28 @@ def decomposition_table(decompositions: Sequence[Decomposition]) -> Table:
         f"Score = miscalibration {MINUS} discrimination + uncertainty. Smaller miscalibration and larger discrimination"
         " are better.",
         Column("score", [rule_text(d.rule) for d in decompositions]),
-        Column("mean", [_rounded(d.score) for d in decompositions]),
-        Column("miscalibration", [_rounded(d.miscalibration) for d in decompositions]),
-        Column("discrimination", [_rounded(d.discrimination) for d in decompositions]),
-        Column("uncertainty", [_rounded(d.uncertainty) for d in decompositions]),
+        Column("mean", [rounded(d.score) for d in decompositions]),
+        *(Column(part, [rounded(getattr(d, part)) for d in decompositions]) for part in _PARTS),
         Column("view", [d.view for d in decompositions], words=True),
     )
 
 
 def factors_table(d: Decomposition) -> Table:
     """Return the parts of a log loss as a probability and factors."""
-    f = d.factors
     return Table.of(
         "The log loss as a probability, by the isotonic decomposition without a floor: geometric accuracy ="
         " reference \u00d7 gain \u00d7 divergence probability.",
         Column("", ["exp of minus the part"]),
-        Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),
-        Column("divergence probability", [_rounded(f["divergence_probability"])]),
-        Column("gain", [_rounded(f["gain"])]),
-        Column("reference", [_rounded(f["reference"])]),
+        *(Column(name.replace("_", " "), [rounded(d.factors[name])]) for name in _FACTORS),
     )
 
 
 @document.register(CalibrationErrors)
 def errors_document(errors: CalibrationErrors, naming: Naming, *, brief: bool) -> Document:
     """Describe the calibration errors of one view."""
-    values = [_rounded(getattr(errors, name)) for name in _ERRORS]
+    values = [rounded(getattr(errors, name)) for name in _ERRORS]
     return Document(
         title="Calibration errors",
-        facts="",
         headline=f"ECE {values[0]}, smooth ECE {values[-1]}",
         lead="Smaller is better. Calibration errors are above 0 by chance; calibration_test() tests miscalibration.",
         calm=True,
@@ -113,7 +108,6 @@ def decomposition_document(d: Decomposition, naming: Naming, *, brief: bool) -> 
     """Describe the parts of a score."""
     return Document(
         title=f"Decomposition of the {rule_text(d.rule)}",
-        facts="",
         headline=f"Miscalibration is {_cost(d)}",
         lead="The parts are measured on the same rows (in-sample), so miscalibration is above 0 by chance.",
         calm=True,
@@ -132,7 +126,6 @@ def test_document(test: CalibrationTest, naming: Naming, *, brief: bool) -> Docu
         headline = f"No evidence of miscalibration ({p_value_text(test.p_value)})"
     return Document(
         title="Calibration test",
-        facts="",
         headline=headline,
         lead="A small p-value is evidence of miscalibration; a large one is no evidence of calibration. diagnose()"
         " names the errors and what to do about them.",
@@ -142,9 +135,4 @@ def test_document(test: CalibrationTest, naming: Naming, *, brief: bool) -> Docu
 
 
 _LEVEL = 0.05
-_ROUNDING = 1e-9
-
-
-def _rounded(value: float) -> str:
-    """Give a figure of which less than 1e-9 is rounding."""
-    return number(0.0 if abs(value) < _ROUNDING else value)
+"""Significance level of the test."""

@@ -7,33 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from .._lib.formatting import (
-    at_floor_text,
-    capital,
-    number_of,
-    percent,
-    printable,
-    short_name,
-)
+from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
 from ..assessment.remedy import mendable
 from ..assessment.result import Assessment
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
 from ..report.chart import chart_size
-from ..report.document import (
-    Action,
-    Block,
-    Code,
-    Document,
-    Metric,
-    Prose,
-    Python,
-    Reading,
-    Section,
-    Table,
-    lookup,
-)
+from ..report.document import Action, Block, Code, Document, Metric, Prose, Python, Reading, Section, Table, lookup
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming, document, drawn_as, picture_size
 from ..report.tables import Form, reproduce

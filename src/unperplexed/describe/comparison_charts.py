@@ -246,7 +246,6 @@ def sequential_chart(c: SequentialComparison) -> Chart:
         points=points,
         references=(Reference((0.0, float(c.n_rows)), (0.0, 0.0)),),
         shape="wide",
-        percent=False,
     )
 
 

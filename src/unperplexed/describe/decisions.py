@@ -238,7 +238,6 @@ def benefits_chart(c: DecisionCurve) -> Chart:
         lines=lines,
         references=(Reference((0.0, 1.0), (0.0, 0.0)),),
         shape="wide",
-        percent=False,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .._lib.formatting import capital, number_of
 from ..calibration.diagnosis.kinds import KINDS, shape
@@ -13,9 +13,6 @@ from ..calibration.diagnosis.words import REST_LEVEL, terms
 from ..report.document import Action, Document, lookup
 from ..report.numbers import number
 from ..report.result import Naming, document
-
-if TYPE_CHECKING:
-    pass
 
 
 def unnamed_error(d: Diagnosis) -> str:
@@ -144,11 +141,7 @@ class DiagnosisParts(NamedTuple):
 def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
     """Return what stands beside the verdict; ``log_loss`` is that of the forecasts."""
     others = [*_mended(d), *_alternatives(d)] if d.findings else list(seen(d)) if d.made else []
-    return DiagnosisParts(
-        _cost(d, log_loss),
-        tuple(_remedies(d)),
-        (*others, *([UNTOLD] if d.by == COUNTS else [])),
-    )
+    return DiagnosisParts(_cost(d, log_loss), tuple(_remedies(d)), (*others, *([UNTOLD] if d.by == COUNTS else [])))
 
 
 def remedies_text(remedies: Sequence[NamedAdvice]) -> str:
@@ -169,7 +162,6 @@ def diagnosis_document(d: Diagnosis, naming: Naming, *, brief: bool) -> Document
         title=d.headline,
         facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
         headline=joined(d.clauses),
-        lead="",
         calm=not d.findings,
         actions=actions,
         further=lookup(terms(d)),

@@ -28,10 +28,8 @@ _WEAKER = "This says nothing about calibration, which needs outcomes"
 @document.register(Drift)
 def drift_document(m: Drift, naming: Naming, *, brief: bool) -> Document:
     """Describe whether the predictions changed."""
-    tables = [
-        _table(m, brief),
-        *over_time.groups_tables(m, dict.fromkeys(m.alarm.groups if m.alarm else (), "changed")),
-    ]
+    changed = dict.fromkeys(m.alarm.groups if m.alarm else (), "changed")
+    tables = [_table(m, brief), *([over_time.groups_table(m, changed)] if m.groups else [])]
     charts = [] if brief else drift_charts(m)
     about = f"; mean and spread: of the {TOP}" if len(m.labels) > 2 else ""
     settings, warnings = f"clusters: period; confidence: {percent(m.confidence)}{about}", list(_warnings(m))
@@ -170,8 +168,8 @@ def drift_charts(m: Drift) -> list[Chart]:
     marked = over_time.marks([m.alarm] if m.alarm else [])
     return [
         over_time.evidence_chart(m, "Evidence that the predictions changed", _headline(m), marked),
-        over_time.chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, None, None, None, marked),
-        over_time.chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, None, None, None, marked),
+        over_time.chart_over_time(m, "Mean log-odds", "of the predictions", x, mean, marked),
+        over_time.chart_over_time(m, "Standard deviation", "of the log-odds", x, spread, marked),
     ]
 
 

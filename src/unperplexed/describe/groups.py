@@ -41,33 +41,27 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     """Describe all rows, and their groups."""
     groups, one_map = _miscalibrated(b), _map_of_groups(b)
     whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
+    terms, grid = ["groups"] if groups else [], charts.two_way(b)
+    skill = [] if b.skill is None else skill_blocks(b.skill)
+    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *_remedies(b)]
     if brief:
-        blocks: list[Block] = [
-            groups_table(b),
-            *charts.two_way_blocks(charts.two_way(b)),
-            *_between_groups(b),
-            *_drivers(b),
-            *_remedies(b),
-            *_skill(b),
-        ]
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
             whole,
             metrics=(),
-            summary=blocks,
+            summary=[groups_table(b), *charts.two_way_blocks(grid), *about, *skill],
             settings="",
-            further=lookup([*terms_of(b.whole), *_to_look_up(groups)]),
+            further=lookup([*terms_of(b.whole), *terms]),
             more=f"{naming.continued}: a chart and all figures of the groups, and of all rows",
             warnings=warnings,
         )
     from ..report.explanations import folded
 
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    shown = [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b), *folded(_to_look_up(groups))]
-    sections = [Section("by", title, shown, "Groups")]
+    shown: list[Block] = [groups_table(b), *about]
+    sections = [Section("by", title, [*shown, *folded(terms)], "Groups")]
     if b.skill is not None:
-        sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", _skill(b), "Skill"))
-    grid = charts.two_way(b)
+        sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", skill, "Skill"))
     if grid is not None:
         blocks = [charts.two_way_chart(grid), replace(charts.two_way_table(grid), folded=True)]
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
@@ -83,10 +77,6 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
             Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
         ]
     return replace(whole, sections=[*sections, *whole.sections])
-
-
-def _skill(b: Breakdown) -> list[Block]:
-    return [] if b.skill is None else skill_blocks(b.skill)
 
 
 def groups_table(b: Breakdown) -> Table:
@@ -196,14 +186,6 @@ def _map_of_groups(b: Breakdown) -> str:
     """Say how the errors of groups are mended."""
     how = " (recalibrate --by; GroupRecalibrator in Python)" if b.whole.source.commands.of_groups(b.by) else ""
     return f"Fit a map for each group{how}: one map for all rows would fit noise."
-
-
-def _to_look_up(groups: str) -> list[str]:
-    return ["groups"] if groups else []
-
-
-def _drivers(b: Breakdown) -> list[Block]:
-    return [Prose(b.drivers)] if b.drivers else []
 
 
 def _remedies(b: Breakdown) -> Iterator[Block]:

@@ -33,9 +33,9 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
     shown = _shown(m)
     results = {name: alarm.result_text(m, name) for name in m.named} | dict.fromkeys(alarm.alike(m), "as all rows")
     tables = [
-        *_requirements(m),
+        *([_requirements(m)] if m.kept else []),
         *[_table(m, each, brief) for each in (shown if brief or not m.named else (WHOLE, *shown))],
-        *over_time.groups_tables(m, results),
+        *([over_time.groups_table(m, results)] if m.groups else []),
     ]
     chart = None if brief else _evidence_chart(m)
     settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{_top_class(m)}"
@@ -172,18 +172,15 @@ def _to_look_up(m: Monitored) -> Action | None:
     return lookup([*broke, *KINDS["certainty"].terms[: m.impossible is not None]])
 
 
-def _requirements(m: Monitored) -> list[Table]:
-    if not m.kept:
-        return []
-    return [
-        Table.of(
-            "Requirements",
-            Column("requirement", [each.requirement for each in m.kept]),
-            Column("value", [number(each.value) for each in m.kept]),
-            Column("evidence against it", [evidence_text(each.log_evidence) for each in m.kept]),
-            Column("result", ["pass" if each.passed else f"FAIL after {each.failed}" for each in m.kept], words=True),
-        )
-    ]
+def _requirements(m: Monitored) -> Table:
+    results = ["pass" if each.passed else f"FAIL after {each.failed}" for each in m.kept]
+    return Table.of(
+        "Requirements",
+        Column("requirement", [each.requirement for each in m.kept]),
+        Column("value", [number(each.value) for each in m.kept]),
+        Column("evidence against it", [evidence_text(each.log_evidence) for each in m.kept]),
+        Column("result", results, words=True),
+    )
 
 
 def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[ControlPoint, ...]]:
@@ -315,6 +312,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     each_of = f"; {together} periods a point" if together > 1 else ""
     whose = "" if group == WHOLE else f", group '{short_name(group)}'"
     marked = over_time.marks(*_own(m, group))
+    whose = "" if group == WHOLE else f", group '{short_name(group)}'"
     charts = []
     for title, better, name, ideal, limits in (
         ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
@@ -323,12 +321,9 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
         ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
     ):
         values = np.array([getattr(each, name) for each in control])
-        ends = [getattr(each, limits) for each in control] if limits else []
-        low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
-        whose = "" if group == WHOLE else f", group '{short_name(group)}'"
-        charts.append(
-            over_time.chart_over_time(m, f"{title}{whose}", better + each_of, x, values, ideal, low, high, marked)
-        )
+        band = np.array([getattr(each, limits) for each in control]).T if limits else None
+        whole, about = f"{title}{whose}", f"{better}{each_of}"
+        charts.append(over_time.chart_over_time(m, whole, about, x, values, marked, ideal, band))
     return charts
 
 

@@ -6,13 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._lib.formatting import (
-    confidence_interval,
-    p_value_cell,
-    p_values,
-    short_name,
-    short_names,
-)
+from .._lib.formatting import confidence_interval, p_value_cell, p_values, short_name, short_names
 from ..assessment.ordered_result import OrderedAssessment, Threshold, findings_of, headline_of, lead_of, n_miscalibrated
 from ..pairing.dependence import dependent_text
 from ..report.chart import Axis, Bars, Chart, Line, Points, Reference, percent_axis
@@ -111,7 +105,7 @@ def pit_chart(o: OrderedAssessment) -> Chart:
         subtitle=f"PIT histogram with {confidence_interval(o.confidence)}; dashed: calibrated forecasts",
         label=f"PIT histogram. {'; '.join(texts)}",
         x=unit_axis("Place of the outcome in its forecast (PIT)"),
-        y=Axis(0.0, ticks[-1][0], ticks[:: max(1, len(ticks) // 6)], "Share of outcomes"),
+        y=Axis(0.0, ticks[-1][0], ticks[:: max(1, len(ticks) // 6)], "Share of outcomes", percent=True),
         bars=(Bars(h.edges[:-1], h.edges[1:], h.share, texts),),
         points=(Points(middle, h.share, h.lower, h.upper, texts=texts),),
         references=(Reference((0.0, 1.0), (expected, expected)),),

@@ -97,19 +97,15 @@ def names_text(names: Sequence[str]) -> str:
     return some + (f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else "")
 
 
-def groups_tables(m: Watched, results: Mapping[str, str]) -> list[Table]:
-    """Give the evidence of each group by itself, and what became of those with alarms, if there are any groups."""
-    if not m.groups:
-        return []
+def groups_table(m: Watched, results: Mapping[str, str]) -> Table:
+    """Give the evidence of each group by itself, and what became of those with alarms."""
     names = sorted(m.groups, key=lambda name: -m.groups[name])
-    return [
-        Table.of(
-            "Groups",
-            Column("group", short_names(names, 200)),
-            Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
-            Column("result", [results.get(name, "no alarm") for name in names], words=True),
-        )
-    ]
+    return Table.of(
+        "Groups",
+        Column("group", short_names(names, 200)),
+        Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
+        Column("result", [results.get(name, "no alarm") for name in names], words=True),
+    )
 
 
 def details(settings: str, warnings: Sequence[str]) -> Section:
@@ -135,7 +131,6 @@ def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Char
         points=[] if x.size > 1 else [Points(x, tens, None, None, "first")],
         references=(Reference(_ends(m), (limit, limit)), *_verticals(m, marked, -1.0, top)),
         shape="wide",
-        percent=False,
     )
 
 
@@ -145,25 +140,42 @@ def chart_over_time(
     better: str,
     x: Floats,
     values: Floats,
-    ideal: float | None,
-    low: Floats | None,
-    high: Floats | None,
     marked: Marks,
+    ideal: float | None = None,
+    limits: Floats | None = None,
 ) -> Chart:
-    """Draw numbers of periods, with what is ideal and their limits, where there are any."""
+    """Draw numbers of periods, with what is ideal and their limits, where there are any.
+
+    Parameters
+    ----------
+    m : Monitored or Drift
+        What has the periods.
+    title, better : str
+        What the numbers are, and of what or which of them are better.
+    x, values : array of shape (n,)
+        Places on the axis of periods, and the numbers; NaN where one is not known.
+    marked : Marks
+        Periods with a vertical line.
+    ideal : float, optional
+        Value of a dashed line.
+    limits : array of shape (2, n), optional
+        Lower and upper confidence limits. They are drawn if all are known.
+
+    Returns
+    -------
+    Chart
+    """
     there = np.isfinite(values)
     x, values = x[there], values[there]
     shown = [values, np.array([] if ideal is None else [ideal])]
-    below = above = None
-    if low is not None and high is not None and values.size and np.isfinite(low[there]).all():
-        below, above = low[there], high[there]
-        ends = np.concatenate([below, above])
-        most = np.quantile(ends, [0.05, 0.95])
-        shown.append(ends if np.ptp(ends) < 2 * np.ptp(most) else most)  # those of few rows would flatten it
+    band = np.empty((2, 0)) if limits is None else limits[:, there]
+    known = band.size > 0 and bool(np.isfinite(band[0]).all())
+    if known:
+        most = np.quantile(band, [0.05, 0.95])
+        shown.append(band.ravel() if np.ptp(band) < 2 * np.ptp(most) else most)  # those of few rows would flatten it
     every = np.concatenate(shown) if values.size else np.array([0.0, 1.0])
     axis = value_axis(float(every.min()), float(every.max()), title)
-    if below is not None and above is not None:
-        below, above = np.clip(below, axis.low, axis.high), np.clip(above, axis.low, axis.high)
+    low, high = np.clip(band, axis.low, axis.high) if known else (None, None)
     return Chart(
         title=title,
         subtitle=capital(better) + ("" if values.size else "; not determined"),
@@ -173,13 +185,12 @@ def chart_over_time(
         else f"{title}: not determined.",
         x=_time_axis(m),
         y=axis,
-        points=[Points(x, values, below, above, "first")] if values.size else [],
+        points=[Points(x, values, low, high, "first")] if values.size else [],
         references=(
             *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
             *_verticals(m, marked, axis.low, axis.high),
         ),
         shape="wide",
-        percent=False,
     )
 
 

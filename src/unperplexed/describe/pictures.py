@@ -15,7 +15,7 @@ from .._lib.formatting import confidence_interval, number_of, percent, short_nam
 from .._lib.typing import Floats, Ints
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import MeasuredProfile, RiskProfile
-from ..report.axes import COLOURS, GREY, MARKS, SIZES, axes_or_new, draw_legend, drawn_name
+from ..report.axes import COLOURS, GREY, MARKS, SIZES, axes_or_new, draw_legend, drawable
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
         raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
     ax = axes_or_new(ax, SIZES[axes])
     swapped = axes == "nelson"
-    of = f" of '{drawn_name(str(assessment.labels[1]), 24)}'" if _one_class(assessment) else ""
+    of = f" of '{drawable(str(assessment.labels[1]), 24)}'" if _one_class(assessment) else ""
     names = (f"reported probability{of}", f"measured probability{of}")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
     _draw_bins(ax, assessment, swapped)
@@ -101,16 +101,8 @@ def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         spans = np.stack([np.stack([bins.lowest, bins.highest]), np.stack([bins.measured, bins.measured])])[..., here]
         alpha = 0.25 if bins.label and here.size > _LARGE_BUBBLES else 0.7
         ax.plot(*(spans[::-1] if swapped else spans), color=edge, linewidth=1.2, alpha=alpha, zorder=2)
-        ax.scatter(
-            *_xy(reported[here], bins.measured[here], swapped),
-            s=area[here],
-            color=fill,
-            edgecolor=edge,
-            linewidth=0.8,
-            alpha=0.6,
-            zorder=3,
-            clip_on=False,
-        )
+        style: dict[str, Any] = {"color": fill, "edgecolor": edge, "linewidth": 0.8, "alpha": 0.6}
+        ax.scatter(*_xy(reported[here], bins.measured[here], swapped), area[here], zorder=3, clip_on=False, **style)
         ax.plot([], [], "o", color=fill, markeredgecolor=edge, markersize=8, alpha=0.8, label=name)
 
 
@@ -131,7 +123,7 @@ def _kinds_of_bins(
         return
     for label, colours in zip(assessment.labels, COLOURS, strict=False):
         yield (
-            drawn_name(label, 20) if isinstance(label, str) else f"class {label}",
+            drawable(label, 20) if isinstance(label, str) else f"class {label}",
             colours,
             largest[[bins.label[at] == label for at in largest]],
         )
@@ -167,14 +159,12 @@ def _draw_class_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         return
     where = _xy(classes.reported_geometric_accuracy, classes.measured_geometric_accuracy, swapped)
     for at, x, y in zip(classes.index.tolist(), *(each.tolist() for each in where), strict=True):
-        style: dict[str, Any] = {
-            "color": COLOURS[at][1],
-            "markeredgecolor": "white",
-            "markersize": 6,
-            "linestyle": "none",
-        }
         label = "geometric accuracy of each class" if at == 0 else "_class"
-        ax.plot([x], [y], "o", label=label, zorder=4, gid="unperplexed-class", clip_on=False, **style)
+        style = {"color": COLOURS[at][1], "markersize": 6, "gid": "unperplexed-class", "clip_on": False}
+        ax.plot([x], [y], "o", label=label, zorder=4, **_MARK | style)
+
+
+_MARK: dict[str, Any] = {"color": MARKS, "markeredgecolor": "white", "markersize": 9, "linestyle": "none"}
 
 
 def _draw_projections(ax: Axes, assessment: Assessment) -> None:
@@ -201,16 +191,7 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     for marker, name, _ in MEANS:
         x, y = getattr(reported, name), getattr(measured, name)
         label = f"{name.replace('_', ' ')} {x:.2f}, {y:.2f}"
-        ax.plot(
-            *_xy([x], [y], swapped),
-            marker=marker,
-            markersize=9,
-            linestyle="none",
-            color=MARKS,
-            markeredgecolor="white",
-            label=label,
-            zorder=5,
-        )
+        ax.plot(*_xy([x], [y], swapped), marker, label=label, zorder=5, **_MARK)
 
 
 def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
@@ -248,11 +229,7 @@ MEANS = (("v", "robustness", ROBUST), ("o", "geometric_accuracy", GEOMETRIC), ("
 
 
 def plot_profile(
-    profile: RiskProfile,
-    ax: Axes | None = None,
-    *,
-    label: str | None = None,
-    measured: MeasuredProfile | None = None,
+    profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None, measured: MeasuredProfile | None = None
 ) -> Axes:
     """Draw a risk profile with its 95 % band and the three named means on it.
 
@@ -336,7 +313,6 @@ _COLOURS = ("#00507d", "#B33F00", "#00513b", "#76305a", "#7a5300", "#837a00")
 _STYLES = ("-", "--", "-.", ":")
 _MOST_BANDS = 3
 """Intervals that can be distinguished."""
-_GREY = "#6e6e6e"
 
 
 def plot_decision_curve(curve: DecisionCurve, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
@@ -358,8 +334,8 @@ def plot_decision_curve(curve: DecisionCurve, ax: Axes | None = None, *, standar
     ax = axes_or_new(ax, SIZES["profile"])
     mean, low, high = ("standardized", "standardized_low", "standardized_high") if standardized else _NET_BENEFIT
     at, top = curve.thresholds, 1.0 if standardized else curve.frequency
-    ax.plot(at, getattr(curve.all, mean), color=_GREY, linewidth=1, label="acting on all rows")
-    ax.axhline(0, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="acting on none")
+    ax.plot(at, getattr(curve.all, mean), color=GREY, linewidth=1, label="acting on all rows")
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="acting on none")
     for number, (name, rule) in enumerate(zip(short_names(curve.models), curve.models.values(), strict=True)):
         colour, style = _COLOURS[number % len(_COLOURS)], _STYLES[number % len(_STYLES)]
         if number < _MOST_BANDS:

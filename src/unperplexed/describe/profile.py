@@ -45,7 +45,6 @@ def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, order
     )
     return Document(
         title="Risk profile",
-        facts="",
         headline=headline,
         lead=_READ,
         calm=True,

@@ -5,15 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.errors import InputError
-from .._lib.formatting import (
-    at_floor_text,
-    capital,
-    p_value_cell,
-    p_values,
-    rule_text,
-    short_name,
-    short_names,
-)
+from .._lib.formatting import at_floor_text, capital, p_value_cell, p_values, rule_text, short_name, short_names
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
@@ -77,9 +69,7 @@ def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
         calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
         figure=skill_chart(s, LOG_LOSS),
         first=Section("skill", "Skill scores", tables, "Skill"),
-        sections=[
-            how(f"Settings: {_settings(s)}.", {"Warnings": s.warnings, ROWS_CHANGED: notes}, naming.command),
-        ],
+        sections=[how(f"Settings: {_settings(s)}.", {"Warnings": s.warnings, ROWS_CHANGED: notes}, naming.command)],
         summary=tables,
         settings=_settings(s),
         warnings=[*s.warnings, *notes],

@@ -62,7 +62,6 @@ def tally_document(tally: Tally, naming: Naming, *, brief: bool) -> Document:
         title=": ".join(filter(None, [name, f"tally of {what}"])),
         facts=name,
         headline=f"Tally of {what}",
-        lead="",
         calm=True,
         summary=[Settings(list(_held(tally)), "Contents")],
         warnings=list(notes_lines(tally.notes)),

@@ -204,7 +204,6 @@ def position_chart(found: TextAssessment) -> Chart | None:
         y=value_axis(0.0, top, "Bits per token. Smaller is better"),
         points=(Points(x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)),),
         shape="wide",
-        percent=False,
     )
 
 

@@ -58,7 +58,7 @@ def figure_or_new(
     return plt.figure(figsize=size, layout=layout)
 
 
-def drawn_name(name: str, most: int = 32) -> str:
+def drawable(name: str, most: int = 60) -> str:
     """Give a name from outside as matplotlib draws it as it is: a dollar begins no formula, and "_" hides nothing."""
     shown = short_name(name, most).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
@@ -67,7 +67,7 @@ def drawn_name(name: str, most: int = 32) -> str:
 def draw_legend(above: Axes, ax: Axes, title: str) -> None:
     """Draw the legend of Axes on others above them, which have nothing else."""
     above.set_axis_off()
-    size = FontProperties(size="small").get_size_in_points() * np.clip(_side(ax) / _FULL_SIDE, _SMALLEST, 1)
+    size = FontProperties(size="small").get_size_in_points() * np.clip(side(ax, 1.5) / _FULL_SIDE, _SMALLEST, 1)
     above.legend(
         *ax.get_legend_handles_labels(),
         title=title,
@@ -82,10 +82,10 @@ def draw_legend(above: Axes, ax: Axes, title: str) -> None:
     )
 
 
-def _side(ax: Axes) -> float:
-    """Side of the square, in inches, that Axes have room for beside legend and strip, as they are before any layout."""
-    inches = np.asarray(ax.get_position(original=True).size) * ax.figure.bbox.size / ax.figure.dpi
-    return float(min(inches[0], inches[1] / 1.5))
+def side(ax: Axes, height: float) -> float:
+    """Side of the square, in inches, that Axes have room for, before any layout, where all takes so many sides up."""
+    across, up = np.asarray(ax.get_position(original=True).size) * ax.figure.bbox.size / ax.figure.dpi
+    return float(min(across, up / height))
 
 
 _FULL_SIDE, _SMALLEST = 2.9, 0.6

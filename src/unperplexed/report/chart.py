@@ -28,6 +28,8 @@ class Axis:
     high: float
     ticks: Sequence[tuple[float, str]] = ()
     label: str = ""
+    percent: bool = False
+    """Whether values on it are shown as percentages."""
 
     def place(self, x: Floats | float) -> Floats:
         """Share of the axis at which values lie, from 0 to 1."""
@@ -126,8 +128,6 @@ class Chart:
     shape: Literal["square", "wide", "small", "forest"] = "square"
     """A forest has a row for each tick of y, with its text; its points' limits run along x."""
     mirror: Mirror | None = None
-    percent: bool = True
-    """Whether values are shown as percentages."""
 
 
 _ROW = 0.3
@@ -155,12 +155,8 @@ def percent_end(*values: Floats) -> float:
 def percent_axis(label: str, end: float = 1.0) -> Axis:
     """Make an axis of probabilities from 0, to 1 with ticks each 20% or to an end that `percent_end` has found."""
     steps = _ENDS.get(end, 5)
-    return Axis(
-        0.0,
-        end,
-        [(end * at / steps, f"{100 * end * at / steps:.3g}%" if at else "0") for at in range(steps + 1)],
-        label,
-    )
+    ticks = [(end * at / steps, f"{100 * end * at / steps:.3g}%" if at else "0") for at in range(steps + 1)]
+    return Axis(0.0, end, ticks, label, percent=True)
 
 
 def value_axis(low: float, high: float, label: str, form: Callable[[float, int], str] = number) -> Axis:

@@ -75,7 +75,6 @@ def forest(
         points=points,
         references=() if at is None else (Reference((at, at), ends),),
         shape="forest",
-        percent=False,
     )
 
 
@@ -107,7 +106,6 @@ def heat_map(
         y=Axis(0.5, len(rows) + 0.5, [(float(len(rows) - at), name) for at, name in enumerate(rows)]),
         cells=cells,
         shape="forest",
-        percent=False,
     )
 
 

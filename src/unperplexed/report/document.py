@@ -205,7 +205,7 @@ def _better(metrics: Sequence[Metric]) -> str:
         if each.better:
             by_direction.setdefault(each.better, []).append(inside(each.name))
     first, *others = sorted(by_direction, key=lambda way: -len(by_direction[way])) or [""]
-    apart = "".join(f"; for {_listed(by_direction[way])}, {way}" for way in others)
+    apart = "".join(f"; for {listed(by_direction[way])}, {way}" for way in others)
     return f"{capital(first)} is better{apart}." if first else ""
 
 
@@ -214,8 +214,9 @@ def inside(name: str) -> str:
     return name if name[1:2].isupper() or name.startswith("Brier") else f"{name[:1].lower()}{name[1:]}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """List names, with a word before the last one: "AUC, accuracy and gain"."""
+    return f" {last} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 @dataclass(frozen=True)
@@ -234,10 +235,10 @@ class Document:
 
     title: str
     """Title of the page, in one line."""
-    facts: str
+    facts: str = ""
     """What was assessed, in one line."""
-    headline: str
-    lead: str
+    headline: str = ""
+    lead: str = ""
     calm: bool = False
     """Whether nothing was found that calls for action."""
     actions: Sequence[Action] = ()

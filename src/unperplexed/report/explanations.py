@@ -11,7 +11,7 @@ from importlib.resources import files
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
-from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside, lookup
+from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside, listed, lookup
 from .result import Naming, Result, document
 
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
@@ -42,7 +42,6 @@ class Explanation(ByValue, Result):
 def _document(e: Explanation, naming: Naming, *, brief: bool) -> Document:
     return Document(
         title=e.term,
-        facts="",
         headline=e.term,
         lead=e.meaning,
         actions=[Action(_TITLES[label], text, label) for label, text in e.advice],
@@ -93,7 +92,7 @@ def explain(term: str) -> Explanation:
     found = found or [name for name in known if words and {*map(_stem, words)} <= {*map(_stem, _words(name))}]
     if len(found) != 1:
         near = found or _nearest(words, known)
-        also = f"; did you mean {_either([repr(inside(name)) for name in near])}?" if near else "."
+        also = f"; did you mean {listed([repr(inside(name)) for name in near], 'or')}?" if near else "."
         raise InputError(f"{'ambiguous' if found else 'unknown'} term {term!r}{also} {_ALL}")
     return known[found[0]]
 
@@ -114,7 +113,6 @@ def terms_document() -> Document:
     listed = [(group, ", ".join(map(inside, known))) for group, known in _groups().items()]
     return Document(
         title="Terms",
-        facts="",
         headline="Terms to look up: unperplexed explain TERM",
         lead="One word of a term is enough where no other term has it.",
         summary=[Settings(listed, "Terms")],
@@ -188,7 +186,3 @@ def _nearest(words: Sequence[str], known: dict[str, Explanation]) -> list[str]:
 
 
 _MOST = 4
-
-
-def _either(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -14,7 +14,7 @@ from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from .._lib.formatting import short_name
 from .._lib.typing import Floats
-from .axes import axes_or_new, figure_or_new
+from .axes import axes_or_new, drawable, figure_or_new, side
 from .chart import Chart, Mirror, Points, placed_labels
 from .matplotlib_draw import (
     COLOUR,
@@ -27,13 +27,14 @@ from .matplotlib_draw import (
     draw,
     draw_band,
     draw_references,
-    drawable,
     escaped,
     scale_axes,
-    side,
     style_axes,
     write_title,
 )
+
+_SIDES_UP = 1.35
+"""Height of a diagram with title and histogram, in sides of its square."""
 
 RELIABILITY_SIZE = (5.2, 6.4)
 """Width and height, in inches, that suit a reliability diagram."""
@@ -72,7 +73,8 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
     shown = drawable(name) if name is not None else f"{chart.lines[0].label}{f' {earlier + 1}' if earlier else ''}"
     colour, dash, marker = STYLES[(earlier or overlaid) % len(STYLES)]
     style = {"color": colour, "linestyle": dash, "linewidth": 2, "label": shown} | _long_names(keywords)
-    size = float(np.clip(side(ax) * 2.3, 7, 9.5))
+    room = side(ax, _SIDES_UP)
+    size = float(np.clip(room * 2.3, 7, 9.5))
     if not overlaid:
         draw_references(ax, chart)
         style_axes(ax, chart, size)
@@ -89,7 +91,7 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
         _make_overlay(ax)
         return ax
     _write_labels(ax, chart, size, str(style["label"]), style["color"], own_name=name is not None)
-    write_title(ax, chart, size, side(ax))
+    write_title(ax, chart, size, room)
     if chart.mirror:
         _draw_mirror(ax, chart.mirror, size, style["color"])
     return ax

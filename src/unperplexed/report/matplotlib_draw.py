@@ -12,7 +12,6 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import blended_transform_factory
 
-from .._lib.formatting import short_name
 from .axes import axes_or_new, figure_or_new
 from .chart import SCALE_STEPS, Bars, Cells, Chart, Line, Points, cell_opacity, chart_size, placed_labels
 
@@ -174,21 +173,9 @@ COLOUR = STYLES[0][0]
 CURVE, OWN, IDENTITY = (f"unperplexed-{part}" for part in ("curve", "own", "identity"))
 
 
-def drawable(name: str) -> str:
-    """Give a name from outside as matplotlib draws it as it is: a dollar begins no formula, and "_" hides nothing."""
-    shown = short_name(name, 60).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
-
-
 def escaped(text: str) -> str:
     """Give a text in which a dollar begins no formula."""
     return text.replace("$", r"\$")
-
-
-def side(ax: Axes) -> float:
-    """Side of the square, in inches, that Axes have room for beside title and histogram, before any layout."""
-    width, height = np.asarray(ax.get_position(original=True).size) * ax.figure.bbox.size / ax.figure.dpi
-    return float(min(width, height / 1.35))
 
 
 def style_axes(ax: Axes, chart: Chart, size: float, grid: Literal["x", "both"] = "both") -> None:

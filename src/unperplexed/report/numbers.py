@@ -47,11 +47,16 @@ _ROUNDING = 1e-9
 """Smaller numbers are rounding errors of averages."""
 
 
+def rounded(value: float) -> str:
+    """Give a number of which less than 1e-9 is rounding."""
+    return number(0.0 if abs(value) < _ROUNDING else value)
+
+
 def small(value: float) -> str:
     """Format a number that may be small, without an exponent from a millionth upwards."""
     if 0.9e-6 <= abs(value) < 1e-4:
         return f"{MINUS if value < 0 else ''}{abs(value):.6f}"
-    return number(0.0 if abs(value) < _ROUNDING else value)
+    return rounded(value)
 
 
 def signed(value: float, decimals: int = 3) -> str:

@@ -237,29 +237,27 @@ def _cursor_data(chart: Chart) -> str:
     lines = [line for line in chart.lines if line.name]
     if not lines:
         marks = list(_read_off(chart))
-        return json.dumps({"marks": marks}, separators=(",", ":"), allow_nan=False) if marks else ""
-    x = lines[0].x
-    there = np.isfinite(x) & np.isfinite(lines[0].y)
+        return _json({"marks": marks}) if marks else ""
+    x = lines[0].x[np.isfinite(lines[0].x) & np.isfinite(lines[0].y)]
     series = []
     for line in lines:
-        columns: dict[str, object] = {"name": line.name}
-        limits = {"lo": line.low, "hi": line.high}
-        for key, y in {"y": line.y, **limits}.items():
-            if y is not None:
-                columns[key] = _rounded(np.interp(x[there], line.x, y))
-        series.append(columns)
-    return json.dumps(
+        columns = {"y": line.y, "lo": line.low, "hi": line.high}
+        shown = {key: _rounded(np.interp(x, line.x, y)) for key, y in columns.items() if y is not None}
+        series.append({"name": line.name, **shown})
+    return _json(
         {
-            "x": _rounded(x[there]),
+            "x": _rounded(x),
             "xr": [chart.x.low, chart.x.high],
             "yr": [chart.y.low, chart.y.high],
             "of": chart.x.label,
-            "pc": chart.percent,
+            "pc": chart.y.percent,
             "series": series,
-        },
-        separators=(",", ":"),
-        allow_nan=False,
+        }
     )
+
+
+def _json(data: dict[str, object]) -> str:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def _read_off(chart: Chart) -> Iterator[tuple[float, float, str]]:
