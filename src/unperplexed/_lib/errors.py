@@ -78,7 +78,7 @@ _NAMES = {
     "Assessment.ci": "auc.interval",
     "Assessment.p_value": "diagnosis.p_value",
     "Comparison.p_value": "pairs, each with its differences, or frame()",
-    "OrderedAssessment.rps": \'skill, by "ranked_probability_score"\',
+    "OrderedAssessment.rps": 'skill, by "ranked_probability_score"',
     **dict.fromkeys(("Assessment.brier_skill_score", "Assessment.scaled_brier"), "skill, with reference='base-rate'"),
     **dict.fromkeys(("Decomposition.resolution", "Decomposition.refinement"), "discrimination"),
     "Decomposition.reliability": "miscalibration",

@@ -63,7 +63,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     if b.skill is not None:
         sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", skill, "Skill"))
     if grid is not None:
-        blocks = [charts.two_way_chart(grid), replace(charts.two_way_table(grid), folded=True)]
+        blocks: list[Block] = [charts.two_way_chart(grid), replace(charts.two_way_table(grid), folded=True)]
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [

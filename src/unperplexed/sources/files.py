@@ -15,27 +15,11 @@ from .._lib.progress import in_turn
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from .batch_forecasts import Builder, Place
-from .columns import (
-    Plans,
-    Selection,
-    check_column,
-    plans,
-)
+from .columns import Plans, Selection, check_column, plans
 from .derived_columns import Quantiles, derived
 from .file_reading import FileReading, Partition, named
-from .outcomes import (
-    Seen,
-    Settled,
-    Spelling,
-)
-from .readers import (
-    Batch,
-    Batches,
-    Column,
-    Options,
-    Source,
-    Wanted,
-)
+from .outcomes import Seen, Settled, Spelling
+from .readers import Batch, Batches, Column, Options, Source, Wanted
 from .readers.formats import File, found_files, open_source
 from .readers.numbers import refuse_text
 from .row_filter import group_columns, quantiles_of, standing_in

@@ -19,16 +19,7 @@ from .columns import Selection
 from .engines import Engine
 from .file_reading import FileReading
 from .files import ForecastBatch, ForecastFiles
-from .map_reduce import (
-    ASKED,
-    Accumulator,
-    FileColumns,
-    Result,
-    as_tallies,
-    as_tally,
-    counting_of,
-    described,
-)
+from .map_reduce import ASKED, Accumulator, FileColumns, Result, as_tallies, as_tally, counting_of, described
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 

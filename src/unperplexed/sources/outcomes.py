@@ -12,13 +12,7 @@ import numpy as np
 import polars as pl
 
 from .._lib.errors import InputError
-from ..forecasts.labels import (
-    Coded,
-    Label,
-    coded,
-    distinct_labels,
-    plain,
-)
+from ..forecasts.labels import Coded, Label, coded, distinct_labels, plain
 from ..tally.limits import MOST_LABEL_BYTES, MOST_LABELS
 from .readers import Column
 from .readers.numbers import stripped, text_of

@@ -39,8 +39,8 @@ def counted_for(
         Outcomes, or what was counted.
     y_prob : array_like of shape (n,) or (n, C), or None
         Predicted probabilities; None for a tally.
-    sample_weight, labels, pos_label, clusters : optional
-        As in `Forecasts`; None for a tally.
+    reading : mapping
+        Options of `Forecasts`; none for a tally.
     parts : sequence of str, default ()
         Parts of the tally to keep besides, as in `Tally.of`.
     exact_limit : int, default 2**21
@@ -54,7 +54,6 @@ def counted_for(
     for view in views:
         if view is not None:
             check_choice("view", view, PAIR_VIEWS)
-    reading = {"sample_weight": sample_weight, "clusters": clusters, "labels": labels, "pos_label": pos_label}
     if isinstance(y_true, Tally):
         refuse_rows({"y_prob": y_prob, **reading})
         tally = y_true

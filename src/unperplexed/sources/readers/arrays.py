@@ -24,15 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._lib.errors import InputError
-from . import (
-    Batch,
-    Format,
-    Options,
-    Source,
-    Wanted,
-    batch_rows,
-    unreadable,
-)
+from . import Batch, Format, Options, Source, Wanted, batch_rows, unreadable
 from .numbers import Numbers
 
 _DAMAGE = (

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from ..._lib.errors import InputError
 from ..._lib.typing import Bools
 from ...kernels.compiled import kernel as _kernel
-from . import (
-    Batch,
-    Column,
-    Format,
-    Options,
-    Source,
-    Wanted,
-)
+from . import Batch, Column, Format, Options, Source, Wanted
 from .numbers import Numbers, not_a_number
 from .text_streams import CHUNK_BYTES, Chunk, check_utf8, chunks, head
 

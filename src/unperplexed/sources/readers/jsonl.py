@@ -15,13 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..._lib.errors import InputError
-from . import (
-    Batch,
-    Format,
-    Options,
-    Source,
-    Wanted,
-)
+from . import Batch, Format, Options, Source, Wanted
 from .numbers import Numbers, check_lengths, list_matrix
 from .text_streams import Chunk, chunks, head, not_utf8, refuse_utf16
 
