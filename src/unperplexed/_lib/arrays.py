@@ -136,6 +136,8 @@ def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:
 def check_shape(data: object, shape: tuple[int, ...], name: str) -> None:
     """Refuse probabilities that are neither a vector nor a matrix."""
     if len(shape) not in (1, 2) or shape[1:] == (0,):
+        if data is None:
+            raise InputError(f"{name}: missing; outcomes come first, then probabilities.")
         kind = f"shape {tuple(shape)}" if shape else type(data).__name__
         raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {kind}.")
 

@@ -38,7 +38,9 @@ class ByValue:
         def __getattr__(self, name: str) -> Any:
             """Refuse attributes that there are not; other names with what they are called here."""
             of = type(self).__name__
-            raise AttributeError(f"{of!r} object has no attribute {name!r}{called(name, of)}")
+            known = [] if name.startswith("_") else [*getattr(self, "__dict__", ()), *dir(type(self))]
+            also = called(name, of, [*dict.fromkeys(each for each in known if not each.startswith("_"))])
+            raise AttributeError(f"{of!r} object has no attribute {name!r}{also}")
 
     def __eq__(self, other: object) -> bool:
         """Whether all values are the same."""

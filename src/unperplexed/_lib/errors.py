@@ -89,16 +89,23 @@ _NAMES = {
 """What names that were used before, or that other programs have, are called; some in one class alone."""
 
 
-def called(name: object, of: str = "") -> str:
-    """Say what a name in results, or in those of a class, is called; "" of unknown names."""
-    here = _NAMES.get(f"{of}.{name}") or _NAMES.get(str(name))
-    return f"; did you mean {here}?" if here else ""
+def called(name: str, of: str = "", known: Collection[str] = ()) -> str:
+    """Say what a name in results, or in those of a class, is called here: a synonym, or a known name that is like it.
+
+    If none is, all known names are listed; "" without any.
+    """
+    here = _NAMES.get(f"{of}.{name}") or _NAMES.get(name)
+    words = {*name.split("_")}
+    near = nearest(name, known) or [each for each in known if words & {*each.split("_")}][:3]
+    if here or near:
+        return f"; did you mean {here or ' or '.join(near)}?"
+    return f"; it has {', '.join(known)}" if known else ""
 
 
 def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Refuse a value that is not among the known names."""
     if not (isinstance(value, str) and value in known):
-        text = f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{called(value)}"
+        text = f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}{called(str(value))}"
         raise InputError(text if text.endswith("?") else f"{text}.")
 
 
