@@ -23,7 +23,7 @@ from unperplexed import InputError, Tally, assess
 from unperplexed._lib.progress import ahead, in_turn
 from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from unperplexed.forecasts.group_keys import shards_of_clusters
+from unperplexed.forecasts.group_keys import hashes_of_clusters, shard_of
 from unperplexed.sources import records as arrow_records
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
@@ -719,7 +719,8 @@ def test_rows_of_a_group_are_in_one_shard(tmp_path, tiny, names):
     files = ForecastFiles([str(path)], Selection(["y"], ["p"], clusters=names), FileReading())
     found = [f.shards(batch.first_row + np.arange(f.n_rows)) for batch in files for f in batch.forecasts]
     assert len(found) > 1
-    assert np.concatenate(found).tolist() == shards_of_clusters({name: columns[name] for name in names}).tolist()
+    hashes = hashes_of_clusters({name: columns[name] for name in names})
+    assert np.concatenate(found).tolist() == shard_of(hashes).tolist()
     assert "no column 'mtch'; did you mean 'match'" in first_error([path], Selection(["y"], ["p"], clusters=["mtch"]))
     assert "column 'match' is named twice" in first_error([path], Selection(["y"], ["p"], clusters=["match"] * 2))
 

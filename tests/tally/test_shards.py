@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers import softmax_forecasts
 from unperplexed import SCORES, InputError, Tally
-from unperplexed.forecasts.group_keys import N_SHARDS, shards_of_clusters, shards_of_rows
+from unperplexed.forecasts.group_keys import N_SHARDS, hashes_of_clusters, shard_of, shards_of_rows
 from unperplexed.kernels.exact_sum import UNIT_BITS, exact_sum
 from unperplexed.kernels.rows import COARSE, COARSE_CELLS
 from unperplexed.scores import row_scores
@@ -21,6 +21,10 @@ from unperplexed.tally.tables import points_of
 
 PARTS = ("classes", "predictions", "shards")
 BY_CLASS = ("classes", "predictions")
+
+
+def shards_of_clusters(clusters):
+    return shard_of(hashes_of_clusters(clusters))
 
 
 def test_exact_sums_are_exact_and_know_no_order(rng):

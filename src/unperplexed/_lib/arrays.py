@@ -183,7 +183,9 @@ def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
             raise ValueError
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        row, value = _first_text(array)
+        rows = enumerate(array.reshape(array.shape[0], -1).tolist())
+        wrong = ((row, value) for row, values in rows for value in values if not _is_number(value))
+        row, value = next(wrong, (0, None))
         raise InputError(
             f"{name}: not a number at row {first_row + row} (counted from 0): {value!r:.80}. Numbers have a decimal"
             " point and no percent sign."
@@ -210,16 +212,12 @@ def is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _first_text(array: NDArray[Any]) -> tuple[int, object]:
-    for row, values in enumerate(array.reshape(array.shape[0], -1).tolist()):
-        for value in values:
-            try:
-                float(value)
-            except (TypeError, ValueError, OverflowError):
-                return row, value
-            if isinstance(value, str | bytes) and not spells_number(value):
-                return row, value
-    return 0, None
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(value, str | bytes) or spells_number(value)
 
 
 def check_indexes(**inputs: Any) -> None:

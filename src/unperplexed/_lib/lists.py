@@ -79,13 +79,9 @@ def matrix_of_lists(column: Any, name: str, first_row: int) -> NDArray[Any] | No
 
 def _holds_lists(column: Any) -> bool:
     kind, dtype = type(column).__module__.partition(".")[0], str(getattr(column, "dtype", getattr(column, "type", "")))
+    if kind == "pandas" and dtype == "object":
+        first = next((value for value in column if isinstance(value, list | tuple | np.ndarray)), None)
+        return first is not None and np.ndim(first) == 1
     if kind == "polars":
         return dtype.startswith(("List", "Array"))
-    if kind == "pyarrow":
-        return dtype.startswith(("list<", "large_list<", "fixed_size_list<"))
-    if kind != "pandas" or getattr(column, "ndim", 0) != 1:
-        return False
-    if dtype != "object":
-        return dtype.startswith(("list<", "large_list<", "fixed_size_list<"))
-    first = next((value for value in column if isinstance(value, list | tuple | np.ndarray)), None)
-    return first is not None and np.ndim(first) == 1
+    return kind in ("pandas", "pyarrow") and dtype.startswith(("list<", "large_list<", "fixed_size_list<"))

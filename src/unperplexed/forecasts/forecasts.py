@@ -368,9 +368,8 @@ class Forecasts:
 
     def shards(self, index: Ints) -> Ints:
         """Shard of rows by their group, or else by source and row number."""
-        if self._clusters is None:
-            return shards_of_rows(self.source, index)
-        return shard_of(self._clusters[index - self.first_row])
+        hashes = self.hashes(index)
+        return shards_of_rows(self.source, index) if hashes is None else shard_of(hashes)
 
     def clusters(self, index: Ints) -> Ints | None:
         """Number of the group of each row, the same in all parts of an input; None where no groups are known."""

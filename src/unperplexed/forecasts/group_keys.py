@@ -209,11 +209,6 @@ def shards_of_rows(source: str, rows: Ints) -> Ints:
     return shard_of(_mixed(rows.astype(np.uint64) + start))
 
 
-def shards_of_clusters(clusters: Any, first_row: int = 0) -> Ints:
-    """Shard of each row by its cluster."""
-    return shard_of(hashes_of_clusters(clusters, first_row))
-
-
 def hashes_of_clusters(clusters: Any, first_row: int = 0) -> NDArray[np.uint64]:
     """Hash of each row's cluster: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
     first, *others = cluster_columns(clusters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
@@ -51,7 +51,10 @@ def reads(known: type, defaults: Mapping[str, Any] = DEFAULTS) -> Callable[[Call
 
     def naming(function: Callable[_P, _R]) -> Callable[_P, _R]:
         of_function = signature(function)
-        parameters = [*_named(of_function.parameters, known.__annotations__, defaults)]
+        parameters = [each for each in of_function.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        for name, of in known.__annotations__.items():
+            shown = {"default": defaults.get(name), "annotation": of.__forward_arg__}
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, **shown))
         names = [each.name for each in parameters]
         most = sum(each.kind is Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
 
@@ -65,14 +68,3 @@ def reads(known: type, defaults: Mapping[str, Any] = DEFAULTS) -> Callable[[Call
         return made
 
     return naming
-
-
-def _named(
-    parameters: Mapping[str, Parameter], options: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> Iterator[Parameter]:
-    """Give the parameters, with the options in place of those that are gathered."""
-    for each in parameters.values():
-        if each.kind is not Parameter.VAR_KEYWORD:
-            yield each
-    for name, of in options.items():
-        yield Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=of.__forward_arg__)

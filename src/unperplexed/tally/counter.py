@@ -196,23 +196,19 @@ class BlockCounter:
         found.add_happened(highest[hit], None if weights is None else weights[hit])
         if ties > 1 and isinstance(self.pairs, DenseCells):
             assert isinstance(found, ExactCounts)
-            self.top[ties] = (counts if isinstance(counts, Cells) else Cells.empty()) + found.table().in_cells(
-                self.grid
-            )
+            cells = found.table().in_cells(self.grid)
+            self.top[ties] = counts + cells if isinstance(counts, Cells) else cells
         else:
             self.top[ties] = found
 
     def _to_cells(self) -> None:
         if self.binary is not None:
             self.binary.to_cells()
-        self.pairs = DenseCells(self.grid, self._in_cells(self.pairs))
+        pairs, top = self.tables()
+        self.pairs = DenseCells(self.grid, pairs.in_cells(self.grid))
         # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
-        tables = {ties: self._in_cells(counts) for ties, counts in self.top.items()}
+        tables = {ties: table.in_cells(self.grid) for ties, table in top.items()}
         self.top = {ties: DenseCells(self.grid, table) if ties == 1 else table for ties, table in tables.items()}
-
-    def _in_cells(self, counts: ExactCounts | DenseCells | Cells) -> Cells:
-        assert isinstance(counts, ExactCounts)
-        return counts.table().in_cells(self.grid)
 
     def tables(self) -> tuple[PairTable, dict[int, PairTable]]:
         """Pairs of all classes, and top-label pairs by the size of the tie."""

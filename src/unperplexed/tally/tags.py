@@ -51,12 +51,8 @@ class Tags:
 
     def _checked_numbers(self) -> Tags:
         """Refuse more than a file can have."""
-        kinds = {
-            "name": (self.names, "data sets"),
-            "model": (self.models, "models"),
-            "period": (self.periods, "periods"),
-        }
-        for kind, (found, words) in kinds.items():
+        kinds = {"name": "data sets", "model": "models", "period": "periods"}
+        for (kind, words), found in zip(kinds.items(), vars(self).values(), strict=True):
             if len(found) > MOST:
                 raise InputError(
                     f"a tally is of at most {MOST:,} separate {words}. Add up fewer, or without that tag:"
@@ -66,8 +62,7 @@ class Tags:
 
     def summary(self) -> dict[str, list[str]]:
         """Give what is known, by kind."""
-        kinds = {"names": self.names, "models": self.models, "periods": self.periods}
-        return {kind: [each for each in found if each] for kind, found in kinds.items() if any(found)}
+        return {kind: _known(found) for kind, found in vars(self).items() if any(found)}
 
     def words(self) -> dict[str, str]:
         """Give what is known in words, by kind."""
@@ -77,7 +72,7 @@ class Tags:
     @classmethod
     def of_file(cls, found: Any) -> Tags:
         """Check what a file says."""
-        if not isinstance(found, dict) or found.keys() != {"names", "models", "periods"}:
+        if not isinstance(found, dict) or found.keys() != vars(cls()).keys():
             raise ValueError("tags are not known")
         for kind, texts in found.items():
             if not isinstance(texts, list) or not 0 < len(texts) <= MOST or not all(map(_is_tag, texts)):

@@ -23,7 +23,7 @@ from ..report.result import Result
 from ..scores.registry import scores_kept
 from .adding import BySize, batches, common_labels, first_sources, summed
 from .class_sums import DIAGNOSED_UNASKED
-from .counter import NO_SUMS, BlockCounter, counters_of, jobs_of
+from .counter import NO_SUMS, BlockCounter, counters_of, digits_of_counts, jobs_of
 from .serialization import tally_bytes, tally_state
 from .shards import PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, TallyState, View
@@ -176,8 +176,6 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.from_counts([0.2, 0.7], [10, 65], [50, 100]).n_rows
         150
         """
-        from .counter import digits_of_counts
-
         found = Tally(exact_limit, fraction_bits)
         for outcome, p in digits_of_counts(reported, happened, total, labels):
             once = Tally.of(outcome, p, labels=list(labels), exact_limit=exact_limit, fraction_bits=fraction_bits)
