@@ -37,7 +37,23 @@ _PARTS_DRAWN = 8
 
 
 def score_test(counts: CellCounts, clustered: bool, samples: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Give t, below 0 if overconfident, and its p-value; NaN of too few shards."""
+    """Give t, below 0 if overconfident, and its p-value; NaN of too few shards.
+
+    Parameters
+    ----------
+    counts : CellCounts
+        Pairs in cells, with those of each shard.
+    clustered : bool
+        Whether rows of a shard may depend on one another; else they have weights alone.
+    samples : int
+        How many calibrated samples t is compared with.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tuple of float
+        t and the two-sided p-value.
+    """
     assert counts.shards is not None
     happened, total = counts.shards
     p, (n, _) = counts.reported, total.shape

@@ -56,7 +56,24 @@ def _terms(p: Floats, q: Floats, orders: Floats, floor: float, limit: Limit) -> 
 
 
 def influences(counts: CellCounts, orders: Floats, floor: float, limit: Limit) -> Influences:
-    """Find out what a pair of each cell adds to the means of some orders."""
+    """Find out what a pair of each cell adds to the means of some orders.
+
+    Parameters
+    ----------
+    counts : CellCounts
+        Pairs in m cells.
+    orders : array of shape (k,)
+        Orders of the means.
+    floor : float
+        Probabilities below it count as this much.
+    limit : {"floor", "both"}
+        Whether those above 1 - floor are lowered too.
+
+    Returns
+    -------
+    Influences
+        Arrays of shape (k, m), or (k, 1) where all cells have the same.
+    """
     happened, total = counts.counted
     p, q = counts.reported, measured_of_samples(DEFAULT, counts.reported, happened[None], total[None], floor)[0]
     mine = _terms(p, q, orders, floor, limit)
@@ -85,6 +102,22 @@ def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Flo
     """Standard deviations of figures, by the influence of pairs, over those of so large a part of independent rows.
 
     The rows' own variation counts at least.
+
+    Parameters
+    ----------
+    tally : Tally
+        With the part "shards".
+    counts : CellCounts
+        Its pairs in m cells.
+    of_happened, of_missed : arrays of shape (k, m)
+        What a pair of each cell adds to k figures, where it occurred and where it did not.
+    independent : float
+        Share of the rows that would tell as much if they were independent, in (0, 1].
+
+    Returns
+    -------
+    array of shape (k,)
+        At least the square root of ``independent``; 1 for a figure that does not vary.
     """
     assert counts.shards is not None
     assert tally.shards is not None
@@ -112,8 +145,7 @@ def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -
         return _alone_of_classes(kept, observed / np.maximum(total, 1e-300), happened, missed) * counts.rows
     else:
         rows, each = [observed], [happened]
-    variance: Floats = np.concatenate(each, axis=1) ** 2 @ np.concatenate(rows)
-    return variance
+    return np.asarray(np.concatenate(each, axis=1) ** 2 @ np.concatenate(rows))
 
 
 def _alone_of_classes(kept: ClassRows, share: Floats, happened: Floats, missed: Floats) -> Floats:
@@ -122,5 +154,4 @@ def _alone_of_classes(kept: ClassRows, share: Floats, happened: Floats, missed: 
     chance /= np.maximum(chance.sum(axis=1, keepdims=True), 1e-300)
     of_none, of_one = kept.pairs @ missed.T, happened - missed
     squares = kept.count @ (of_none**2 * chance.sum(axis=1)[:, None] + 2 * of_none * (chance @ of_one.T))
-    means: Floats = (squares + of_one**2 @ (kept.count @ chance)) / kept.count.sum()
-    return means
+    return np.asarray((squares + of_one**2 @ (kept.count @ chance)) / kept.count.sum())

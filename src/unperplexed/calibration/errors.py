@@ -226,7 +226,18 @@ def _errors(groups: Sequence[Pairs], bins: int) -> CalibrationErrors:
 
 
 def binned_error(groups: Sequence[Pairs], bins: int, binning: str = "equal-width", norm: float = 1) -> float:
-    """Calibration error over the bins of all groups of pairs, each of which is binned by itself."""
+    """Calibration error over the bins of all groups of pairs, each of which is binned by itself.
+
+    Parameters
+    ----------
+    groups : sequence of Pairs
+        Pairs of one view, by class where each has bins of its own.
+    bins : int
+        Number of bins of each group.
+    binning : {"equal-width", "equal-population"}, default "equal-width"
+    norm : {1, 2, inf}, default 1
+        As in `expected_calibration_error`.
+    """
     weights, gaps = zip(*(_gaps(pairs, _BINNINGS[binning](pairs, bins)) for pairs in groups), strict=True)
     share, gap = np.concatenate(weights), np.concatenate(gaps)
     if norm == math.inf:

@@ -35,6 +35,15 @@ def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generato
 
     For two classes a cell determines the outcomes in its mirror image. For more, few rows are drawn one by one; of
     many, cells are drawn together, with the correlations that they have in the rows that the tally kept.
+
+    Parameters
+    ----------
+    tally : Tally
+    counts : CellCounts
+        Its pairs in cells.
+    n : int
+        How many samples.
+    rng : numpy.random.Generator
     """
     if counts.mirrored:
         return _mirrored(counts, n, rng), True

@@ -109,7 +109,20 @@ class WorldCells:
 
 
 def world_cells(tally: Tally, view: View, floor: float, limit: Limit, independent: float = 1.0) -> WorldCells:
-    """Count a tally's rows in cells, as finely as there is room for: as many as are independent."""
+    """Count a tally's rows in cells, as finely as there is room for: as many as are independent.
+
+    Parameters
+    ----------
+    tally : Tally
+    view : {"each-class", "all-classes", "top-label"}
+        The positive one of two classes is by itself in the first.
+    floor : float
+        Probabilities below it count as this much in figures.
+    limit : {"floor", "both"}
+        Whether those above 1 - floor are lowered too.
+    independent : float, default 1
+        Share of the rows that would tell as much if they were independent.
+    """
     rows = tally.weight / tally.weight_squared * independent
     one = positive_pairs(tally, view)
     kind: Kind = "one-sided" if one is not None else "folded" if tally.n_classes == 2 else "pooled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,28 @@ def world_samples(
     rng: np.random.Generator,
     advance: Callable[[int], object],
 ) -> list[WorldSamples]:
-    """Draw samples from both worlds and measure their means of some orders."""
+    """Draw samples from both worlds and measure their means of some orders.
+
+    Parameters
+    ----------
+    tally : Tally
+    cells : WorldCells
+        Its rows in cells.
+    estimator : Estimator
+        Of the measured probability.
+    orders : array of shape (k,)
+        Orders of the means.
+    samples : int
+        How many are drawn from each world.
+    rng : numpy.random.Generator
+    advance : callable
+        Told how many samples have been measured since it was called last.
+
+    Returns
+    -------
+    list of WorldSamples
+        Of the shrunk-isotonic world, and of the isotonic one.
+    """
     measure = _Measure(cells, estimator, orders, cells.powers(orders), advance)
     fine = cells.finest()
     few = min(max(samples // 10, _FEWEST), max(_FINE // fine.reported.size, _FEWEST))
@@ -153,26 +175,20 @@ def _worlds(cells: WorldCells, rows: ClassRows | None, like: list[_World] | None
             found.append(_World(world.expected, world.drawn, world))
             continue
         expected = Counts(total * curve, total * (1 - curve))
-        found.append(_World(expected, _pairs(expected) if cells.kind == "pooled" else _rows(expected), None))
+        drawn = (
+            partial(_drawn_pairs, expected)
+            if cells.kind == "pooled"
+            else partial(drawn_rows, expected, float(sum(x.sum() for x in expected)))
+        )
+        found.append(_World(expected, drawn, None))
     return found
 
 
-def _rows(expected: Counts) -> Drawn:
-    def drawn(n: int, rng: np.random.Generator) -> Counts:
-        return drawn_rows(expected, float(sum(x.sum() for x in expected)), n, rng)
-
-    return drawn
-
-
-def _pairs(expected: Counts) -> Drawn:
+def _drawn_pairs(expected: Counts, n: int, rng: np.random.Generator) -> Counts:
     """Draw pairs of more than two classes by themselves, where no rows were kept."""
     happened, missed = expected
-
-    def drawn(n: int, rng: np.random.Generator) -> Counts:
-        weight = float(happened.sum())
-        rows = max(round(weight), 1)
-        observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
-        others = rng.poisson(missed * (rows / weight), (n, missed.size)).astype(np.float64)
-        return Counts(observed * (weight / rows), others * (weight / rows))
-
-    return drawn
+    weight = float(happened.sum())
+    rows = max(round(weight), 1)
+    observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
+    others = rng.poisson(missed * (rows / weight), (n, missed.size)).astype(np.float64)
+    return Counts(observed * (weight / rows), others * (weight / rows))

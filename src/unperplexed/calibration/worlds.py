@@ -68,6 +68,21 @@ def drawn_rows(expected: Counts, rows: float, n: int, rng: np.random.Generator) 
     """Draw n samples of so many independent rows, each in one cell with one outcome.
 
     They are scaled to the weight of what is expected, so that dependent rows are drawn as fewer independent ones.
+
+    Parameters
+    ----------
+    expected : Counts
+        Expected weights by cell, arrays of shape (m,).
+    rows : float
+        Number of independent rows, rounded, at least 1.
+    n : int
+        How many samples.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Counts
+        Arrays of shape (n, m).
     """
     shares = np.concatenate(expected)
     weight = shares.sum()
@@ -143,8 +158,19 @@ def hull(figure: Floats, worlds: list[Deviation], reach: float, scale: Floats) -
     ``scale`` is by how much more a figure varies than in independent rows. A bias beyond one standard deviation is
     itself uncertain and widens the interval, which holds the figure at any confidence. A figure whose logarithm is
     minus infinity in more samples than may lie beyond an end has no lower one.
+
+    Parameters
+    ----------
+    figure : array of shape (k,)
+        Logarithms of the measured figures.
+    worlds : list of Deviation
+        Of the samples of each world.
+    reach : float
+        Half-width of the interval, in standard deviations.
+    scale : array of shape (k,)
+        Standard deviation of each figure over that in independent rows.
     """
-    beyond = np.array([each.lost for each in worlds]) > 0.5 * _outside(reach)
+    beyond = np.array([each.lost for each in worlds]) > normal_cdf(-reach)
     half = [reach * _uncertainty(each, scale) for each in worlds]
     low = np.min([figure - np.maximum(each.bias + h, 0) for each, h in zip(worlds, half, strict=True)], axis=0)
     high = np.max([figure - np.minimum(each.bias - h, 0) for each, h in zip(worlds, half, strict=True)], axis=0)
@@ -161,7 +187,3 @@ def bias_beyond_chance(worlds: list[Deviation], reach: float, scale: Floats) -> 
 def _uncertainty(world: Deviation, scale: Floats) -> Floats:
     spread = scale * world.spread
     return np.asarray(np.hypot(spread, _UNKNOWN * np.maximum(np.abs(world.bias) - spread, 0.0)))
-
-
-def _outside(reach: float) -> float:
-    return 2 * normal_cdf(-reach)

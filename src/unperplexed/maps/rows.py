@@ -93,6 +93,21 @@ def derivatives(
 
     They are by parameters that all classes share, the log-odds of the lapse among them, and by what ``further``
     directions would add to the log-odds.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        n rows of C classes.
+    fitted : ClassMap
+    names : iterable of str
+        Some of ``slope``, ``rest``, ``tail``, ``lapse``.
+    further : iterable of arrays of shape (n, C), default ()
+        Other directions.
+
+    Returns
+    -------
+    tuple of list of arrays and array
+        The derivatives, in the order of ``names`` and then of ``further``; and the probabilities.
     """
     names, e = list(names), fitted.lapse
     curves = {name: chunk.curve(name) for name in CURVES if name in fitted.shared}

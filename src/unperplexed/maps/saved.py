@@ -28,7 +28,17 @@ def require(condition: bool, what: str) -> None:
 
 
 def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float:
-    """Return a finite number between limits."""
+    """Return a finite number between limits.
+
+    Parameters
+    ----------
+    value : object
+        As it was read.
+    what : str
+        What errors call it.
+    low, high : float, default -1e6 and 1e6
+        Limits, which it may reach.
+    """
     good = isinstance(value, int | float) and not isinstance(value, bool)
     if not good or not low <= value <= high:  # which NaN is not, nor a whole number beyond all floats
         shown = f"{value!r:.40}"

@@ -74,6 +74,16 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
     """Fit maps and weigh them by their cross-validated log loss.
 
     ``only`` names a map that has all the weight. ``single`` gives it to the map with the best penalised loss.
+
+    Parameters
+    ----------
+    rows : FoldedRows
+    names : sequence of str
+        Families to try; the identity always is.
+    single : bool, default False
+        Whether one map has all the weight.
+    only : str, optional
+        Which one, of any loss.
     """
     tried = list(dict.fromkeys([IDENTITY, *names]))
     maps = rows.fit(tried, None, None)

@@ -118,7 +118,19 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
 
 
 def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
-    """Deal counts by the probability of the positive class into folds."""
+    """Deal counts by the probability of the positive class into folds.
+
+    Parameters
+    ----------
+    columns : BinaryColumns
+        Weights at distinct probabilities.
+    n_rows : int
+        Number of rows of positive weight.
+    folds : int or None
+        Number of folds; by default as `number_of_folds` says.
+    seed : int
+        Random seed of the folds.
+    """
     p, total, squared = columns.by_outcome
     some = total.sum(axis=0) > 0
     counts = BinaryCounts.of(log_odds(p[some, None], "probability"), total[:, some], squared[:, some])
@@ -126,7 +138,19 @@ def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed
 
 
 def rows_of_counts(counts: BinaryCounts, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
-    """Deal counts into folds: a lot has the rows of a fold with the same log-odds and outcome."""
+    """Deal counts into folds: a lot has the rows of a fold with the same log-odds and outcome.
+
+    Parameters
+    ----------
+    counts : BinaryCounts
+        Weights at distinct log-odds.
+    n_rows : int
+        Number of rows of positive weight.
+    folds : int or None
+        Number of folds; by default as `number_of_folds` says.
+    seed : int
+        Random seed of the folds.
+    """
     check_number(n_rows)
     zeros, zero = counts.zeros, zero_of(log_expit(-np.abs(counts.s)), 2, n_rows)
     counts = BinaryCounts.of(finite(counts.s, zero), counts.total, counts.squared)

@@ -55,7 +55,21 @@ class FitSettings:
 
 
 def checked_settings(method: str, single: bool, folds: int | None, seed: int) -> FitSettings:
-    """Check the arguments of `Recalibrator`."""
+    """Check the arguments of `Recalibrator`.
+
+    Parameters
+    ----------
+    method : str
+    single : bool
+    folds : int or None
+    seed : int
+        As in `Recalibrator`.
+
+    Raises
+    ------
+    InputError
+        For one that cannot be.
+    """
     check_choice("method", method, METHODS)
     if not isinstance(single, bool | np.bool_):
         raise InputError(f"single: expected True or False, got {single!r}.")
@@ -161,7 +175,21 @@ class ClassRows(FoldedRows[MapOfClasses]):
 def rows_of_chunks(
     parts: Iterable[Forecasts], folds: int, seed: int, clustered: bool, most: int = MOST_VALUES
 ) -> ClassRows:
-    """Deal rows into folds, or where they are too many a random sample of them: those with the smallest numbers."""
+    """Deal rows into folds, or where they are too many a random sample of them: those with the smallest numbers.
+
+    Parameters
+    ----------
+    parts : iterable of Forecasts
+        Of more than two classes.
+    folds : int
+        Number of folds.
+    seed : int
+        Random seed of the folds and of the sample.
+    clustered : bool
+        Whether the rows of a cluster stay together.
+    most : int
+        Probabilities that are kept.
+    """
     rng = np.random.default_rng(seed)
     held: list[Kept] = []
     numbers: list[Floats] = []

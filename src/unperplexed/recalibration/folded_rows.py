@@ -76,6 +76,24 @@ class FoldedRows(ABC, Generic[Map]):
         """Deal rows into folds, no more than there are clusters, which stay together; ``n_rows`` are they with others.
 
         Their order depends on their contents alone, so that folds do not depend on how they came.
+
+        Parameters
+        ----------
+        kept : Kept
+            The rows.
+        n_rows : int
+            Number of all rows of positive weight.
+        folds : int
+            Number of folds.
+        seed : int
+            Random seed of the folds.
+        clustered : bool
+            Whether the rows of a cluster stay together.
+
+        Raises
+        ------
+        InputError
+            For rows that are all in one cluster.
         """
         logs = kept.predicted if kept.predicted.ndim == 2 else log_expit(np.stack([-kept.predicted, kept.predicted], 1))
         zero = zero_of(logs, logs.shape[1], kept.n_rows)

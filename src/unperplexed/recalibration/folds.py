@@ -77,6 +77,17 @@ def folds_of_clusters(cluster: Ints, contents: Hashes, folds: int, seed: int) ->
     """Return the fold of each row, all rows of a cluster in one.
 
     Clusters are dealt by what their rows hold, so that neither their names nor the order of the rows matters.
+
+    Parameters
+    ----------
+    cluster : array of int, shape (n,)
+        Number of each row's cluster.
+    contents : array of uint64, shape (n,)
+        Hash of each row, as `contents_of_rows` gives it.
+    folds : int
+        Number of folds.
+    seed : int
+        Random seed.
     """
     distinct, number = np.unique(cluster, return_inverse=True)
     number, sums = number.reshape(-1), np.zeros(distinct.size, dtype=np.uint64)

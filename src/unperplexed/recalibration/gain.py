@@ -92,7 +92,23 @@ class Gain(ByValue):
 
 
 def gain_of(log_loss: float, mean: float, error: float, in_sample: float, n_rows: int, n_clusters: int | None) -> Gain:
-    """Give the gain, and its interval by the standard error of its mean and by the gain in-sample."""
+    """Give the gain, and its interval by the standard error of its mean and by the gain in-sample.
+
+    Parameters
+    ----------
+    log_loss : float
+        Before recalibration, in nats a row.
+    mean : float
+        Cross-fitted gain, in nats a row.
+    error : float
+        Its standard error.
+    in_sample : float
+        Gain on the rows of the fit.
+    n_rows : int
+        Number of rows of positive weight.
+    n_clusters : int or None
+        Number of clusters; None for independent rows.
+    """
     half = errors_to_limit(n_clusters) * error
     more = TOWARDS_IN_SAMPLE * max(0.0, in_sample - mean)
     return Gain(log_loss, log_loss - mean, mean, (mean - half, mean + more + half), n_rows, n_clusters)

@@ -120,6 +120,19 @@ def fit_pool(start: PoolModel, free: Free, rows: PoolRows, near: Floats | None =
     start have a N(0, 1) prior, which matters in small or separated samples alone. `L-BFGS-B` minimizes the penalized
     log loss from ``start``, or from the place of an earlier fit (``near``). The gradient is exact, but for the beta
     parameters, whose derivative is a difference.
+
+    Parameters
+    ----------
+    start : PoolModel
+        Where the fit starts; parameters that are not free stay.
+    free : Free
+    rows : PoolRows
+    near : array of shape (k,), optional
+        Place of the free parameters in an earlier fit.
+
+    Returns
+    -------
+    tuple of PoolModel and array of shape (k,)
     """
     from scipy.optimize import minimize
 

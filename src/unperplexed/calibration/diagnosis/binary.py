@@ -298,7 +298,19 @@ class DependentScores:
 
     @staticmethod
     def of(rows: Scored, clusters: ClusterSums, directions: Floats, q: Floats) -> DependentScores:
-        """Take scores in directions, one a row, at probabilities."""
+        """Take scores in directions, one a row, at probabilities.
+
+        Parameters
+        ----------
+        rows : Scored
+            Rows at m log-odds.
+        clusters : ClusterSums
+            Sums over clusters of these entries.
+        directions : array of shape (k, m)
+            What the residual of an entry is multiplied by in each score.
+        q : array of shape (m,)
+            Probabilities under which scores are taken.
+        """
         v = q * (1 - q)
         return DependentScores(
             (directions * (rows.squared * v)) @ directions.T,

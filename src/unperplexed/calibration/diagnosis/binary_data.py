@@ -94,7 +94,22 @@ def _of_top(block: RowBlock) -> tuple[Floats, Floats, Floats]:
 def sums_over_clusters(
     entry: Ints, weight: Floats, residual: Floats, cluster: Ints
 ) -> Callable[[np.ndarray], ClusterSums]:
-    """Sum over the clusters of rows, or of other parts of entries, given which entries are kept."""
+    """Sum over the clusters of rows, or of other parts of entries, given which entries are kept.
+
+    Parameters
+    ----------
+    entry : array of int, shape (n,)
+        Place of each row among the entries.
+    weight, residual : arrays of shape (n,)
+        Weight of each row, and its outcome minus its prediction, times the weight.
+    cluster : array of int, shape (n,)
+        Number of each row's cluster.
+
+    Returns
+    -------
+    callable
+        From a mask of entries to the `ClusterSums` of those.
+    """
 
     def of(kept: np.ndarray) -> ClusterSums:
         some = np.flatnonzero(kept[entry])

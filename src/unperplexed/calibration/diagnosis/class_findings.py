@@ -39,6 +39,19 @@ def named(
     """The best set of errors as findings, and the power of confidence; where none pays for itself, what the gate saw.
 
     The finding has the power of all rows, where ``prepared`` ones are at hand; ``beside`` are errors of rows left out.
+
+    Parameters
+    ----------
+    search : Search
+        Of the rows that are not certain.
+    means : ClassMeans
+        Mean predictions and observed frequencies over all rows.
+    rows : int
+        Number of rows.
+    prepared : PreparedRows or None
+        The rows, where they are at hand.
+    beside : tuple of str, default ()
+        Errors of rows left out.
     """
     opened = search.gate
     best = search.run() or _single(search)
@@ -125,6 +138,17 @@ def rest(
     """Statistic and p-value of shapes of the log-odds beside the fitted errors, the same for all classes.
 
     The shapes are Legendre polynomials of degree 1 to 5 in the share of the information below each log-odds.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+        The rows that are not certain.
+    statistics : ClassStatistics
+        Of the same rows.
+    found : Candidate
+        The errors that were named, with their map.
+    effect : float
+        Design effect, by which the statistic is divided.
     """
     at, share = information_share(statistics)
     fitted = [PARAMETERS[name] for name in found.errors if name != "bias"]

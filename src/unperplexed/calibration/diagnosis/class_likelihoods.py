@@ -62,7 +62,17 @@ class RowLikelihoods:
 
 
 def part_of(information: Floats, every: Sequence[str], parameters: Sequence[str], classes: int) -> Floats:
-    """Return the part of the information on every parameter that concerns some of them."""
+    """Return the part of the information on every parameter that concerns some of them.
+
+    Parameters
+    ----------
+    information : array of shape (k, k)
+        Fisher information on the coefficients of ``every``, in the order of `places_of`.
+    every, parameters : sequence of str
+        All parameters, and those that are wanted.
+    classes : int
+        Number of classes.
+    """
     places = places_of(every, classes)
     at = np.r_[tuple(places[name] for name in places_of(parameters, classes))].astype(np.int64)
     return np.asarray(information[np.ix_(at, at)])

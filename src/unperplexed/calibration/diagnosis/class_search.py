@@ -174,7 +174,18 @@ class Search:
 
 
 def prior_of(n_classes: int, effect: float, classes: Ints | None = None, sd: float = BIAS_SD) -> Prior:
-    """Prior of a map with a bias of all classes or of some."""
+    """Prior of a map with a bias of all classes or of some.
+
+    Parameters
+    ----------
+    n_classes : int
+    effect : float
+        Design effect.
+    classes : array of int, optional
+        Numbers of the classes that have a bias; by default all.
+    sd : float
+        Standard deviation of their biases, in log-odds.
+    """
     deviations = np.full(n_classes, sd if classes is None else _NONE)
     deviations[slice(0) if classes is None else classes] = sd
     return Prior(BOUNDS | {"biases": deviations}, effect)
@@ -214,7 +225,28 @@ def _identifiable(errors: Errors, shape: Floats) -> bool:
 
 
 def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats, step: float, alpha: float) -> Ints:
-    """Name biased classes one after the other, the clearest first: by scores conditional on those already named."""
+    """Name biased classes one after the other, the clearest first: by scores conditional on those already named.
+
+    Parameters
+    ----------
+    score : array of shape (C,)
+        Slope of the log-likelihood by the bias of each class.
+    covariance : array of shape (C, C)
+        That of the scores, were the forecasts calibrated and the rows independent.
+    third : array of shape (C,)
+        Third central moment of each class's count.
+    inflation : array of shape (C,)
+        Design effect of each class, at least 1.
+    step : float
+        Distance between possible scores: 1 for rows of equal weight, else 0.
+    alpha : float
+        Level, divided among the classes that are left (Bonferroni).
+
+    Returns
+    -------
+    array of int
+        Numbers of the classes, in the order in which they were named; never of all.
+    """
     score, covariance = score.copy(), covariance.copy()
     whole = np.diag(covariance).copy()
     left = whole > 1e-9

@@ -15,6 +15,15 @@ def upper_tail(count: Floats, n: Floats, p: Floats, step: float = 1.0) -> Floats
 
     Sums are spaced by ``step``; 0 for continuous ones. At counts of 1 and 2 and of all coins it is exact: there the
     saddlepoint misses rare events, of which less than one is expected.
+
+    Parameters
+    ----------
+    count : array of shape (C,)
+        One sum of coins a class.
+    n, p : arrays of shape (C, cells)
+        Number of coins in each cell, and their probability.
+    step : float, default 1
+        Distance between possible sums; 0 for continuous ones.
     """
     goal, expected, total = count - step / 2, (n * p).sum(axis=1), n.sum(axis=1)
     solvable = (goal > 0) & (goal < total - 0.6 * step)
@@ -95,7 +104,17 @@ def _saddlepoint(goal: Floats, n: Floats, p: Floats) -> Floats:
 
 
 def gamma_p_values(away: Floats, variance: Floats, third: Floats, step: float) -> Floats:
-    """Two-sided p-values of counts so far from their expectation, as of a gamma distribution with these moments."""
+    """Two-sided p-values of counts so far from their expectation, as of a gamma distribution with these moments.
+
+    Parameters
+    ----------
+    away : array of shape (C,)
+        Counts minus their expectations.
+    variance, third : arrays of shape (C,)
+        Second and third central moments.
+    step : float
+        Distance between possible counts; 0 for continuous ones.
+    """
     sd = np.sqrt(np.maximum(variance, 1e-12))
     z = np.maximum(np.abs(away) - step / 2, 0) / sd
     return np.minimum(2 * skewed_sf(z, np.sign(away) * third / sd**3), 1)

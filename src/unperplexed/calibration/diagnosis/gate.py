@@ -120,6 +120,23 @@ def null_covariance(rows: Scored, clusters: ClusterSums, q: Floats, shares: Floa
     """Return the covariance of the scores ``q``, one a row, which is 1 for independent rows of calibrated forecasts.
 
     ``events`` were seen for each expected one, as `events_seen` counts them.
+
+    Parameters
+    ----------
+    rows : Scored
+        Rows at m log-odds.
+    clusters : ClusterSums
+        Sums over g clusters of these entries.
+    q : array of shape (k, m)
+        Scores, orthonormal for independent rows.
+    shares : array of shape (g,)
+        Part of the information that each cluster has.
+    events : float
+        As `events_seen` counts them.
+
+    Returns
+    -------
+    array of shape (k, k)
     """
     v, information = rows.variance, rows.information
     sums = clusters.scores(q)

@@ -68,7 +68,15 @@ class Kind:
         return self.names[-(parameter > 0)]
 
     def clause(self, parameter: float = math.nan, more: str = "", instead: str = "", detail: str = "") -> Clause:
-        """Say something of the error by its name for a value of the parameter."""
+        """Say something of the error by its name for a value of the parameter.
+
+        Parameters
+        ----------
+        parameter : float, optional
+            Size of the error, whose sign chooses the name.
+        more, instead, detail : str, default ""
+            As in `Clause`.
+        """
         return Clause(self.name(parameter), "", more, instead, detail, self.terms[-(parameter > 0)])
 
 

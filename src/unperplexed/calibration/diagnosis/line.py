@@ -153,6 +153,18 @@ _LEAST_FREE = 1e-6
 
 
 def judged(value: float, variance: float, independent: float, degrees: float = math.inf) -> Coefficient:
-    """Leave out the standard error of fewer than two independent rows or clusters, and one that is 0 or overflows."""
+    """Leave out the standard error of fewer than two independent rows or clusters, and one that is 0 or overflows.
+
+    Parameters
+    ----------
+    value : float
+        The coefficient.
+    variance : float
+        Square of its standard error.
+    independent : float
+        Effective number of independent rows or clusters.
+    degrees : float, default inf
+        Degrees of freedom.
+    """
     known = 0 < variance < math.inf and independent >= LEAST_WORTH
     return Coefficient(value, math.sqrt(variance), degrees) if known else Coefficient(value)

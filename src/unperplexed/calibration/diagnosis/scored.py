@@ -99,7 +99,19 @@ class ClusterSums(NamedTuple):
     def of(
         cls, number: Ints, residual: Floats, weight: Floats, at: Callable[[Floats], Floats], clusters: int = 0
     ) -> ClusterSums:
-        """Sum over rows, or other parts, that have so much of both; ``at`` gives them the values of the entries."""
+        """Sum over rows, or other parts, that have so much of both; ``at`` gives them the values of the entries.
+
+        Parameters
+        ----------
+        number : array of int, shape (n,)
+            Number of each row's cluster, from 0.
+        residual, weight : arrays of shape (n,)
+            Weight of each row, and its outcome minus its prediction, times the weight.
+        at : callable
+            From the value of each entry to that of each row.
+        clusters : int, default 0
+            How many clusters there are at least.
+        """
 
         def over(x: Floats) -> Callable[[Floats], Floats]:
             return lambda f: np.stack([np.bincount(number, x * at(each), clusters) for each in f], axis=1)

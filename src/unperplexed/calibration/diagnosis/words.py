@@ -57,7 +57,19 @@ def _tested(p_value: float) -> str:
 
 
 def nothing_found(n: int, clusters: int | None, tested: str, at_least: bool = False) -> Clause:
-    """Say that there is no evidence, and from how many rows; of counts, clusters may share a shard."""
+    """Say that there is no evidence, and from how many rows; of counts, clusters may share a shard.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    clusters : int or None
+        Number of clusters; None for independent rows.
+    tested : str
+        The p-value in words.
+    at_least : bool, default False
+        Whether there may be more clusters.
+    """
     among = "" if clusters is None else f" in {'at least ' if at_least else ''}{clusters:,} clusters"
     return Clause("no evidence of miscalibration", detail=f"n = {n:,}{among}, {tested}")
 
@@ -84,7 +96,21 @@ def terms(d: Diagnosis) -> list[str]:
 
 
 def finding_of_two(error: str, e: OfTwo, p_value: float, cost: float, label: Label | None) -> Finding:
-    """Return a finding of two classes with what it says and what mends it."""
+    """Return a finding of two classes with what it says and what mends it.
+
+    Parameters
+    ----------
+    error : str
+        Kind of error.
+    e : OfTwo
+        What was fitted.
+    p_value : float
+        Of the error beside the others.
+    cost : float
+        Nats a row that mending it saves.
+    label : str, int, float, bool or None
+        The positive class, which a bias is about.
+    """
     two = KINDS[error].two
     assert two is not None
     clause, advice = two(e)
@@ -93,7 +119,19 @@ def finding_of_two(error: str, e: OfTwo, p_value: float, cost: float, label: Lab
 
 
 def finding_of_classes(error: str, e: OfClasses, p_value: float, cost: float) -> Finding:
-    """Return a finding of more than two classes with what it says and what mends it."""
+    """Return a finding of more than two classes with what it says and what mends it.
+
+    Parameters
+    ----------
+    error : str
+        Kind of error.
+    e : OfClasses
+        What was fitted.
+    p_value : float
+        Of the error beside the others.
+    cost : float
+        Nats a row that mending it saves.
+    """
     classes = KINDS[error].classes
     assert classes is not None
     about = e.means.labels[e.biased[0]] if len(e.biased) == 1 else None

@@ -56,7 +56,22 @@ def is_default(estimator: Estimator) -> bool:
 def measured_of_samples(
     estimator: Estimator, reported: Floats, happened: Floats, total: Floats, floor: float
 ) -> Floats:
-    """Measure many samples of the same entries, one a row; NaN where a sample has no pairs."""
+    """Measure many samples of the same entries, one a row; NaN where a sample has no pairs.
+
+    Parameters
+    ----------
+    estimator : Estimator
+    reported : array of shape (m,)
+        Distinct predicted probabilities in increasing order.
+    happened, total : arrays of shape (samples, m)
+        Weight of the pairs that occurred, and of all pairs, at each.
+    floor : float
+        As in `Estimator.measure`.
+
+    Returns
+    -------
+    array of shape (samples, m)
+    """
     if is_default(estimator):
         return shrunk_isotonic_of_samples(reported, happened, total)
     if estimator.name == isotonic.name:

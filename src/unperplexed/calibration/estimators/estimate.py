@@ -164,7 +164,17 @@ def _setting(text: str) -> tuple[str, Any]:
 def with_ends_apart(
     reported: Floats, happened: Floats, total: Floats, curve: Callable[[Floats, Floats, Floats], Floats]
 ) -> Floats:
-    """Measure by a curve over the log-odds of what lies between 0 and 1; exact 0 and 1 are groups of their own."""
+    """Measure by a curve over the log-odds of what lies between 0 and 1; exact 0 and 1 are groups of their own.
+
+    Parameters
+    ----------
+    reported : array of shape (m,)
+        Distinct predicted probabilities in increasing order.
+    happened, total : arrays of shape (m,)
+        Weight of the pairs that occurred, and of all pairs, at each.
+    curve : callable
+        From log-odds, and the weights of both kinds there, to measured probabilities.
+    """
     measured = happened / total
     between = (reported > 0) & (reported < 1)
     if between.any():

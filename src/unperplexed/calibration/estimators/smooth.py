@@ -19,6 +19,15 @@ def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     The pool-adjacent-violators algorithm on tie-pooled pairs: CORP (Dimitriadis, Gneiting and Jordan, PNAS 2021).
     Its blocks of equal measured probability are the bins.
 
+    Parameters
+    ----------
+    reported : array of shape (m,)
+        Distinct predicted probabilities in increasing order.
+    happened, total : arrays of shape (m,)
+        Weight of the pairs that occurred, and of all pairs, at each.
+    floor : float, default 0
+        Of no use here.
+
     Examples
     --------
     >>> import numpy as np
@@ -37,6 +46,15 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     Cox (1958): two numbers, the intercept and slope of a line, by maximum likelihood, which are in the ``settings`` of
     the result; the slope may be negative. Exact 0 and 1 are groups of their own. It is steady with few rows, and wrong
     where the truth is not a line, however many rows there are.
+
+    Parameters
+    ----------
+    reported : array of shape (m,)
+        Distinct predicted probabilities in increasing order.
+    happened, total : arrays of shape (m,)
+        Weight of the pairs that occurred, and of all pairs, at each.
+    floor : float, default 0
+        Width of the bins that `equal_population` sets apart, by which the result is read.
 
     Notes
     -----
@@ -76,6 +94,15 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
 
     With few rows it is the line of `logistic`, which follows chance less; with many it is the curve of `isotonic`,
     which can have any shape that never falls. A line that falls is taken as level; exact 0 and 1 are left to the curve.
+
+    Parameters
+    ----------
+    reported : array of shape (m,)
+        Distinct predicted probabilities in increasing order.
+    happened, total : arrays of shape (m,)
+        Weight of the pairs that occurred, and of all pairs, at each.
+    floor : float, default 0
+        Of no use here.
 
     Returns
     -------
@@ -159,8 +186,7 @@ def _among_neighbors(odds: Floats, happened: Floats, total: Floats, wanted: int)
     start, stop = np.searchsorted(odds, odds - reach), np.searchsorted(odds, odds + reach, side="right")
     within = [np.concatenate([[0.0], np.cumsum(x)]) for x in (happened, total)]
     some, all_ = (x[stop] - x[start] for x in within)
-    found: Floats = np.clip(some / all_, 0, 1)
-    return found
+    return np.asarray(np.clip(some / all_, 0, 1))
 
 
 _STEPS, _MOST_PLACES = 8, 1 << 16
@@ -240,5 +266,4 @@ def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -
         width = bandwidth / reach * (places - 1)
         spread = gaussian_filter1d(on_grid, width, mode="constant", radius=min(int(6 * width) + 1, places))
         smooth.append(spread[left] * (1 - right_share) + spread[left + 1] * right_share)
-    found: Floats = np.clip(smooth[0] / smooth[1], 0, 1)
-    return found
+    return np.asarray(np.clip(smooth[0] / smooth[1], 0, 1))

@@ -21,6 +21,19 @@ def said(count: int, expected: float, rows: int, *, two: bool, exact: bool = Tru
     """Say how often outcomes that were predicted as certain did not occur.
 
     Sums of weights give an effective number of rows, not an ``exact`` one.
+
+    Parameters
+    ----------
+    count : int
+        How many such outcomes did not occur.
+    expected : float
+        How many were expected not to, by the forecasts.
+    rows : int
+        Number of rows predicted as certain.
+    two : bool
+        Whether there are two classes.
+    exact : bool, default True
+        Whether rows were counted, not weights.
     """
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
     among = f"{number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
