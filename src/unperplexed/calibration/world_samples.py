@@ -175,12 +175,8 @@ def _worlds(cells: WorldCells, rows: ClassRows | None, like: list[_World] | None
             found.append(_World(world.expected, world.drawn, world))
             continue
         expected = Counts(total * curve, total * (1 - curve))
-        drawn = (
-            partial(_drawn_pairs, expected)
-            if cells.kind == "pooled"
-            else partial(drawn_rows, expected, float(sum(x.sum() for x in expected)))
-        )
-        found.append(_World(expected, drawn, None))
+        by_row = partial(drawn_rows, expected, float(sum(x.sum() for x in expected)))
+        found.append(_World(expected, partial(_drawn_pairs, expected) if cells.kind == "pooled" else by_row, None))
     return found
 
 

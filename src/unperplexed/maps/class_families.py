@@ -57,6 +57,7 @@ MOST_CLASSES = 30
 _PRIOR = Prior(
     {"slope": 2.0, "rest": 1.0, "tail": 1.0, "biases": ESTIMATED, "slopes": ESTIMATED, "matrix": ESTIMATED, LAPSE: 32.0}
 )
+"""Standard deviations by parameter; that of the log-odds of a lapse only bounds it."""
 
 _STARTS = {
     "temperature": "identity",
@@ -70,6 +71,7 @@ _STARTS = {
 """The map that each is fitted from: the nearest among the simpler ones."""
 
 _FEWEST_ROWS_OF_CLASS = 25
+"""Rows a class from which maps with slopes or curves of many classes are tried."""
 
 
 def supported(name: str, n: int, C: int) -> bool:

@@ -27,7 +27,9 @@ ENOUGH = 1e-9
 """A step that was expected to gain less, in nats, was the last; and one that gained nothing to the last digit."""
 
 _STEPS = 200
+"""Steps at most."""
 _SHORTEST = 1e-6
+"""Part of a step below which none is tried: the maximum is there."""
 _FARTHEST = 1e6
 """Length of a step in a coefficient: where the data say next to nothing of it, it would overflow."""
 _ROUNDING = 1e-9

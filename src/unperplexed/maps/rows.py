@@ -18,6 +18,7 @@ WIDE = ("biases", "slopes")
 """Parameters with a coefficient for each class."""
 
 _LEAST_SLOPE = 1e-3
+"""Slope of a map that may not fall to 0, at the least."""
 _HIGHEST = 60.0
 """Exponential functions of more are close to the largest number of single precision."""
 _WIDE = 1024

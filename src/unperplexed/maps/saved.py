@@ -19,6 +19,7 @@ from .parameters import LAPSE, MANY_CLASSES, TWO_CLASSES
 from .two import BinaryMap, finite
 
 _HIGHEST_LAPSE = 0.99
+"""Largest lapse that a fit can give, rounded up."""
 
 
 def require(condition: bool, what: str) -> None:

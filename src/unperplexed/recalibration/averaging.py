@@ -47,6 +47,8 @@ class Penalty:
 
 
 BINARY_PENALTY = Penalty(0.7, 1.0, 1.0)
+"""Two classes."""
+
 CLASS_PENALTY = Penalty(1.0, 0.5, 2.0)
 """More than two classes."""
 

@@ -318,4 +318,7 @@ class _Cells:
 
 
 _SHIFT = 52 - _FRACTION_BITS
-_FIRST = 1023 << _FRACTION_BITS  # the leading bits of 1.0
+"""Bits of the fraction in double precision that do not name a cell."""
+
+_FIRST = 1023 << _FRACTION_BITS
+"""The leading bits of 1.0."""

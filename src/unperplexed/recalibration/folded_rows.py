@@ -16,7 +16,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..maps.two import zero_of
-from .folds import FARTHEST, contents_of_rows, folds_of_clusters, folds_of_places, hashed
+from .folds import DECIMALS, FARTHEST, contents_of_rows, folds_of_clusters, folds_of_places, hashed
 
 
 class FittedMap(Protocol):
@@ -257,7 +257,7 @@ def canonical_order(kept: Kept) -> Ints:
 
     Rows are sorted by a hash of their logarithms to nine decimals: last digits depend on the form they came in.
     """
-    rounded = np.rint(np.clip(kept.logs, -FARTHEST, FARTHEST) * 1e9).astype(np.int64)
+    rounded = np.rint(np.clip(kept.logs, -FARTHEST, FARTHEST) * DECIMALS).astype(np.int64)
     exact = np.ascontiguousarray(kept.logs + 0.0)  # -0.0 is 0
     by = hashed(exact.view(np.uint64)), kept.weight, kept.cluster, kept.truth, hashed(rounded.view(np.uint64))
     return np.lexsort(by)

@@ -15,6 +15,7 @@ from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.gathered import GatheredRows
 
 FEW_ROWS, _FOLDS_OF_FEW, FOLDS_OF_MANY = 1000, 20, 5
+"""Rows of two classes up to which there are many folds; how many, and how many otherwise."""
 
 
 def number_of_folds(asked: int | None, n_rows: int) -> int:
@@ -102,17 +103,21 @@ def contents_of_rows(logs: Floats, truth: Ints, weight: Floats) -> Hashes:
 
     Logarithms count to nine decimals: last digits depend on the form they came in.
     """
-    rounded = np.rint(np.clip(logs, -FARTHEST, FARTHEST) * 1e9).astype(np.int64)
+    rounded = np.rint(np.clip(logs, -FARTHEST, FARTHEST) * DECIMALS).astype(np.int64)
     exact = np.ascontiguousarray(weight, dtype=np.float64).view(np.int64)
     key = hashed(np.column_stack([rounded, truth, exact]).view(np.uint64))
     key = (key ^ (key >> np.uint64(32))) * _ODD  # not linear in the columns: sums over other rows are others
     return np.asarray(key ^ (key >> np.uint64(29)))
 
 
+DECIMALS = 1e9
+"""Logarithms count to nine decimals: last digits depend on the form they came in."""
+
 FARTHEST = 1e9
 """Logarithms beyond are not told apart: nine decimals more, and they are no whole numbers of 64 bits."""
 
 _ODD = np.uint64(0xD6E8FEB86659FD93)
+"""Factor of a hash that mixes bits well."""
 
 
 def hashed(bits: Hashes) -> Hashes:

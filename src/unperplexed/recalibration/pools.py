@@ -26,6 +26,7 @@ from .pool_result import HeldOut, Method, Pool, at_floor
 Recalibration = Literal["auto", "power", "beta", "none"]
 _ORDERS = {"linear": 1.0, "logarithmic": 0.0}
 _FOLDS = 5
+"""Folds by default, in which a pool is compared with its members."""
 _START_ORDER = 0.5
 """Between the linear and the logarithmic pool."""
 

@@ -24,7 +24,7 @@ from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap, columns
 from ...statistics.means import t_quantile
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
-from .choice import BOUNDS, LEAST, LEVEL, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
+from .choice import BOUNDS, LEAST, LEVEL, POWER, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
 from .class_rows import CERTAIN, MOST_SURPRISING
 from .gate import Gate, gate, orthonormal
 from .kind import OfTwo, quoted, sizes_tell
@@ -45,10 +45,10 @@ from .scored import (
 from .words import finding_of_two, in_words, not_made, too_few
 
 _MOST_ERRORS = 3
-_LEAST_INFORMATION = 0.05
+"""Errors at most that are named together."""
 
-_POWER = 3.2
-"""Standard errors that a test at 5% sees with 80% power, with the other errors fitted beside it."""
+_LEAST_INFORMATION = 0.05
+"""Sum of p (1 - p) below which rows can show nothing."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
         return not_made(too_few(n_clusters), round(n), data.labels)
     tested = gate(rows, clusters)
     known = _informations(rows, tested, clusters)
-    bias, slope = (_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known)
-    needed = math.nan if clusters is None else n_clusters * (_POWER / NOTABLE_BIAS) ** 2 / tested.shared
+    bias, slope = (POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known)
+    needed = math.nan if clusters is None else n_clusters * (POWER / NOTABLE_BIAS) ** 2 / tested.shared
     seen = Detectable(bias, slope, needed)
     about = replace(about, p_value=tested.p_value, statistic=tested.statistic, detectable=seen)
     if tested.p_value >= LEVEL:
@@ -223,31 +223,37 @@ def _findings(
     return findings
 
 
+_SHOWN = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+"""Predicted probabilities that are shown with what they would be."""
+
+_REACH = 1.96
+"""Half-width of a 95% interval of a normal estimate, in standard errors."""
+
+
 def _mended(found: BinaryMap) -> tuple[MendedProbability, ...]:
     """Return where a map takes some probabilities."""
-    p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
-    mended = found.probabilities(np.log(p) - np.log1p(-p), level=False)[:, 1]
-    return tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
+    mended = found.probabilities(np.log(_SHOWN) - np.log1p(-_SHOWN), level=False)[:, 1]
+    return tuple(MendedProbability(*pair) for pair in zip(_SHOWN.tolist(), mended.tolist(), strict=True))
 
 
 def _uncertain(
     rows: Scored, clusters: ClusterSums | None, tested: Gate, whole: Candidate[BinaryMap]
 ) -> dict[str, Uncertain]:
     """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
-    unsure = dict.fromkeys(whole.fit.places, Uncertain(math.nan, 1.96))
+    unsure = dict.fromkeys(whole.fit.places, Uncertain(math.nan, _REACH))
     if whole.fit.separated:
         return unsure
     if clusters is not None and whole.mapping.coefficients:
         return unsure | uncertain(rows, clusters, whole.mapping)
     errors = np.sqrt(tested.design_effect * np.diag(whole.fit.covariance)).tolist()
     each = zip(whole.fit.places, errors, strict=True)
-    return {name: Uncertain(math.nan if name == LAPSE else error, 1.96) for name, error in each}
+    return {name: Uncertain(math.nan if name == LAPSE else error, _REACH) for name, error in each}
 
 
 def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
     """Test what the named errors leave over: statistic and p-value."""
     q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
-    v = np.maximum(q * (1 - q), 1e-100)
+    v = np.maximum(q * (1 - q), _TINY)
     rise = (1 - found.lapse) * expit(t) * expit(-t) / v
     nuisance = [*(columns(found.coefficients, rows.s) * rise), *([(0.5 - expit(t)) / v] if found.lapse else [])]
     shapes = legendre.legvander(2 * information_time(rows.s, rows.total * v) - 1, 6).T[1:]
@@ -283,6 +289,10 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
 
 
 _RIDGE = 1e-9
+"""Share of its diagonal that is added to a covariance, so that it can be factored."""
+
+_TINY = 1e-100
+"""Variance that may be divided by."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +371,7 @@ class Uncertain(NamedTuple):
 def uncertain(rows: Scored, clusters: ClusterSums, found: BinaryMap) -> dict[str, Uncertain]:
     """Give standard errors of the coefficients of a map, by a sandwich, and quantiles of Student's distribution."""
     q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
-    v = np.maximum(q * (1 - q), 1e-100)
+    v = np.maximum(q * (1 - q), _TINY)
     directions = columns(found.coefficients, rows.s) * ((1 - found.lapse) * expit(t) * expit(-t) / v)
     scores = DependentScores.of(rows, clusters, directions, q)
     inverse = np.linalg.inv((directions * (rows.total * v)) @ directions.T)

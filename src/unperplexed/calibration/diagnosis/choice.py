@@ -23,9 +23,14 @@ Errors = tuple[str, ...]
 LEVEL = 0.05
 """Significance level of the gate, and of the naming of single classes."""
 
+POWER = 3.2
+"""Standard errors that a test at 5% sees with 80% power, with the other errors fitted beside it."""
+
 FAR = 5.0
+"""Standard deviation, in log-odds, of a prior that only bounds what the rows do not determine."""
+
 BOUNDS = dict.fromkeys((*TWO, *CURVES), FAR) | {LAPSE: 3 * FAR}
-"""Standard deviations of priors that only bound what the rows do not determine."""
+"""Standard deviations of such priors by parameter; the log-odds of a lapse reach farther."""
 
 LEAST = squared_normal_isf(LEVEL)
 """What a likelihood ratio of one parameter is to exceed at least."""

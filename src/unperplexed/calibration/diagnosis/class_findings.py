@@ -130,6 +130,10 @@ def _estimate(name: str, candidate: ClassCandidate, classes: Ints, effect: float
 
 
 _DEGREES = 5
+"""Degree of the last of the shapes that what is left is tested by."""
+
+_LEAST_PROBABILITY = 1e-15
+"""Probabilities are taken to be this far from 0 and 1 at least, so that log-odds are finite."""
 
 
 def rest(
@@ -171,7 +175,7 @@ def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:
     half = CELLS // 2
     order = np.concatenate([np.arange(half)[::-1], np.arange(half, CELLS)])  # below 1/2 the first cell is the nearest
     n, total = n[order], total[order]
-    p = np.clip(total / np.maximum(n, 1), 1e-15, 1 - 1e-15)
+    p = np.clip(total / np.maximum(n, 1), _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
     information = n * p * (1 - p)
     used = information > 0
     below = np.cumsum(information) - information / 2
@@ -179,7 +183,7 @@ def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:
 
 
 def _shapes(chunk: Chunk, at: Floats, share: Floats) -> Floats:
-    p = np.clip(chunk.p.astype(np.float64), 1e-15, 1 - 1e-15)
+    p = np.clip(chunk.p.astype(np.float64), _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
     time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
     return np.moveaxis(np.polynomial.legendre.legvander(time, _DEGREES), -1, 0)[1:]
 

@@ -30,6 +30,9 @@ _NONE = 1e-6
 _NEAR = 30.0
 """Sets of errors that are worth so much less than the best are not looked at for biases of a few classes."""
 
+_SCORE_SLACK = 1.5, 10
+"""A likelihood ratio is hardly more than so many times its score test and so much."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClassCandidate(Candidate[ClassMap]):
@@ -157,7 +160,7 @@ class Search:
         score = self._score(errors)
         precision = part_of(self.of.known, KNOWN, ["biases"], self.of.classes) + np.eye(len(score)) * effect / sd**2
         approximate = float(score @ np.linalg.solve(definite(precision), score)) / effect
-        return 1.5 * approximate + 10 < _bias_cost(self._variance, None, sd)
+        return _SCORE_SLACK[0] * approximate + _SCORE_SLACK[1] < _bias_cost(self._variance, None, sd)
 
     def _forward(self, errors: Errors) -> Ints:
         """Name classes one after the other, each by its score conditional on those before."""

@@ -16,7 +16,8 @@ from .class_rows import Chunk, PreparedRows
 
 SHARDS = 1024
 """Clusters are summed in so many shards; several clusters may share one."""
-_TOP_BITS = 0x3F000000 >> 22  # of 0.5 as float32: eight bits of exponent and one of the fraction
+_TOP_BITS = 0x3F000000 >> 22
+"""Leading bits of 0.5 in single precision: those of the exponent and one of the fraction."""
 
 
 @dataclass(frozen=True)

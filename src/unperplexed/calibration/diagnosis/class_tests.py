@@ -15,6 +15,13 @@ from .class_tails import attained, hall, upper_tail
 from .scored import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 
 
+_PRIOR_VARIANCE = 20
+"""The covariance within clusters of a class is drawn to the mean over classes as if this much variance had shown it."""
+
+_TINY = 1e-300
+"""What may be divided by, and has a logarithm."""
+
+
 @dataclass(frozen=True, eq=False)
 class ClassGate:
     """Whether anything is wrong."""
@@ -58,7 +65,7 @@ def combined(p: float, q: float, weight: float = 0.5) -> float:
     For dependent ones it is hardly larger (Wilson 2019, "The harmonic mean p-value", PNAS 116(4)).
     """
     other = 1 - weight
-    mean = weight / max(p, 1e-300) + other / max(q, 1e-300)
+    mean = weight / max(p, _TINY) + other / max(q, _TINY)
     if mean <= 1:
         return 1.0
     logs = math.log(mean - weight) + math.log(mean - other) - math.log(weight) - math.log(other)
@@ -75,10 +82,10 @@ def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple
     if s.clusters is None:
         return np.ones_like(variance), np.full(len(variance), math.inf)
     between = np.einsum("ij,ij->j", s.clusters.shards[:, 2:], s.clusters.shards[:, 2:]) - s.clusters.own_classes
-    mean = float(between[used].sum()) / max(float(variance[used].sum()), 1e-300)
-    effect = 1 + (between + 20 * max(mean, 0.0)) / (variance + 20)
+    mean = float(between[used].sum()) / max(float(variance[used].sum()), _TINY)
+    effect = 1 + (between + _PRIOR_VARIANCE * max(mean, 0.0)) / (variance + _PRIOR_VARIANCE)
     clusters = float((s.clusters.sizes > 0).sum())
-    freedom = (clusters - 1) * (1 + 20 / np.maximum(variance, 1e-9)) ** 2
+    freedom = (clusters - 1) * (1 + _PRIOR_VARIANCE / np.maximum(variance, 1e-9)) ** 2
     return np.maximum(effect, LEAST_VARIANCE), np.maximum(freedom, 1.0)
 
 
@@ -101,8 +108,8 @@ def _spread(
 
     Classes with a variance far below 1 count in proportion to it: their squares are hardly ever anything but 0.
     """
-    rows = s.weight**2 / max(s.squared_weight, 1e-300)
-    events = np.maximum(s.information * (rows / max(s.weight, 1e-300)), 1e-30)
+    rows = s.weight**2 / max(s.squared_weight, _TINY)
+    events = np.maximum(s.information * (rows / max(s.weight, _TINY)), 1e-30)
     share = events / (1 + events)
     sd = np.sqrt(np.maximum(variance * by_class, 1e-30))
     scale = np.sqrt(share) / sd
@@ -111,7 +118,7 @@ def _spread(
     squared = float(((s.covariance * np.outer(unit, unit)) ** 2).sum())
     # Fourth cumulants: those of single classes, and of pairs of which one occurs at most.
     ratio = share / events
-    pairs = (ratio @ s.covariance @ ratio - ratio**2 @ variance) * rows / max(s.squared_weight, 1e-300)
+    pairs = (ratio @ s.covariance @ ratio - ratio**2 @ variance) * rows / max(s.squared_weight, _TINY)
     fourth = float((share * ratio).sum() + pairs)
     if s.clusters is not None:
         sums = s.clusters.shards[:, 2:] * scale
@@ -143,7 +150,7 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     if s.squared_weight > 0:
         n = n * (s.weight**2 / s.squared_weight / max(s.rows, 1))
     expected, spread = (n * p).sum(axis=1), (n * p * (1 - p)).sum(axis=1)
-    away = score * np.sqrt(np.maximum(spread, 0) / np.maximum(variance, 1e-300))
+    away = score * np.sqrt(np.maximum(spread, 0) / np.maximum(variance, _TINY))
     count = np.clip(expected + away, 0, n.sum(axis=1))
     both, step = (np.concatenate([n, n]), np.concatenate([p, 1 - p])), float(whole)
     count = np.round(count) if whole else count
@@ -151,7 +158,7 @@ def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats
     if whole:
         chance = np.add(*np.split(attained(min(float(tails.min()), 0.5), *both), 2))
     else:
-        z = _through_t(np.array([-normal_quantile(each) for each in np.clip(tails, 1e-300, 0.5).tolist()]), freedom)
+        z = _through_t(np.array([-normal_quantile(each) for each in np.clip(tails, _TINY, 0.5).tolist()]), freedom)
         chance = np.full(len(n), 2 * normal_cdf(-float(z.max())))
     return -math.expm1(float(np.log1p(-np.minimum(chance, 1 - 1e-16)).sum()))
 

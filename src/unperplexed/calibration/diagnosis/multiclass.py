@@ -34,6 +34,15 @@ from .words import in_words, not_made, too_few
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
 
+_SLOPES = (0.05, 5)
+"""Slopes that sums at the forecasts as they are still tell: beyond, they say little of where errors end."""
+
+_POWER_80 = 0.84
+"""Standard normal quantile of 80%, the power at which errors are called detectable."""
+
+_SLOPE_POWER = 3.2
+"""Standard errors of a slope that the gate sees with 80% power, beside the classes' biases."""
+
 
 def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
     """Find what is wrong with forecasts of several classes, and say so; nothing in it is random.
@@ -154,7 +163,7 @@ def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Flo
     p, weight = observed
     log_loss = float(weight @ -np.log(np.maximum(p, 1e-300))) / float(weight.sum())
     slopes = [1 + finding.parameter for finding in findings if finding.error == "confidence"]
-    return not gain < 0.5 * log_loss or any(not 0.05 < slope < 5 for slope in slopes)
+    return not gain < 0.5 * log_loss or any(not _SLOPES[0] < slope < _SLOPES[1] for slope in slopes)
 
 
 def _far_off(read: _Read, opened: ClassGate) -> Finding:
@@ -208,9 +217,11 @@ def _means(read: _Read) -> ClassMeans:
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
     used = statistics.information[statistics.information > 0] / opened.effect
-    single = -normal_quantile(0.05 / (6 * len(used))) + 0.84
+    single = -normal_quantile(LEVEL / (6 * len(used))) + _POWER_80
     slope = float(statistics.shape_information[0, 0]) / opened.effect
-    return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
+    return Detectable(
+        single / math.sqrt(float(np.median(used))), _SLOPE_POWER / math.sqrt(slope) if slope > 0 else math.nan
+    )
 
 
 def _without_rows(prepared: PreparedRows, statistics: ClassStatistics) -> Iterator[_Without]:

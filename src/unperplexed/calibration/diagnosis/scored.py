@@ -63,8 +63,10 @@ def information_time(s: Floats, v: Floats) -> Floats:
 
 
 _IN_CELLS = 4096
+"""Distinct log-odds that are fitted one by one; more are in cells."""
+
 _CELLS = 128
-"""More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
+"""Cells a unit of the log-odds."""
 
 
 def in_cells(rows: Scored) -> Counts:
@@ -85,6 +87,7 @@ LEAST_VARIANCE = 0.3
 """The variance of a sum over clusters is at least this part of that of independent rows."""
 
 _ROUNDING = 1e-9
+"""Least share of the information that other clusters have, where one has nearly all."""
 
 
 class ClusterSums(NamedTuple):

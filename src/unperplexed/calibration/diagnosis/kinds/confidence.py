@@ -11,6 +11,9 @@ from ..result import Advice, Clause
 _LEAST_SLOPE = 0.05
 """Slope below which its inverse, the temperature, has no bounds."""
 
+_NO_SLOPE = 0.02
+"""Slope up to which predictions are all but worthless: nothing is divided by it."""
+
 _SWAPPED = Advice("Check whether the classes are swapped: the predictions point away from the outcomes.")
 _UNRELATED = Advice(
     "Look for better predictors: these predictions show no relation to the outcomes (a calibration slope of 0 is"
@@ -31,7 +34,7 @@ def _two(e: OfTwo) -> Said:
     clause = _away(_size(e)) if high < 0 else _perhaps(KIND.clause(e.value, detail=_size(e)), low, high)
     if e.plain and low <= 0:
         return clause, _SWAPPED if high < 0 else _UNRELATED
-    if slope <= 0.02:
+    if slope <= _NO_SLOPE:
         return clause, constant
     if len(e.together) == 1 and (e.temperature - 1) * e.value < 0:
         scaling = f"Divide the log-odds by {e.temperature:.{e.digits}f} (temperature scaling, fitted alone)."
@@ -70,7 +73,7 @@ def _classes(e: OfClasses) -> Said:
         numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
         detail = f"slope of the log-probabilities {numbers}"
     clause = _away(detail) if slope <= 0 else _perhaps(KIND.clause(e.value, detail=detail), low, high)
-    if slope <= 0.02:
+    if slope <= _NO_SLOPE:
         return clause, _MIXED_UP
     mix = (
         f", and mix the predictions with a {e.lapse:.2g} share of a uniform forecast"
