@@ -14,7 +14,6 @@ from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail
 from .scored import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 
-
 _PRIOR_VARIANCE = 20
 """The covariance within clusters of a class is drawn to the mean over classes as if this much variance had shown it."""
 

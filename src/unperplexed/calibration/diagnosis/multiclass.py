@@ -14,7 +14,7 @@ from ...forecasts.labels import Label
 from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
-from .choice import LEVEL, as_good
+from .choice import LEVEL, POWER, as_good
 from .class_counts import statistics_of_sums, surprising_levels
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
@@ -37,11 +37,8 @@ _SEEN = 0.05
 _SLOPES = (0.05, 5)
 """Slopes that sums at the forecasts as they are still tell: beyond, they say little of where errors end."""
 
-_POWER_80 = 0.84
+_QUANTILE_80 = 0.84
 """Standard normal quantile of 80%, the power at which errors are called detectable."""
-
-_SLOPE_POWER = 3.2
-"""Standard errors of a slope that the gate sees with 80% power, beside the classes' biases."""
 
 
 def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
@@ -217,11 +214,10 @@ def _means(read: _Read) -> ClassMeans:
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
     used = statistics.information[statistics.information > 0] / opened.effect
-    single = -normal_quantile(LEVEL / (6 * len(used))) + _POWER_80
+    single = -normal_quantile(LEVEL / (6 * len(used))) + _QUANTILE_80
     slope = float(statistics.shape_information[0, 0]) / opened.effect
-    return Detectable(
-        single / math.sqrt(float(np.median(used))), _SLOPE_POWER / math.sqrt(slope) if slope > 0 else math.nan
-    )
+    seen = POWER / math.sqrt(slope) if slope > 0 else math.nan
+    return Detectable(single / math.sqrt(float(np.median(used))), seen)
 
 
 def _without_rows(prepared: PreparedRows, statistics: ClassStatistics) -> Iterator[_Without]:
