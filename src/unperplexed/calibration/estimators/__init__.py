@@ -1,6 +1,6 @@
 """Measured probability: how often events of a predicted probability happen.
 
-An estimator is a function ``(reported, happened, total, *, floor, ...)`` of pairs sorted by predicted probability,
+An estimator is a function ``(pairs, *, floor, ...)`` of pairs sorted by predicted probability,
 registered by `estimator` where it is written: every module of this folder is loaded. It works on exact values and on
 cells alike, and never sees rows.
 """

@@ -8,6 +8,7 @@ from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Bools, Floats, Ints
 from ...kernels.curves import frequencies
+from ...tally.tables import Pairs
 from .estimate import Estimate, checked_positive, ends_apart, estimator, number_of_bins
 
 _A_LITTLE_MORE = 1 + 1e-9
@@ -15,9 +16,7 @@ _A_LITTLE_MORE = 1 + 1e-9
 
 
 @estimator("equal-population", bins=check_whole)
-def equal_population(
-    reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
-) -> Estimate:
+def equal_population(pairs: Pairs, *, bins: int | None = None, floor: float = 0.0) -> Estimate:
     """Measure in bins that hold equally many of the probabilities assigned to the outcomes.
 
     The classifier paper's procedure ([CM] section 4), with what it leaves open settled. Three kinds of bin are set
@@ -44,6 +43,7 @@ def equal_population(
     >>> equal_population(bins=2).measure(p, np.array([0.0, 1, 1, 1]), np.array([2.0, 1, 1, 1])).bin
     array([0, 0, 1, 1])
     """
+    reported, happened, total = pairs
     n = float(happened.sum())
     wanted = number_of_bins(bins, happened)
     share = n / wanted
@@ -103,9 +103,7 @@ def _starts(reported: Floats, happened: Floats, group: Ints, stretch: Ints) -> B
 
 
 @estimator("equal-width", bins=check_whole)
-def equal_width(
-    reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
-) -> Estimate:
+def equal_width(pairs: Pairs, *, bins: int | None = None, floor: float = 0.0) -> Estimate:
     """Measure in bins of equal width, 0.01 by default as in [N17]'s discussion.
 
     Parameters
@@ -126,6 +124,7 @@ def equal_width(
     array([0.5, 0.5, 1. ])
     """
     number = 100 if bins is None else bins
+    reported, happened, total = pairs
     bin_ = np.floor(reported * number)
     # Compared with k / number, not multiplied alone: 0.29 * 100 is below 29.
     bin_ += (bin_ + 1) / number <= reported
@@ -136,9 +135,7 @@ def equal_width(
 
 
 @estimator("cluster", bins=check_whole)
-def cluster(
-    reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
-) -> Estimate:
+def cluster(pairs: Pairs, *, bins: int | None = None, floor: float = 0.0) -> Estimate:
     """Measure in clusters of similar probabilities ([N17] step 2).
 
     Clusters of the log-odds of the correct-class probabilities by Lloyd's algorithm (1982), started from groups of
@@ -162,6 +159,7 @@ def cluster(
     >>> cluster(bins=3).measure(p, np.array([1.0, 0, 1, 1, 1]), np.array([4.0, 4, 2, 1, 1])).bin
     array([0, 0, 1, 2, 2])
     """
+    reported, happened, total = pairs
     number = number_of_bins(bins, happened)
     bin_ = ends_apart(reported, lambda between: _clusters(logit(reported[between]), happened[between], number))
     return Estimate(frequencies(happened, total, bin_), bin_, {"bins": number})
@@ -186,15 +184,7 @@ def _clusters(odds: Floats, weight: Floats, number: int) -> Ints:
 
 
 @estimator("bayesian", bins=check_whole, prior=checked_positive)
-def bayesian(
-    reported: Floats,
-    happened: Floats,
-    total: Floats,
-    *,
-    bins: int | None = None,
-    prior: float = 1.0,
-    floor: float = 0.0,
-) -> Estimate:
+def bayesian(pairs: Pairs, *, bins: int | None = None, prior: float = 1.0, floor: float = 0.0) -> Estimate:
     """Measure in bins of equal population, each with a beta prior centred on its mean prediction ([N17]).
 
     The measured probability of a bin is the posterior mean, (happened + prior * mean reported) / (total + prior).
@@ -218,10 +208,9 @@ def bayesian(
     >>> bayesian.measure(np.array([0.2]), np.array([1.0]), np.array([3.0])).measured
     array([0.3])
     """
-    _, bin_, settings = equal_population(bins="auto" if bins is None else bins).measure(
-        reported, happened, total, floor=floor
-    )
-    given, pairs, weight = (np.bincount(bin_, x) for x in (happened, total * reported, total))
+    reported, happened, total = pairs
+    _, bin_, settings = equal_population(bins="auto" if bins is None else bins).measure(*pairs, floor=floor)
+    given, predicted, weight = (np.bincount(bin_, x) for x in (happened, total * reported, total))
     share = weight / (weight + prior)
-    measured = share * (given / weight) + (1 - share) * (pairs / weight)  # which no prior is too strong for
+    measured = share * (given / weight) + (1 - share) * (predicted / weight)  # which no prior is too strong for
     return Estimate(measured[bin_], bin_, {**settings, "prior": prior})

@@ -15,6 +15,7 @@ import numpy as np
 from ..._lib.elementary import logit
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats, Ints
+from ...tally.tables import Pairs
 
 Check = Callable[[str, Any], Any]
 """Takes the name of a setting and its value, and refuses what cannot be set."""
@@ -97,7 +98,7 @@ class Estimator:
         -------
         Estimate
         """
-        return self.function(reported, happened, total, floor=floor, **self.settings)
+        return self.function(Pairs(reported, happened, total), floor=floor, **self.settings)
 
     def __str__(self) -> str:
         """Give it as the command line takes it: ``equal-width:bins=20``."""
@@ -110,7 +111,7 @@ REGISTERED: dict[str, Estimator] = {}
 
 
 def estimator(name: str, **checks: Check) -> Callable[[Callable[..., Estimate]], Estimator]:
-    """Register a function ``(reported, happened, total, *, floor, ...)`` of pairs as the estimator of a name.
+    """Register a function ``(pairs, *, floor, ...)`` as the estimator of a name.
 
     ``checks`` names its settings, each with what checks it.
     """
@@ -161,20 +162,9 @@ def _setting(text: str) -> tuple[str, Any]:
     return name.strip(), "auto"
 
 
-def with_ends_apart(
-    reported: Floats, happened: Floats, total: Floats, curve: Callable[[Floats, Floats, Floats], Floats]
-) -> Floats:
-    """Measure by a curve over the log-odds of what lies between 0 and 1; exact 0 and 1 are groups of their own.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct predicted probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that occurred, and of all pairs, at each.
-    curve : callable
-        From log-odds, and the weights of both kinds there, to measured probabilities.
-    """
+def with_ends_apart(pairs: Pairs, curve: Callable[[Floats, Floats, Floats], Floats]) -> Floats:
+    """Measure by a curve over the log-odds of what lies between 0 and 1; exact 0 and 1 are groups of their own."""
+    reported, happened, total = pairs
     measured = happened / total
     between = (reported > 0) & (reported < 1)
     if between.any():

@@ -8,25 +8,17 @@ from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Floats
 from ...kernels.curves import frequencies, isotonic_bins, logistic_line, shrunk_isotonic_curve
+from ...tally.tables import Pairs
 from .bins import equal_population
 from .estimate import Estimate, checked_positive, estimator, with_ends_apart
 
 
 @estimator("isotonic")
-def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
+def isotonic(pairs: Pairs, *, floor: float = 0.0) -> Estimate:
     """Measure by isotonic regression: the best non-decreasing curve, with no bins to choose.
 
     The pool-adjacent-violators algorithm on tie-pooled pairs: CORP (Dimitriadis, Gneiting and Jordan, PNAS 2021).
     Its blocks of equal measured probability are the bins.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct predicted probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that occurred, and of all pairs, at each.
-    floor : float, default 0
-        Of no use here.
 
     Examples
     --------
@@ -35,26 +27,17 @@ def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     >>> isotonic.measure(np.array([0.2, 0.4, 0.8]), np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured
     array([0.25, 0.25, 1.  ])
     """
-    bin_ = isotonic_bins(happened, total)
-    return Estimate(frequencies(happened, total, bin_), bin_, {})
+    bin_ = isotonic_bins(pairs.happened, pairs.total)
+    return Estimate(frequencies(pairs.happened, pairs.total, bin_), bin_, {})
 
 
 @estimator("logistic")
-def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
+def logistic(pairs: Pairs, *, floor: float = 0.0) -> Estimate:
     """Measure by logistic recalibration: the log-odds of the measured are a line over those of the reported.
 
     Cox (1958): two numbers, the intercept and slope of a line, by maximum likelihood, which are in the ``settings`` of
     the result; the slope may be negative. Exact 0 and 1 are groups of their own. It is steady with few rows, and wrong
     where the truth is not a line, however many rows there are.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct predicted probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that occurred, and of all pairs, at each.
-    floor : float, default 0
-        Width of the bins that `equal_population` sets apart, by which the result is read.
 
     Notes
     -----
@@ -70,10 +53,8 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     >>> logistic.measure(p, np.array([20.0, 50, 80]), np.array([100.0, 100, 100])).measured.round(3)
     array([0.199, 0.5  , 0.801])
     """
-    measured = with_ends_apart(reported, happened, total, logistic_line)
-    return Estimate(
-        measured, equal_population.measure(reported, happened, total, floor=floor).bin, _line(reported, measured)
-    )
+    measured = with_ends_apart(pairs, logistic_line)
+    return Estimate(measured, equal_population.measure(*pairs, floor=floor).bin, _line(pairs.reported, measured))
 
 
 def _line(reported: Floats, measured: Floats) -> dict[str, float]:
@@ -89,20 +70,11 @@ def _line(reported: Floats, measured: Floats) -> dict[str, float]:
 
 
 @estimator("shrunk-isotonic")
-def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
+def shrunk_isotonic(pairs: Pairs, *, floor: float = 0.0) -> Estimate:
     """Measure by isotonic regression, shrunk towards logistic recalibration as far as the data do not speak against it.
 
     With few rows it is the line of `logistic`, which follows chance less; with many it is the curve of `isotonic`,
     which can have any shape that never falls. A line that falls is taken as level; exact 0 and 1 are left to the curve.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct predicted probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that occurred, and of all pairs, at each.
-    floor : float, default 0
-        Of no use here.
 
     Returns
     -------
@@ -127,14 +99,12 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     >>> shrunk_isotonic.measure(p, np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured.round(3)
     array([0.213, 0.43 , 0.831])
     """
-    measured, bin_, share = shrunk_isotonic_curve(reported, happened, total)
+    measured, bin_, share = shrunk_isotonic_curve(*pairs)
     return Estimate(measured, bin_, {"share_of_isotonic": share})
 
 
 @estimator("nearest-neighbors", neighbors=check_whole)
-def nearest_neighbors(
-    reported: Floats, happened: Floats, total: Floats, *, neighbors: int | None = None, floor: float = 0.0
-) -> Estimate:
+def nearest_neighbors(pairs: Pairs, *, neighbors: int | None = None, floor: float = 0.0) -> Estimate:
     """Measure among the nearest neighbours in log-odds ([N17]).
 
     For each probability, the pairs within the smallest distance that holds so many correct-class probabilities: their
@@ -159,13 +129,9 @@ def nearest_neighbors(
     >>> nearest_neighbors(neighbors=2).measure(p, np.array([1.0, 1, 3, 3]), np.full(4, 4.0)).measured
     array([0.25, 0.25, 0.75, 0.75])
     """
-    wanted = int(np.ceil(np.sqrt(round(float(happened.sum()), 9)))) if neighbors is None else neighbors
-    measured = with_ends_apart(
-        reported, happened, total, lambda odds, some, all_: _among_neighbors(odds, some, all_, max(wanted, 1))
-    )
-    return Estimate(
-        measured, equal_population.measure(reported, happened, total, floor=floor).bin, {"neighbors": wanted}
-    )
+    wanted = int(np.ceil(np.sqrt(round(float(pairs.happened.sum()), 9)))) if neighbors is None else neighbors
+    measured = with_ends_apart(pairs, lambda odds, some, all_: _among_neighbors(odds, some, all_, max(wanted, 1)))
+    return Estimate(measured, equal_population.measure(*pairs, floor=floor).bin, {"neighbors": wanted})
 
 
 def _among_neighbors(odds: Floats, happened: Floats, total: Floats, wanted: int) -> Floats:
@@ -194,9 +160,7 @@ _STEPS, _MOST_PLACES = 8, 1 << 16
 
 
 @estimator("kernel", bandwidth=checked_positive)
-def kernel(
-    reported: Floats, happened: Floats, total: Floats, *, bandwidth: float | None = None, floor: float = 0.0
-) -> Estimate:
+def kernel(pairs: Pairs, *, bandwidth: float | None = None, floor: float = 0.0) -> Estimate:
     """Measure by a Gaussian kernel in log-odds ([N17]): the weighted observed frequency nearby.
 
     Nadaraya-Watson regression (1964), on a grid of at most 65,536 places, so that its cost does not grow with the
@@ -230,8 +194,8 @@ def kernel(
         bandwidth = _silverman(odds, happened) if bandwidth is None else bandwidth
         return _smoothed(odds, happened, total, bandwidth)
 
-    measured = with_ends_apart(reported, happened, total, curve)
-    bin_ = equal_population.measure(reported, happened, total, floor=floor).bin
+    measured = with_ends_apart(pairs, curve)
+    bin_ = equal_population.measure(*pairs, floor=floor).bin
     return Estimate(measured, bin_, {"bandwidth": bandwidth or 0.0})
 
 
