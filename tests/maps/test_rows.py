@@ -60,7 +60,7 @@ def test_derivatives_of_the_matrix(base):
         theta[start.places["tail"]], theta[-1] = 0.1, -2.0
     of = Matrix(start.chunks, start.map_of(theta, base))
     theta = 0.2 * np.random.default_rng(11).normal(size=20)
-    gradient, information = by_differences(lambda x: of.map_of(x).probabilities(Z), theta)
+    gradient, information = by_differences(lambda x: of.with_matrix(x).probabilities(Z), theta)
     np.testing.assert_allclose(of.ascent(theta)[1], gradient, atol=1e-6)
     np.testing.assert_allclose(of.information(theta), information, atol=1e-6)
 

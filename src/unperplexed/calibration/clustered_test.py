@@ -26,6 +26,9 @@ FEWEST_SHARDS = 6
 _FARTHEST = 30.0
 """Log-odds are not taken to be farther from 0, so that nothing is infinite."""
 
+_ROUNDING = 1e-9
+"""Share of a sum that rounding may leave of nothing, or move it by."""
+
 _NEIGHBOURHOODS = 16
 """Parts of the pairs in which rows that are near each other count as alike."""
 
@@ -57,11 +60,11 @@ def score_test(counts: CellCounts, clustered: bool, samples: int, rng: np.random
     assert counts.shards is not None
     happened, total = counts.shards
     p, (n, _) = counts.reported, total.shape
-    least = 1e-9 * total  # what rounding leaves of nothing
+    least = _ROUNDING * total  # what rounding leaves of nothing
     if (happened > least)[:, p == 0].any() or (total - happened > least)[:, p == 1].any():
         return -math.inf, 2 / (1 + samples)  # what cannot happen did
     odds = np.clip(logit(p), -_FARTHEST, _FARTHEST)
-    rounding = 1e-9 * float((total @ np.abs(odds)).mean())
+    rounding = _ROUNDING * float((total @ np.abs(odds)).mean())
     statistic = float(_t((happened - total * p) @ odds, rounding)) if n > 1 else math.nan
     if n < FEWEST_SHARDS:
         return statistic, math.nan
@@ -74,7 +77,7 @@ def score_test(counts: CellCounts, clustered: bool, samples: int, rng: np.random
     null_sums = CalibratedShardSums.of(counts, odds)
     null = np.concatenate([_t(_calibrated(null_sums, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
-    null = null[~np.isclose(null, statistic, rtol=1e-9, atol=0)]
+    null = null[~np.isclose(null, statistic, rtol=_ROUNDING, atol=0)]
     nearer = max(np.count_nonzero(null < statistic), np.count_nonzero(null > statistic))
     return statistic, min(2 * (1 + samples - int(nearer)) / (1 + samples), 1.0)
 

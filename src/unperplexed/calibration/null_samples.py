@@ -30,6 +30,10 @@ _SMOOTH = 25.0
 """A count of at least this variance, if pairs are independent, is drawn as a normal one corrected for its skewness."""
 
 
+_BEYOND = 12
+"""Standard deviations above its mean that a binomial count does not reach."""
+
+
 def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generator) -> tuple[Sample, bool]:
     """Draw samples, and say whether one class happens in each row of them; else pairs are drawn each by itself.
 
@@ -127,7 +131,7 @@ def _quantiles(total: float, p: float, share: Floats) -> Floats:
     n = round(total)
     flip = p > 0.5
     q = 1 - p if flip else p
-    most = min(n, int(n * q + 12 * np.sqrt(n * q + 1) + 20))
+    most = min(n, int(n * q + _BEYOND * np.sqrt(n * q + 1) + 20))
     found = np.searchsorted(bdtr(np.arange(most), n, q), 1 - share if flip else share, side="left")
     return np.asarray(n - found if flip else found, dtype=np.float64)
 

@@ -167,7 +167,7 @@ class _Fitting:
             return replace(self._plain("vector"), name="matrix")
         if name == "matrix":
             of = Matrix(self.chunks, self._plain("tail"))
-            return of.map_of(self._climbed(name, of, of.start))
+            return of.with_matrix(self._climbed(name, of, of.start))
         rows = Rows(self.chunks, self.classes, MANY_CLASSES[name].parameters, rising=True)
         start = rows.theta_of(self._plain(_STARTS[name]))
         found = rows.map_of(self._climbed(name, rows, start), name, self.zero)
@@ -195,7 +195,7 @@ class _Fitting:
         return found.increasing() and ("tail" not in found.shared or float(found.turn()) >= self.largest)
 
 
-class Matrix:
+class Matrix(Coefficients):
     """Likelihood of the biases, of the slopes of the classes, and of what the others add; see `fit.Likelihood`.
 
     Parameters
@@ -206,9 +206,10 @@ class Matrix:
     """
 
     def __init__(self, chunks: Sequence[Chunk], base: ClassMap) -> None:
+        C = chunks[0].log_p.shape[1]
+        super().__init__(C, WIDE)
         self.chunks, self.base = chunks, base
-        self.C = C = chunks[0].log_p.shape[1]
-        self.places = {"biases": slice(0, C), "slopes": slice(C, 2 * C), "matrix": slice(2 * C, C * (C + 1))}
+        self.places["matrix"] = slice(2 * C, C * (C + 1))
         # Where the coefficients of a class stand in theta: its bias, then what each log-probability adds to its slope.
         self.at = np.empty((C, C + 1), dtype=np.int64)
         self.at[:, 0] = np.arange(C)
@@ -220,21 +221,14 @@ class Matrix:
     @property
     def start(self) -> Floats:
         """Coefficients of the map around which the matrix is."""
-        return np.append(Coefficients(self.C, WIDE).theta_of(self.base), np.zeros(self.C * (self.C - 1)))
+        return np.append(self.theta_of(self.base), np.zeros(self.classes * (self.classes - 1)))
 
-    def map_of(self, theta: Floats) -> ClassMap:
+    def with_matrix(self, theta: Floats) -> ClassMap:
         """Return the map with these coefficients."""
         matrix = theta[self.at[:, 1:]]
         np.fill_diagonal(matrix, 0.0)
         biases, slopes = (theta[self.places[name]].copy() for name in ("biases", "slopes"))
         return replace(self.base, name="matrix", biases=biases, slopes=slopes, matrix=matrix)
-
-    def within(self, theta: Floats) -> Floats:
-        """Return the coefficients: they may be anywhere."""
-        return theta
-
-    def begun(self, theta: Floats) -> Floats | None:
-        """Return None: the lapse stays."""
 
     def _scored(self, fitted: ClassMap) -> Iterator[tuple[Chunk, AnyFloats, AnyFloats]]:
         """Yield rows that stay in the cache, 1 and their log-probabilities, and their scores."""
@@ -245,7 +239,7 @@ class Matrix:
 
     def ascent(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log-likelihood and its gradient."""
-        fitted, value, gradient = self.map_of(theta), 0.0, np.zeros(theta.size)
+        fitted, value, gradient = self.with_matrix(theta), 0.0, np.zeros(theta.size)
         for chunk, x, t in self._scored(fitted):
             height, f, pull, share, _ = pulled(chunk, t, fitted.lapse)
             value += height
@@ -256,14 +250,14 @@ class Matrix:
 
     def information(self, theta: Floats) -> Floats:
         """Return the Fisher information."""
-        fitted, sums = self.map_of(theta), np.zeros((self.first.size, self.left.size))
-        step = max(1, BLOCK_VALUES // self.C**2)
+        fitted, sums = self.with_matrix(theta), np.zeros((self.first.size, self.left.size))
+        step = max(1, BLOCK_VALUES // self.classes**2)
         for chunk, x, t in self._scored(fitted):
             for low in range(0, chunk.truth.size, step):
                 here = slice(low, low + step)
                 pairs = self._pairs(t[here], chunk.weights[here], fitted.lapse)
                 sums += pairs.T @ (x[here][:, self.left] * x[here][:, self.right])
-        C = self.C
+        C = self.classes
         both = np.empty((C, C, C + 1, C + 1))
         pairs = np.empty((self.first.size, C + 1, C + 1))
         pairs[:, self.left, self.right] = pairs[:, self.right, self.left] = sums

@@ -214,6 +214,9 @@ class Coefficients:
             theta[-1] = np.clip(theta[-1], LEAST_LAPSE, MOST_LAPSE)
         return theta
 
+    def begun(self, theta: Floats) -> Floats | None:
+        """Return None: where there is a lapse, it stays."""
+
 
 class Rows(Coefficients):
     """Likelihood of maps with some parameters; see `fit.Likelihood`.

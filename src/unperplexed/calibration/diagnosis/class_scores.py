@@ -110,9 +110,6 @@ class Sums(Coefficients):
         whole = np.block([[bend, seen.across.T], [seen.across, seen.known]])
         return part_of(whole, KNOWN, self._parameters, self.classes)
 
-    def begun(self, theta: Floats) -> Floats | None:
-        """Return None: there is no lapse."""
-
 
 class Lapse(Coefficients):
     """Likelihood of a lapse alone; see `fit.Likelihood`."""

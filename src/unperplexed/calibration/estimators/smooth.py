@@ -158,6 +158,12 @@ def _among_neighbors(odds: Floats, happened: Floats, total: Floats, wanted: int)
 _STEPS, _MOST_PLACES = 8, 1 << 16
 """Places of the grid in a bandwidth, and at most in all."""
 
+_REACH = 6
+"""Bandwidths beyond which the kernel is taken as 0: its weight there is 1e-8."""
+
+_NARROWEST, _WIDEST = 1e-9, 1e4
+"""Bandwidths, as shares of the range of the log-odds, up to which each value is alone, and from which all are alike."""
+
 
 @estimator("kernel", bandwidth=checked_positive)
 def kernel(pairs: Pairs, *, bandwidth: float | None = None, floor: float = 0.0) -> Estimate:
@@ -212,9 +218,9 @@ def _silverman(odds: Floats, weight: Floats) -> float:
 def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -> Floats:
     """Spread counts over the two nearest places of a grid, smooth them there, and divide what is read back."""
     reach = odds[-1] - odds[0]
-    if bandwidth <= 1e-9 * reach or reach == 0:
+    if bandwidth <= _NARROWEST * reach or reach == 0:
         return happened / total
-    if bandwidth > 1e4 * reach:  # all weights are 1 to eight digits
+    if bandwidth > _WIDEST * reach:  # all weights are 1 to eight digits
         return np.full(odds.size, happened.sum() / total.sum())
     places = int(min(np.ceil(reach / bandwidth * _STEPS), _MOST_PLACES)) + 1
     position = (odds - odds[0]) * ((places - 1) / reach)
@@ -228,6 +234,6 @@ def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -
             left + 1, counts * right_share, places
         )
         width = bandwidth / reach * (places - 1)
-        spread = gaussian_filter1d(on_grid, width, mode="constant", radius=min(int(6 * width) + 1, places))
+        spread = gaussian_filter1d(on_grid, width, mode="constant", radius=min(int(_REACH * width) + 1, places))
         smooth.append(spread[left] * (1 - right_share) + spread[left + 1] * right_share)
     return np.asarray(np.clip(smooth[0] / smooth[1], 0, 1))
