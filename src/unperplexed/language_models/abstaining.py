@@ -167,8 +167,8 @@ class Ranked(NamedTuple):
 
 
 def _limits(share: UncertainMean, level: float) -> Interval:
-    half = share.half_width(level)
-    return Interval(max(share.mean - half, 0.0), min(share.mean + half, 1.0))
+    low, high = share.interval(level)
+    return Interval(max(low, 0.0), min(high, 1.0))
 
 
 def _sizes(start: Ints, n: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,11 @@ class UncertainRatio(NamedTuple):
             return Interval(math.nan, math.nan)
         half = self.standard_error * float(t_quantile(confidence, self.degrees))
         return Interval(self.ratio - half, self.ratio + half)
+
+    def bits(self, confidence: float) -> tuple[float, Interval]:
+        """Of a mean log-probability: minus the binary logarithm, and its limits."""
+        low, high = self.interval(confidence)
+        return -self.ratio / math.log(2) + 0.0, Interval(-high / math.log(2), -low / math.log(2))
 
 
 _ZERO = ExactSum()
@@ -58,14 +63,7 @@ class RatioSums:
 
     def __add__(self, other: RatioSums) -> RatioSums:
         """Add the sums of other documents."""
-        return RatioSums(
-            self.n + other.n,
-            self.x + other.x,
-            self.y + other.y,
-            self.xx + other.xx,
-            self.xy + other.xy,
-            self.yy + other.yy,
-        )
+        return RatioSums(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
     def estimate(self) -> UncertainRatio:
         """Ratio of the sums and its sandwich standard error with documents as clusters.

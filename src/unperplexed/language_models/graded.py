@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
@@ -257,17 +257,15 @@ def decided(grade: Floats, remarks: Remarks, graders: int) -> Bools:
 
 def grader_agreement(grades: Mapping[str, Floats]) -> list[tuple[str, str, float, float, int]]:
     """Return for each two graders the share of equal grades, Cohen's kappa, and the answers that both graded."""
-    names, found = [*grades], []
-    for at, one in enumerate(names):
-        for two in names[at + 1 :]:
-            x, y = grades[one], grades[two]
-            both = ~(np.isnan(x) | np.isnan(y))
-            if not both.any():
-                continue
-            one_right, two_right = x[both] > 0.5, y[both] > 0.5
-            same, of_one, of_two = (float(each.mean()) for each in (one_right == two_right, one_right, two_right))
-            chance = of_one * of_two + (1 - of_one) * (1 - of_two)
-            found.append((one, two, same, (same - chance) / (1 - chance) if chance < 1 else math.nan, int(both.sum())))
+    found = []
+    for (one, x), (two, y) in combinations(grades.items(), 2):
+        both = ~(np.isnan(x) | np.isnan(y))
+        if not both.any():
+            continue
+        one_right, two_right = x[both] > 0.5, y[both] > 0.5
+        same, of_one, of_two = (float(each.mean()) for each in (one_right == two_right, one_right, two_right))
+        chance = of_one * of_two + (1 - of_one) * (1 - of_two)
+        found.append((one, two, same, (same - chance) / (1 - chance) if chance < 1 else math.nan, int(both.sum())))
     return found
 
 

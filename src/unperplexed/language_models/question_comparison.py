@@ -244,9 +244,8 @@ def _same(tables: Sequence[dict[str, Question]], names: Sequence[str], common: b
 
 def _paired(first: Any, second: Any, confidence: float, larger: bool) -> PairedMetric:
     apart = uncertain_mean(first - second, np.ones(first.size), Dependence())
-    half = apart.half_width(confidence)
-    interval = Interval(apart.mean - half, apart.mean + half)
-    return PairedMetric(float(first.mean()), float(second.mean()), apart.mean, interval, apart.p_value(), larger)
+    means = float(first.mean()), float(second.mean())
+    return PairedMetric(*means, apart.mean, apart.interval(confidence), apart.p_value(), larger)
 
 
 JUDGED = {"acc": "accuracy", "brier_score": "Brier score", "log_loss": "log loss"}

@@ -224,7 +224,6 @@ def assess_questions(
             if name != "log_loss" and not np.isnan(each[some]).all()
         }
 
-    by_task = _by_task([each.name for each in kept])
     metrics = means(np.ones(len(kept), dtype=np.bool_))
     forecasts = question_events(kept, events, outside=outside, missing=missing)
     return GradedAssessment(
@@ -235,14 +234,14 @@ def assess_questions(
         f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
         confidence,
         remarks.sentences(),
-        {task: means(some) for task, some in by_task.items()},
+        {task: means(some) for task, some in _by_task(kept).items()},
         len(kept),
     )
 
 
-def _by_task(names: Sequence[str]) -> dict[str, Bools]:
+def _by_task(items: Sequence[Question | Answer]) -> dict[str, Bools]:
     """Find the tasks, which names begin with, and which belong to each; none where there are fewer than two."""
-    of_each = np.array([name.rpartition("/")[0] for name in names])
+    of_each = np.array([each.name.rpartition("/")[0] for each in items])
     tasks = sorted(set(of_each.tolist()))
     return {task: of_each == task for task in tasks} if len(tasks) > 1 else {}
 
@@ -368,7 +367,6 @@ def assess_answers(
             for grader, some in by_grader.items()
         }
 
-    by_task = _by_task([each.name for each in kept])
     metrics = means(np.ones(len(kept), dtype=np.bool_))
     stated = np.array([math.nan if each.confidence is None else each.confidence for each in kept])
     _check_confidences(kept, stated)
@@ -390,7 +388,7 @@ def assess_answers(
         "stated confidence",
         confidence,
         remarks.sentences(),
-        {task: means(some) for task, some in by_task.items()},
+        {task: means(some) for task, some in _by_task(kept).items()},
         len(set(at[some].tolist())),
         remarks.counts[UNREAD, "answer"],
     )

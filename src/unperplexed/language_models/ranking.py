@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.state import conclusion
 from ..report.numbers import share
 from ..report.result import JsonResult
-from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.intervals import Interval, Metric, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
 from .clustered_ratios import Mean, mean_of
@@ -233,18 +234,18 @@ class _Model:
         found = assess(np.array(labels)[y], p, labels=labels, clusters=groups, resamples=0, confidence=self.level)
         fit = Recalibrator(seed=self.seed).fit(y, p, clusters=groups) if y.size >= _FEWEST else None
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
-        nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
+        base, held, limits = math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.after, Interval(*baseline.interval)
-        auc = found.auc
+        auc = found.auc or Metric()
         entry = Entry(
             self.name,
             kind,
             int(y.size),
             mean_of(y.astype(np.float64), self.level, True, cluster),
             float(p.mean()),
-            nan if auc is None else auc.value,
-            Interval(nan, nan) if auc is None else auc.interval,
+            auc.value,
+            auc.interval,
             found.scores["log_loss"],
             base,
             held,
@@ -273,23 +274,13 @@ class _Model:
             q, _ = held_out.recalibrated(Forecasts(y, p[some], **read).blocks())
             losses[name] = -np.log(np.where(y == 1, q[:, 1], q[:, 0]))
             areas[name] = Ranked.of(1.0 - y, p[some]).area_influence()
-        names, w, by = [*kinds], np.ones(y.size), Dependence(cluster)
-        for at, one in enumerate(names):
-            for two in names[at + 1 :]:
-                loss = uncertain_mean(losses[one] - losses[two], w, by)
-                area = areas[one][0] - areas[two][0]
-                spread = uncertain_mean(areas[one][1] - areas[two][1], w, by)
-                half, room = loss.half_width(self.level), spread.half_width(self.level)
-                yield ConfidenceDifference(
-                    self.name,
-                    one,
-                    two,
-                    int(y.size),
-                    loss.mean,
-                    Interval(loss.mean - half, loss.mean + half),
-                    area,
-                    Interval(area - room, area + room),
-                )
+        w, by = np.ones(y.size), Dependence(cluster)
+        for one, two in combinations(kinds, 2):
+            loss = uncertain_mean(losses[one] - losses[two], w, by)
+            spread = uncertain_mean(areas[one][1] - areas[two][1], w, by)
+            area = spread._replace(mean=areas[one][0] - areas[two][0])
+            limits = [each.interval(self.level) for each in (loss, area)]
+            yield ConfidenceDifference(self.name, one, two, int(y.size), loss.mean, limits[0], area.mean, limits[1])
 
 
 def _ranks_nothing(entry: Entry) -> Entry:

@@ -24,6 +24,7 @@ from .text_tally import (
     DOCUMENT_UNITS,
     MOST_TOKENS,
     ORDERS,
+    POSITIONS,
     UNITS,
     FrequencyLoss,
     SurprisingToken,
@@ -308,18 +309,10 @@ def _positions(sums: dict[str, RatioSums], confidence: float) -> tuple[PositionL
         if name.startswith("position"):
             at = int(name.split()[1])
             first = 1 if at == 0 else 2 ** (at - 1) + 1
-            estimate = each.estimate()
-            found.append(
-                PositionLoss(
-                    first,
-                    max(2**at, 1) if at < 23 else None,
-                    round(float(each.y)),
-                    each.n,
-                    -estimate.ratio / math.log(2) + 0.0,
-                    _mapped(estimate.interval(confidence), lambda x: -x / math.log(2)),
-                    float(each.x) / whole if whole else math.nan,
-                )
-            )
+            last = max(2**at, 1) if at < POSITIONS - 1 else None
+            bits, limits = each.estimate().bits(confidence)
+            share = float(each.x) / whole if whole else math.nan
+            found.append(PositionLoss(first, last, round(float(each.y)), each.n, bits, limits, share))
     return tuple(found)
 
 

@@ -111,16 +111,15 @@ class TokenSums:
         for at in np.unique(of).tolist():
             counts, log_probs = sums[of == at].sum(0)
             some = counts > 0
-            ratio = RatioSums.of(log_probs[some], counts[some]).estimate()
-            low, high = ratio.interval(confidence)
+            bits, limits = RatioSums.of(log_probs[some], counts[some]).estimate().bits(confidence)
             found.append(
                 FrequencyLoss(
                     int(starts[at]),
                     int(starts[at + 1]) - 1,
                     int((of == at).sum()),
                     round(float(counts.sum())),
-                    -ratio.ratio / math.log(2) + 0.0,
-                    Interval(-high / math.log(2), -low / math.log(2)),
+                    bits,
+                    limits,
                     float(log_probs.sum()) / whole if whole else math.nan,
                 )
             )

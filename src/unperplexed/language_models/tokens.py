@@ -92,12 +92,10 @@ def text_of_tokens(name: str, tokens: Sequence[Token], text: str | None, remarks
     if not known:
         remarks.add(OTHER_TOKENS)
         return None
-    found = Text.of(name, text, log_probs, n_bytes=joined, pieces=[each.piece for each in tokens])
-    if text is None and joined is not None:
-        whole = "".join(each.piece for each in written)
-        if _REPLACEMENT not in whole:
-            return Text.of(name, whole, log_probs, pieces=[each.piece for each in tokens])
-    return found
+    whole = "".join(each.piece for each in written)
+    if text is None and joined is not None and _REPLACEMENT not in whole:
+        text, joined = whole, None
+    return Text.of(name, text, log_probs, n_bytes=joined, pieces=[each.piece for each in tokens])
 
 
 def _joined(tokens: Sequence[Token], text: str | None, remarks: Remarks) -> tuple[int | None, bool]:

@@ -5,17 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from ..report.result import JsonResult, pictures
+from ..statistics.intervals import alpha_of
 from ..statistics.rank_evidence import Beginning
 from .event_counts import EventCounts
 from .history import Events, History
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Watched(ReadOnlyArrays, JsonResult):
+    """What became of a watch."""
+
+    confidence: float
+
+    @property
+    def log_limit(self) -> float:
+        """Natural logarithm of the evidence at which there is an alarm."""
+        return -math.log(alpha_of(self.confidence))
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """Draw the evidence and what was watched over time."""
+        return pictures(self, figure)
 
 
 @dataclass(frozen=True)

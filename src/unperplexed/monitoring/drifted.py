@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.labels import Label
-from ..report.result import JsonResult, pictures
-from ..statistics.intervals import alpha_of
-from .alarms import Began
+from .alarms import Began, Watched
 from .measures import BinShare, PredictionSummary
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
 
 
 class DriftPoint(NamedTuple):
@@ -46,7 +42,7 @@ class Shift(Began):
 
 
 @dataclass(frozen=True)
-class Drift(ReadOnlyArrays, JsonResult):
+class Drift(Watched):
     """Whether the predictions changed. Made by `drift`; ``bool(found)`` is whether there is no alarm.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -77,21 +73,12 @@ class Drift(ReadOnlyArrays, JsonResult):
         """Whether there is no alarm."""
         return self.alarm is None
 
-    @property
-    def log_limit(self) -> float:
-        """Natural logarithm of the evidence at which there is an alarm."""
-        return -math.log(alpha_of(self.confidence))
-
     def frame(self) -> pl.DataFrame:
         """Give one row a period, as a polars DataFrame."""
         import polars as pl
 
         columns: dict[str, Any] = {name: [getattr(e, name) for e in self.points] for name in DriftPoint._fields}
         return pl.DataFrame({**columns, "log_evidence": self.log_evidence})
-
-    def plot(self, figure: Figure | None = None) -> Figure:
-        """Draw the evidence, the mean and the spread of the log-odds over time."""
-        return pictures(self, figure)
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -343,7 +343,7 @@ def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str
     for each in wanted:
         if each.name not in {*changes, "rows", "effective_rows"}:
             raise InputError(
-                f"require (--require): {each.text!r}: with anytime=True (--anytime) only changes of mean scores"
+                f"{_of(each)} with anytime=True (--anytime) only changes of mean scores"
                 " from earlier forecasts, such as 'change.log_loss <= 0', and counts of rows are tested; test limits"
                 " and calibration at every look with `unperplexed monitor --require`."
             )
@@ -351,36 +351,34 @@ def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str
 
 def _outcome(each: Requirement, known: Mapping[str, NamedMetric], point: bool, looks: Looks) -> Outcome:
     if each.name not in known:
-        raise InputError(
-            f"require (--require): {each.text!r}: there is no metric {each.name!r} here; {_others(each.name, known)}"
-        )
+        raise InputError(f"{_of(each)} there is no metric {each.name!r} here; {_others(each.name, known)}")
     found = known[each.name]
     low, high = found.interval
+    as_it_is = Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
     if each.end or found.counted or point:
         value = {"lower": low, "upper": high, "": found.value}[each.end]
         if math.isnan(value):
             raise InputError(_unknown(each, "value" if not each.end else "confidence interval"))
-        words = count(value) if found.counted else ""
-        return Outcome(each.text, each.met_by(value), value, found.interval, "value", words)
+        return replace(as_it_is, passed=each.met_by(value), value=value, words=count(value) if found.counted else "")
     if math.isnan(found.value):
         raise InputError(_unknown(each, "value"))
     if math.isnan(low) or math.isnan(high):
         if math.isinf(found.value):  # an outcome that was assigned probability 0: no chance makes it finite
-            return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
+            return as_it_is
         remedy = (
             "Or wait for more rows or clusters."
             if looks == "many"
             else "confidence=None (--confidence none) compares the metric itself."
         )
         raise InputError(f"{_unknown(each, 'confidence interval')} {remedy}")
-    if looks == "many":
-        if found.spread is None:  # the same scores in every row: no estimate
-            return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
-        spread = found.spread.mirrored() if each.upward else found.spread
-        beyond = each.limit - found.value if each.upward else found.value - each.limit
-        passed, evidence = not each.refuted_by(low, high), spread.log_evidence(beyond)
-        return Outcome(each.text, passed, found.value, found.interval, "evidence", log_evidence=evidence)
-    return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval, "interval")
+    passed = not each.refuted_by(low, high)
+    if looks == "one":
+        return replace(as_it_is, passed=passed, judged="interval")
+    if found.spread is None:  # the same scores in every row: no estimate
+        return as_it_is
+    spread = found.spread.mirrored() if each.upward else found.spread
+    beyond = each.limit - found.value if each.upward else found.value - each.limit
+    return replace(as_it_is, passed=passed, judged="evidence", log_evidence=spread.log_evidence(beyond))
 
 
 def _others(name: str, known: Mapping[str, NamedMetric]) -> str:
@@ -395,13 +393,17 @@ def _others(name: str, known: Mapping[str, NamedMetric]) -> str:
 
 
 def _unknown(each: Requirement, what: str) -> str:
-    return f"require (--require): {each.text!r}: {each.name} has no {what} for these forecasts; require another metric."
+    return f"{_of(each)} {each.name} has no {what} for these forecasts; require another metric."
+
+
+def _of(each: Requirement) -> str:
+    return f"require (--require): {each.text!r}:"
 
 
 def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
     d = assessment.diagnosis
     if not d.made:
-        raise InputError(f"require (--require): {each.text!r}: there is no verdict. {d.verdict}")
+        raise InputError(f"{_of(each)} there is no verdict. {d.verdict}")
     found, words = verdict_words(d) or {"none"}, set(each.words)
     named = found - {ANY} or found
     allowed = named <= words or (ANY in words and "none" not in found)

@@ -59,10 +59,9 @@ class Period(ByValue):
 
     def same(self, other: Period) -> bool:
         """Whether both counted the same."""
+        pairs = [(events, other.groups.get(group, ())) for group, events in self.groups.items()]
         return self.groups.keys() == other.groups.keys() and all(
-            len(self.groups[group]) == len(other.groups[group])
-            and all(a.same(b) for a, b in zip(self.groups[group], other.groups[group], strict=True))
-            for group in self.groups
+            len(one) == len(two) and all(map(EventCounts.same, one, two)) for one, two in pairs
         )
 
     def events(self) -> Events:
@@ -181,16 +180,10 @@ class History(ByValue):
             For a period that is there already and was counted differently or has days of another one, for weighted
             rows, and for other classes, data or models.
         """
-        return self._after(name, tally, self.periods)
+        return self._after(name, tally if isinstance(tally, Mapping) else {WHOLE: tally}, self.periods)
 
-    def _after(
-        self,
-        name: str,
-        tally: Tally | Predictions | Mapping[str, Tally | Predictions],
-        apart: tuple[Period, ...],
-    ) -> History:
+    def _after(self, name: str, given: Mapping[str, Tally | Predictions], apart: tuple[Period, ...]) -> History:
         """Add the next period, which was counted apart from some of those before."""
-        given = dict(tally) if isinstance(tally, Mapping) else {WHOLE: tally}
         kept = {group: each for group, each in given.items() if each.n_rows}
         if not kept:
             raise InputError(f"{name}: no rows.")
@@ -214,8 +207,13 @@ class History(ByValue):
     def _with(self, period: Period, clustered: bool, apart: tuple[Period, ...]) -> History:
         name = period.name
         at = self._place(name)
+        if at is not None and self.periods[at].same(period):
+            return self
         if at is not None:
-            return self._again(at, period)
+            raise InputError(
+                f"{name}: this period is in the history with other forecasts. Monitoring a period closes it."
+                " Add a period only when it is over, and count late outcomes in the period in which they arrive."
+            )
         _check_order(self.names, name)
         twin = next((each for each in apart if period.same(each)), None)
         if twin is not None and period.tells:
@@ -234,14 +232,6 @@ class History(ByValue):
         days = span_of(name)
         known = (at for at, each in enumerate(self.names) if each == name or (days and span_of(each) == days))
         return next(known, None)
-
-    def _again(self, at: int, period: Period) -> History:
-        if not self.periods[at].same(period):
-            raise InputError(
-                f"{period.name}: this period is in the history with other forecasts. Monitoring a period closes it."
-                " Add a period only when it is over, and count late outcomes in the period in which they arrive."
-            )
-        return self
 
     def then(self, other: History) -> History:
         """Add the periods of another history; those that are here already must be the same there."""
@@ -269,11 +259,9 @@ class History(ByValue):
         """Leave out the periods before one of them: a new watch begins there."""
         at = self._place(name)
         if at is None:
-            raise InputError(f"restart (--restart): there is no period {name!r}; they go from {self._ends()}.")
+            ends = f"{self.names[0]} to {self.names[-1]}" if self.names else "nothing to nothing"
+            raise InputError(f"restart (--restart): there is no period {name!r}; they go from {ends}.")
         return replace(self, periods=self.periods[at:])
-
-    def _ends(self) -> str:
-        return f"{self.names[0]} to {self.names[-1]}" if self.names else "nothing to nothing"
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
@@ -285,10 +273,7 @@ class History(ByValue):
             **({} if self.outcomes else {"outcomes": False}),
             "tags": {"names": list(self.tags.names), "models": list(self.tags.models)},
             "periods": [
-                {
-                    "name": each.name,
-                    "groups": {name: _plain(events, self.outcomes) for name, events in each.groups.items()},
-                }
+                {"name": each.name, "groups": {name: _plain(of, self.outcomes) for name, of in each.groups.items()}}
                 for each in self.periods
             ],
         }
@@ -403,15 +388,11 @@ def _history_of(data: Any) -> History:
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise InputError(f'not a history: it has no "format": "{FORMAT}".')
     if data.get("version") not in (EARLIER, VERSION):
-        raise InputError(
-            f"the history has version {data.get('version')!r}; this version of unperplexed reads {EARLIER} and"
-            f" {VERSION}."
-        )
+        known = f"this version of unperplexed reads {EARLIER} and {VERSION}"
+        raise InputError(f"the history has version {data.get('version')!r}; {known}.")
     _need(set(data) - {"tags", "outcomes"} == {"format", "version", "labels", "clustered", "periods"}, "keys")
     labels, periods, outcomes = data["labels"], data["periods"], data.get("outcomes", True)
-    _need(
-        isinstance(labels, list) and all(x is None or isinstance(x, bool | int | float | str) for x in labels), "labels"
-    )
+    _need(isinstance(labels, list) and all(isinstance(x, bool | int | float | str | None) for x in labels), "labels")
     _need(isinstance(data["clustered"], bool) and isinstance(outcomes, bool) and isinstance(periods, list), "periods")
     read = tuple(_period_of(each, outcomes) for each in periods)
     _need(len({each.name for each in read}) == len(read), "names of periods")
@@ -462,9 +443,8 @@ def _counts_of(data: Any, outcomes: bool) -> EventCounts:
     fields = {name for name in _COUNTS if outcomes or name not in _UNKNOWN}
     _need(set(data) - {"nodes"} == fields, "counts")
     if not outcomes:
-        return _counts_of(
-            {**data, "positive": [0] * len(_column(data["p"])), "certain_and_wrong": 0}, True
-        ).unobserved()
+        known = {**data, "positive": [0] * len(_column(data["p"])), "certain_and_wrong": 0}
+        return _counts_of(known, outcomes=True).unobserved()
     p, total, positive = (_column(data[name]) for name in ("p", "total", "positive"))
     _need(p.shape == total.shape == positive.shape, "counts")
     _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
@@ -517,11 +497,8 @@ def history_of(y_true: Any, y_prob: Any, time: Any, by: Any, reading: Mapping[st
     if isinstance(y_true, History | Mapping):
         return _counted(y_true, {"y_prob": y_prob, "time": time, "by": by, **reading})
     parts = ["classes", *(["shards"] if reading.get("clusters") is not None else [])]
-    return History.of(
-        Tallies.of(
-            y_true, y_prob, by=_in_periods(time, by), most_groups=MOST_PERIODS, parts=parts, diagnosed=0, **reading
-        )
-    )
+    counting: dict[str, Any] = {"most_groups": MOST_PERIODS, "parts": parts, "diagnosed": 0}
+    return History.of(Tallies.of(y_true, y_prob, by=_in_periods(time, by), **counting, **reading))
 
 
 def predictions_of(y_prob: Any, time: Any, by: Any, reading: Mapping[str, Any]) -> History:

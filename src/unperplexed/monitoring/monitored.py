@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,21 +10,18 @@ import numpy as np
 
 from .._lib.by_value import ByValue
 from .._lib.formatting import capital, p_value_text
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Floats
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.numbers import count
-from ..report.result import JsonResult, pictures
-from ..statistics.intervals import alpha_of
 from ..tally.periods import at
-from .alarms import Began
+from .alarms import Began, Watched
 from .control import ControlPoint
 from .requirements import Kept
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
 
 
 class Impossible(NamedTuple):
@@ -91,7 +87,7 @@ _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "
 
 
 @dataclass(frozen=True)
-class Monitored(ReadOnlyArrays, JsonResult):
+class Monitored(Watched):
     """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether all is well.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -137,11 +133,6 @@ class Monitored(ReadOnlyArrays, JsonResult):
         """All alarms: `alarm` and then the others."""
         return () if self.alarm is None else (self.alarm, *self.others)
 
-    @property
-    def log_limit(self) -> float:
-        """Natural logarithm of the evidence at which there is an alarm."""
-        return -math.log(alpha_of(self.confidence))
-
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names, and the ``warnings``."""
         return {**super().to_dict(), "warnings": list(monitored_warnings(self))}
@@ -153,10 +144,6 @@ class Monitored(ReadOnlyArrays, JsonResult):
         columns: dict[str, Any] = {name: [getattr(each, name) for each in self.control] for name in _COLUMNS}
         after = dict(zip(self.periods, self.log_evidence.tolist(), strict=True))
         return pl.DataFrame({**columns, "log_evidence": [after[each.last] for each in self.control]})
-
-    def plot(self, figure: Figure | None = None) -> Figure:
-        """Draw the control chart: evidence, bias, calibration slope, log loss and skill over time."""
-        return pictures(self, figure)
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -119,11 +119,8 @@ def monitor(
             "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
             " none) if rows are, or leave them out."
         )
-    names, limit, by_period = (
-        watched.names,
-        -math.log(alpha_of(confidence)),
-        [period.events() for period in watched.periods],
-    )
+    names, limit = watched.names, -math.log(alpha_of(confidence))
+    by_period = [period.events() for period in watched.periods]
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
     whole = Series.of(WHOLE, by_period, shared)
     evidence = together(whole.evidence, [each.evidence for each in groups], entered(each.events for each in groups))

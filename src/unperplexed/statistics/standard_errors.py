@@ -108,6 +108,11 @@ class UncertainMean(NamedTuple):
         """Distance from the mean to the ends of its interval, by Student's t; NaN where nothing tells."""
         return self.standard_error * float(t_quantile(confidence, self.degrees)) if self.judged else math.nan
 
+    def interval(self, confidence: float) -> Interval:
+        """Limits at that distance on either side."""
+        half = self.half_width(confidence)
+        return Interval(self.mean - half, self.mean + half)
+
     def p_value(self) -> float:
         """Probability, were the mean 0, of one at least as far from it; NaN where nothing tells."""
         from scipy.special import stdtr
