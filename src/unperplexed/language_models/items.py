@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
+from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats
 
 _ROUNDING = 1e-6
@@ -196,6 +196,25 @@ class Remarks:
     def sentences(self) -> tuple[str, ...]:
         """Give the remarks in the order in which they came first."""
         return tuple(text.replace("{count}", number_of(n, noun), 1) for (text, noun), n in self.counts.items())
+
+    def of_model(self, name: str) -> list[str]:
+        """Give the same, each with the name of the model."""
+        return [f"{name}: {each}" for each in self.sentences()]
+
+
+def two_logs(
+    names: Sequence[str], remarks: tuple[Remarks, Remarks] | None
+) -> tuple[tuple[str, str], Sequence[Remarks]]:
+    """Give the different names of two models, and the remarks of their logs."""
+    if len(names) != 2 or names[0] == names[1]:
+        raise InputError(f"names: expected two different names, got {names!r}.")
+    return (names[0], names[1]), remarks or (Remarks(), Remarks())
+
+
+def unlike(names: Sequence[str], text: str, some: Sequence[str], noun: str = "document") -> InputError:
+    """Make the error of two logs that some items tell apart; ``{count}`` and ``{example}`` are filled in."""
+    filled = text.format(count=number_of(len(some), noun), example=repr(short_name(some[0], 60)))
+    return InputError(f"{names[0]} and {names[1]}: {filled}")
 
 
 def as_float(number: Any) -> float:

@@ -18,7 +18,7 @@ from ..report.numbers import between, signed
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
-from .items import Question, Remarks
+from .items import Question, Remarks, two_logs, unlike
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics
 
 
@@ -153,14 +153,10 @@ def compare_questions(
     (0.333, -0.501)
     """
     confidence = checked_sampling(confidence, 0, 0).confidence
-    if len(names) != 2 or names[0] == names[1]:
-        raise InputError(f"names: expected two different names, got {names!r}.")
-    remarks = remarks or (Remarks(), Remarks())
-    tables = [
-        _table(kept_questions(each, missing, found), name)
-        for each, found, name in zip((first, second), remarks, names, strict=True)
-    ]
-    both = _same(tables, names, common)
+    models, of_logs = two_logs(names, remarks)
+    logs = zip((first, second), of_logs, models, strict=True)
+    tables = [_table(kept_questions(each, missing, found), name) for each, found, name in logs]
+    both = _same(tables, models, common)
     if len(both) < 2:
         raise InputError("questions: at least two that both logs have are needed to compare models.")
     values = [question_metrics([table[name] for name in both], outside, missing) for table in tables]
@@ -170,14 +166,14 @@ def compare_questions(
         if all(name in each and np.isfinite(each[name]).all() for each in values)
     }
     return QuestionComparison(
-        (names[0], names[1]),
+        models,
         len(both),
         metrics,
         sum(map(len, tables)) - 2 * len(both),
         confidence,
         (
-            *(f"{name}: {each}" for name, found in zip(names, remarks, strict=True) for each in found.sentences()),
-            *_left_out([[table[name] for name in both] for table in tables], values, names),
+            *(said for found, name in zip(of_logs, models, strict=True) for said in found.of_model(name)),
+            *_left_out([[table[name] for name in both] for table in tables], values, models),
         ),
     )
 
@@ -228,17 +224,11 @@ def _same(tables: Sequence[dict[str, Question]], names: Sequence[str], common: b
     one, two = tables
     alone = [name for name in (*one, *two) if (name in one) != (name in two)]
     if alone and not common:
-        raise InputError(
-            f"{names[0]} and {names[1]}: {number_of(len(alone), 'question')} occur in one of the logs only, for example"
-            f" {short_name(alone[0], 60)!r}. Leave these out with common=True (--common)."
-        )
+        raise unlike(names, ALONE, alone, "question")
     both = [name for name in one if name in two]
     other = [name for name in both if (one[name].options, one[name].correct) != (two[name].options, two[name].correct)]
     if other:
-        raise InputError(
-            f"{names[0]} and {names[1]}: the options or the correct one differ in {number_of(len(other), 'question')},"
-            f" for example {short_name(other[0], 60)!r}. Only the same questions are comparable."
-        )
+        raise unlike(names, OTHER, other, "question")
     return both
 
 
@@ -247,6 +237,11 @@ def _paired(first: Any, second: Any, confidence: float, larger: bool) -> PairedM
     means = float(first.mean()), float(second.mean())
     return PairedMetric(*means, apart.mean, apart.interval(confidence), apart.p_value(), larger)
 
+
+ALONE = "{count} occur in one of the logs only, for example {example}. Leave these out with common=True (--common)."
+OTHER = (
+    "the options or the correct one differ in {count}, for example {example}. Only the same questions are comparable."
+)
 
 JUDGED = {"acc": "accuracy", "brier_score": "Brier score", "log_loss": "log loss"}
 """Metrics of which the verdict speaks, and their names in words."""

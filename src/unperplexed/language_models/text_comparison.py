@@ -19,12 +19,23 @@ from ..report.numbers import estimate, number
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
-from .items import Item, Remarks, Text
+from .items import Item, Remarks, Text, two_logs, unlike
 from .text_result import _texts
 
 FEWEST_DOCUMENTS = 10
 """Effective number of documents below which two models are not compared by a test."""
 MOST_SHOWN = 20
+
+ALONE = (
+    "{count} occur in one of the logs only, for example {example}. Only the same texts are comparable: score all of"
+    " them with both models, or leave these out with common=True (--common)."
+)
+OTHER = (
+    "the texts differ in {count}, for example {example} ({sizes} bytes). Bits per byte are comparable only on the same"
+    " bytes: check normalization, truncation and prompts, and score the same texts."
+)
+UNSIZED = "neither log has the bytes of {count}, for example {example}. Add the text or its bytes to the logs."
+IMPOSSIBLE = "a probability of 0 in {count}, for example {example}: the difference in bits is infinite."
 
 
 class PairedDocument(NamedTuple):
@@ -185,13 +196,11 @@ def compare_texts(
     0.078
     """
     confidence = checked_sampling(confidence, 0, 0).confidence
-    if len(names) != 2 or names[0] == names[1]:
-        raise InputError(f"names: expected two different names, got {names!r}.")
-    remarks = remarks or (Remarks(), Remarks())
-    logs = zip((first, second), remarks, names, strict=True)
+    both, of_logs = two_logs(names, remarks)
+    logs = zip((first, second), of_logs, both, strict=True)
     tables = [_table(_texts(each, form, found), name) for each, found, name in logs]
-    pairs, left_out = _paired(tables, names, common)
-    return _compared(pairs, left_out, (names[0], names[1]), confidence, remarks)
+    pairs, left_out = _paired(tables, both, common)
+    return _compared(pairs, left_out, both, confidence, of_logs)
 
 
 class _Row(NamedTuple):
@@ -223,29 +232,24 @@ def _paired(tables: Sequence[dict[str, _Row]], names: Sequence[str], common: boo
     both = [name for name in one if name in two]
     alone = len(one) + len(two) - 2 * len(both)
     if not both or (alone and not common):
-        some = [name for name in (*one, *two) if (name in one) != (name in two)]
-        raise InputError(
-            f"{names[0]} and {names[1]}: {number_of(alone, 'document')} occur in one of the logs only, for example"
-            f" {short_name(some[0], 60)!r}. Only the same texts are comparable: score all of them with both models, or"
-            " leave these out with common=True (--common)."
-        )
+        raise unlike(names, ALONE, [name for name in (*one, *two) if (name in one) != (name in two)])
     pairs, other, unknown, infinite = [], [], [], []
     for name in both:
         a, b = one[name], two[name]
-        if a.n_bytes is None and b.n_bytes is None:
+        sizes = {each.n_bytes for each in (a, b) if each.n_bytes is not None}
+        if not sizes:
             unknown.append(name)
-            continue
-        n_bytes = a.n_bytes if a.n_bytes is not None else b.n_bytes
-        if (a.digest and b.digest and a.digest != b.digest) or n_bytes != (
-            b.n_bytes if b.n_bytes is not None else n_bytes
-        ):
+        elif len(sizes) > 1 or (a.digest and b.digest and a.digest != b.digest):
             other.append(name)
-            continue
-        if not (math.isfinite(a.bits) and math.isfinite(b.bits)):
+        elif not (math.isfinite(a.bits) and math.isfinite(b.bits)):
             infinite.append(name)
-            continue
-        pairs.append(PairedDocument(name, n_bytes or 0, a.bits, b.bits))
-    _refuse(other, one, two, names, unknown, infinite)
+        else:
+            pairs.append(PairedDocument(name, sizes.pop(), a.bits, b.bits))
+    if other:
+        raise unlike(names, OTHER.replace("{sizes}", f"{one[other[0]].n_bytes} and {two[other[0]].n_bytes}"), other)
+    for text, some in ((UNSIZED, unknown), (IMPOSSIBLE, infinite)):
+        if some:
+            raise unlike(names, text, some)
     return pairs, alone
 
 
@@ -260,34 +264,6 @@ def _by_text(table: dict[str, _Row], model: str) -> dict[str, _Row]:
             )
         found[key] = each
     return found
-
-
-def _refuse(
-    other: Sequence[str],
-    one: dict[str, _Row],
-    two: dict[str, _Row],
-    names: Sequence[str],
-    unknown: Sequence[str],
-    infinite: Sequence[str],
-) -> None:
-    if other:
-        name = other[0]
-        sizes = f"{one[name].n_bytes} and {two[name].n_bytes} bytes"
-        raise InputError(
-            f"{names[0]} and {names[1]}: the texts differ in {number_of(len(other), 'document')}, for example"
-            f" {short_name(name, 60)!r} ({sizes}). Bits per byte are comparable only on the same bytes: check"
-            " normalization, truncation and prompts, and score the same texts."
-        )
-    if unknown:
-        raise InputError(
-            f"{names[0]} and {names[1]}: neither log has the bytes of {number_of(len(unknown), 'document')}, for"
-            f" example {short_name(unknown[0], 60)!r}. Add the text or its bytes to the logs."
-        )
-    if infinite:
-        raise InputError(
-            f"{names[0]} and {names[1]}: a probability of 0 in {number_of(len(infinite), 'document')}, for example"
-            f" {short_name(infinite[0], 60)!r}: the difference in bits is infinite."
-        )
 
 
 def jackknife(x: Floats, y: Floats) -> tuple[float, float, float]:
@@ -335,7 +311,7 @@ def _compared(
         tuple(largest),
         left_out,
         confidence,
-        tuple(f"{name}: {each}" for name, found in zip(names, remarks, strict=True) for each in found.sentences()),
+        tuple(said for found, name in zip(remarks, names, strict=True) for said in found.of_model(name)),
         tuple(_unequal(names, *remarks)),
     )
 
