@@ -192,11 +192,7 @@ def _clearest(found: _Weighed, began: int) -> tuple[int, int]:
 
 
 def _alarm(
-    watched: History,
-    evidence: Floats,
-    of_groups: Mapping[str, Floats],
-    whole: Sequence[Events | None],
-    limit: float,
+    watched: History, evidence: Floats, of_groups: Mapping[str, Floats], whole: Sequence[Events | None], limit: float
 ) -> Shift | None:
     """Say what changed, from the periods up to the strongest evidence."""
     episode = last_episode(evidence, limit)

@@ -115,11 +115,7 @@ def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[
 
 @reads(ScoredRows)
 def brier_score(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    normalize: Literal["sum", "half", "mean"] = "sum",
-    **reading: Unpack[ScoredRows],
+    y_true: Any, y_prob: Any, *, normalize: Literal["sum", "half", "mean"] = "sum", **reading: Unpack[ScoredRows]
 ) -> float:
     """Mean squared distance between the forecast and the outcome, summed over classes. Smaller is better.
 
@@ -193,11 +189,7 @@ def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[ScoredRows]) -> 
 
 @reads(ScoredRows)
 def ranked_probability_score(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    normalize: Literal["sum", "mean"] = "sum",
-    **reading: Unpack[ScoredRows],
+    y_true: Any, y_prob: Any, *, normalize: Literal["sum", "mean"] = "sum", **reading: Unpack[ScoredRows]
 ) -> float:
     """Mean squared distance between cumulative probabilities and outcomes, for ordered classes. Smaller is better.
 
@@ -245,12 +237,7 @@ def ranked_probability_score(
 
 @reads(ScoredRows)
 def generalized_surprisal(
-    y_true: Any,
-    y_prob: Any,
-    r: float,
-    *,
-    floor: float = 0.0,
-    **reading: Unpack[ScoredRows],
+    y_true: Any, y_prob: Any, r: float, *, floor: float = 0.0, **reading: Unpack[ScoredRows]
 ) -> float:
     """Mean surprisal whose average probability is the generalized mean of order r. Smaller is better.
 
@@ -345,11 +332,7 @@ def power_score(y_true: Any, y_prob: Any, r: float, **reading: Unpack[ScoredRows
 
 @reads(ScoredRows)
 def penalized_brier_score(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    variant: Variant = "proper",
-    **reading: Unpack[ScoredRows],
+    y_true: Any, y_prob: Any, *, variant: Variant = "proper", **reading: Unpack[ScoredRows]
 ) -> float:
     """Brier score plus a penalty for each misclassified row. Smaller is better.
 
@@ -394,11 +377,7 @@ def penalized_brier_score(
 
 @reads(ScoredRows)
 def penalized_log_loss(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    variant: Variant = "proper",
-    **reading: Unpack[ScoredRows],
+    y_true: Any, y_prob: Any, *, variant: Variant = "proper", **reading: Unpack[ScoredRows]
 ) -> float:
     """Log loss plus a penalty for each misclassified row. Smaller is better.
 

@@ -461,13 +461,7 @@ def normalized_tsallis_entropy(
 
 
 def coupled_entropy(
-    p: ArrayLike,
-    coupling: float,
-    d: int = 1,
-    alpha: float = 2.0,
-    *,
-    scale: EntropyScale = "entropy",
-    axis: int = -1,
+    p: ArrayLike, coupling: float, d: int = 1, alpha: float = 2.0, *, scale: EntropyScale = "entropy", axis: int = -1
 ) -> float | Floats:
     """Coupled entropy ``(1/sum p^(1-r) - 1)/kappa`` with r = -alpha*kappa/(1 + d*kappa); alpha times Shannon's at 0.
 
