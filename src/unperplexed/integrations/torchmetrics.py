@@ -29,7 +29,6 @@ from ..scores.rules import PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
 from ..tally.class_sums import MOST_CLASSES, ClassSums, length
-from ..tally.counter import ScoreSums
 from ..tally.row_sample import ROOM, RowSample
 from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
@@ -374,6 +373,10 @@ class ForecastMetric(Metric):
         weight, weight_squared = self.weights.tolist()
         pairs, top, *by_outcome = self._tables()
         sums = dict(zip(SCORES, self.sums.tolist(), strict=True))
+        diagnosis = None
+        if self.classes is not None:
+            high, low = self.class_sums.cpu().numpy()
+            diagnosis = ClassSums.of(self.classes, high, low, self.class_rest.cpu().numpy())
         return Tally(
             exact_limit=0,
             fraction_bits=self._bits,
@@ -387,18 +390,14 @@ class ForecastMetric(Metric):
             exact=False,
             pairs_table=pairs,
             top_tables={1: top},
-            score_sums={name: _score_sums(values) for name, values in sums.items()},
+            score_sums={
+                name: (ExactSum(rest=x), ExactSum(rest=wx), ExactSum(rest=xx)) for name, (x, wx, xx) in sums.items()
+            },
             notes=Notes(ignored=rows["ignored"]),
             binary=BinaryRows(*by_outcome) if n_classes == 2 else None,
-            diagnosis=self._class_sums(),
+            diagnosis=diagnosis,
             row_sample=None if self.classes is None else _sample(self.sampled),
         )
-
-    def _class_sums(self) -> ClassSums | None:
-        if self.classes is None:
-            return None
-        high, low = self.class_sums.cpu().numpy()
-        return ClassSums.of(self.classes, high, low, self.class_rest.cpu().numpy())
 
     def _tables(self) -> Iterable[Cells]:
         for table in range(len(_TABLES)):
@@ -472,11 +471,6 @@ def _log_probabilities(p: Tensor, scale: Scale) -> Tensor:
     else:
         log_p = _probabilities(p, "probability").double().log()
     return torch.where(log_p == -math.inf, math.log(GRID_FLOOR / log_p.shape[1]), log_p)
-
-
-def _score_sums(values: Sequence[float]) -> ScoreSums:
-    first, second, third = (ExactSum(rest=value) for value in values)
-    return first, second, third
 
 
 def _packed(sample: RowSample) -> Tensor:

@@ -111,8 +111,8 @@ def top_k_bounds(
     entropy = _entropy(p).sum(axis=1) + np.where(outside_known, _entropy(own), 0.0)
     # The observed token takes as much as it may, and the rest is spread: the lower bound of the Brier score.
     rest = np.maximum(left - np.where(known, 0.0, high), 0.0)
-    others = None if n_outside is None else n_outside - ~known
-    brier_low = 1 - 2 * high + squares + np.where(known, 0.0, high * high) + _spread(rest, others)
+    spread = np.zeros_like(rest) if n_outside is None else rest**2 / np.maximum(n_outside - ~known, 1)
+    brier_low = 1 - 2 * high + squares + np.where(known, 0.0, high * high) + spread
     brier_high = 1 - 2 * low + squares + _concentrated(left, least, np.square)
     top = p.max(axis=1)
     return TokenBounds(
@@ -172,11 +172,6 @@ def _bounded(low: Floats, high: Floats, order: float) -> Interval:
 
 def _entropy(p: Floats) -> Floats:
     return np.asarray(-np.where(p > 0, p, 0.0) * np.log(np.where(p > 0, p, 1.0)))
-
-
-def _spread(left: Floats, n: Ints | None) -> Floats:
-    """Sum of squares of what is left, spread over n tokens, or over very many."""
-    return np.zeros_like(left) if n is None else left**2 / np.maximum(n, 1)
 
 
 def _entropy_spread(left: Floats, n: Ints | None) -> Floats:

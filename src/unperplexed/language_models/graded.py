@@ -331,15 +331,9 @@ def stated_confidence(
     found += [(each.start(1), float(each[1]) / int(each[2])) for each in _RATIO.finditer(plain) if int(each[2])]
     whole = _ALONE.fullmatch(plain)
     bare = chain(_NAMED.finditer(plain), [whole] if whole else [])
-    found += [(each.start(1), own) for each in bare if (own := _bare(each[1], scale)) is not None]
+    found += [(each.start(1), float(each[1]) / (scale or 1.0)) for each in bare if scale is not None or "." in each[1]]
     inside = [(at, p) for at, p in found if 0 <= p <= 1]
     if inside:
         return max(inside)[1]
     known = [phrase for phrase in table if re.search(rf"\b{re.escape(phrase)}\b", plain.casefold())]
     return table[max(known, key=len)] if known and not found else None
-
-
-def _bare(number: str, scale: float | None) -> float | None:
-    if scale is not None:
-        return float(number) / scale
-    return float(number) if "." in number else None

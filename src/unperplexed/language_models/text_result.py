@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -236,27 +236,20 @@ def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAsse
         tuple(sized or [each for each in tally.documents if each.tokens]),
         tuple(tally.tokens),
         confidence,
-        (*remarks.sentences(), *_without_bytes(tally), *_without_frequencies(tally)),
+        (*remarks.sentences(), *_without(tally)),
     )
 
 
-def _without_bytes(tally: TextTally) -> list[str]:
-    """Say of which documents the figures per byte are, where only some have bytes."""
+def _without(tally: TextTally) -> Iterator[str]:
+    """Say of which documents the figures per byte are, and that there are too many tokens for the loss by frequency."""
     known = tally.sums["byte"].n if "byte" in tally.sums else 0
     unknown = tally.n_documents - known
-    if not (known and unknown):
-        return []
-    have = "has" if unknown == 1 else "have"
-    return [
-        f"{unknown:,} of {tally.n_documents:,} documents {have} no bytes: figures per byte are of the other {known:,}"
-    ]
-
-
-def _without_frequencies(tally: TextTally) -> list[str]:
-    """Say that there are too many distinct tokens for the loss by frequency."""
-    if not tally.distinct.too_many:
-        return []
-    return [f"the tokens have more than {MOST_TOKENS:,} distinct texts; the loss by token frequency was left out"]
+    if known and unknown:
+        have = "has" if unknown == 1 else "have"
+        of = f"{unknown:,} of {tally.n_documents:,} documents"
+        yield f"{of} {have} no bytes: figures per byte are of the other {known:,}"
+    if tally.distinct.too_many:
+        yield f"the tokens have more than {MOST_TOKENS:,} distinct texts; the loss by token frequency was left out"
 
 
 def _mapped(interval: Interval, function: Any) -> Interval:

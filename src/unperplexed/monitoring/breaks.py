@@ -144,7 +144,8 @@ def _alarm(
     dates = beginning_of_changing(ratios, weights, int((there <= link.first).sum()), _CHANGES)
     began, largest = int(there[dates.most_probable]), int(there[beginning(ratios, weights).most_probable])
     n = next(len(each) for each in series.events if each is not None)
-    event = _leading_event(series.factors[began : link.until + 1].sum(axis=0), series.weights, n)
+    gained = series.factors[began : link.until + 1].sum(axis=0) + np.log(series.weights)
+    event = int(np.argmax(logsumexp(gained.reshape(n, -1), axis=1)))  # with the strongest evidence
 
     def some(start: int, end: int) -> tuple[list[str], list[EventCounts]]:
         at = [each for each in range(start, end) if series.events[each] is not None]
@@ -172,10 +173,6 @@ def _alarm(
         halves=halves,
         over=over,
     )
-
-
-def _leading_event(factors: Floats, weights: Floats, n: int) -> int:
-    return int(np.argmax(logsumexp((factors + np.log(weights)).reshape(n, -1), axis=1)))
 
 
 def _trend(

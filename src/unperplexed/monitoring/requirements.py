@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from .event_counts import EventCounts
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")
 _FORM = re.compile(r"\s*([A-Za-z_][\w.()-]*)\s*(<=|>=|<|>|not\s+in\b|in\b)\s*(.+?)\s*")
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _HOW = (
     "write NAME < NUMBER, NAME > NUMBER (or <=, >=), such as 'log_loss < 0.4' or 'skill.lower > 0', or"
     " 'verdict not in (overconfident, biased)'"
@@ -87,12 +89,7 @@ class Requirement:
 
     def met_by(self, value: float) -> bool:
         """Whether a number meets it."""
-        return {
-            "<": value < self.limit,
-            "<=": value <= self.limit,
-            ">": value > self.limit,
-            ">=": value >= self.limit,
-        }[self.operator]
+        return bool(_OPERATORS[self.operator](value, self.limit))
 
     def refuted_by(self, low: float, high: float) -> bool:
         """Whether no number of an interval meets it."""
@@ -134,14 +131,10 @@ class _Score(NamedTuple):
     """Loss of a prediction of exactly 0 or 1 that is wrong."""
 
 
-def _missed(p: Floats) -> Floats:
-    return np.asarray(np.where(p == 0.5, 0.5, p < 0.5))
-
-
 _SCORES = {
     "log_loss": _Score(lambda p: -np.log(p), lambda u: u / (512 * (1 - u)), math.inf),
     "brier_score": _Score(lambda p: 2 * (1 - p) ** 2, lambda u: u * u / 128, 2.0),
-    "accuracy": _Score(_missed, np.zeros_like, 1.0),
+    "accuracy": _Score(lambda p: np.where(p == 0.5, 0.5, p < 0.5), np.zeros_like, 1.0),
 }
 
 

@@ -44,7 +44,7 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
     if record.get("filter") != first:
         log.remarks.add(LATER_FILTER, "line")
         return
-    if len(arguments) > 1 or _is_choice(record):
+    if len(arguments) > 1 or "acc_norm" in record.get("metrics", ()):  # a question may have one option
         yield from _question(record, name, arguments, responses, log)
     elif isinstance(responses[0], list | tuple):
         log_prob, greedy = _scored(responses[0])
@@ -71,11 +71,6 @@ def _arguments(arguments: Any) -> list[Sequence[Any]]:
 
 def _scored(response: Sequence[Any]) -> tuple[float, bool]:
     return float(response[0]), response[1] in (True, "True")
-
-
-def _is_choice(record: Record) -> bool:
-    """Whether a single request is a question with one option."""
-    return "acc_norm" in record.get("metrics", ())
 
 
 def _task(log: Log) -> str:

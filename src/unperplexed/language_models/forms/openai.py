@@ -22,9 +22,8 @@ GENERATED = (
 
 
 def _recognizes(record: Record) -> bool:
-    if "custom_id" in record and "response" in record:
-        return True
-    return isinstance(record.get("choices"), list) or str(record.get("object", "")) == "response"
+    in_batch = "custom_id" in record and "response" in record
+    return in_batch or isinstance(record.get("choices"), list) or record.get("object") == "response"
 
 
 def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
@@ -105,13 +104,12 @@ def _llama_cpp(record: Record, place: str, log: Log) -> Iterator[Text]:
     yield from _text(place, tokens_of(entries), record.get("content"), log, generated=True)
 
 
-def _triples(entries: Sequence[Sequence[Any]]) -> list[Token]:
-    return [token(each[2] if len(each) > 2 else None, each[0]) for each in entries]
-
-
 def _sglang(record: Record, place: str, log: Log) -> Iterator[Text]:
     meta = record["meta_info"]
-    prompt, output = (_triples(meta.get(f"{side}_token_logprobs") or ()) for side in ("input", "output"))
+    prompt, output = (
+        [token(each[2] if len(each) > 2 else None, each[0]) for each in meta.get(f"{side}_token_logprobs") or ()]
+        for side in ("input", "output")
+    )
     if prompt:
         yield from _text(place, prompt, None, log)
     if output or not prompt:

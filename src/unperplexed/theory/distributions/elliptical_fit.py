@@ -122,11 +122,12 @@ class _Whitened:
         self.sample, self.d = sample, sample.x.shape[1]
         self.free_loc, self.free_shape = loc is None, shape is None
         self.heavy = heavy
-        centre, root = (_robust_coordinates if heavy else _moment_coordinates)(sample, loc, shape)
-        self.centre, self.root = centre, root
-        self.x = linalg.solve_triangular(root, (sample.x - centre).T, lower=True).T
+        self.centre = _centre(sample, heavy) if loc is None else loc
+        root_of = _robust_root if heavy else _moment_root
+        self.root = root_of(sample, self.centre) if shape is None else np.asarray(np.linalg.cholesky(shape))
+        self.x = linalg.solve_triangular(self.root, (sample.x - self.centre).T, lower=True).T
         _check_reach(self.x)
-        self.log_root = float(np.log(np.diag(root)).sum())
+        self.log_root = float(np.log(np.diag(self.root)).sum())
         self.triangle = np.tril_indices(self.d)
         self.solved: dict[float, Floats] = {}
         self.converged: dict[float, bool] = {}
@@ -221,12 +222,14 @@ class _Whitened:
         return self._vector(self._moment(pull) + np.diag(np.diag(da) / np.diag(a) ** 2), -pull.sum(axis=0))
 
 
-def _moment_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None) -> tuple[Floats, Floats]:
-    """Centre and Cholesky factor of the covariance."""
+def _centre(sample: Sample, heavy: bool) -> Floats:
+    """Median, which heavy tails do not move, or mean."""
     middle = _weighted_median(sample.x, sample.w)  # first, so that a mean far from 0 keeps its digits
-    centre = middle + np.asarray(sample.mean(sample.x - middle)) if loc is None else loc
-    if shape is not None:
-        return centre, np.asarray(np.linalg.cholesky(shape))
+    return middle if heavy else middle + np.asarray(sample.mean(sample.x - middle))
+
+
+def _moment_root(sample: Sample, centre: Floats) -> Floats:
+    """Cholesky factor of the covariance."""
     away = sample.x - centre
     size = np.abs(away).max(axis=0)
     _check_size(size)
@@ -236,20 +239,16 @@ def _moment_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
     if not np.linalg.cond(scatter) < _SINGULAR:
         raise InputError(_degenerate(sample.x.shape[1]))
     spread = np.sqrt(sample.mean((away / size) ** 2)) * size
-    return centre, np.asarray(spread[:, None] * np.linalg.cholesky(scatter))
+    return np.asarray(spread[:, None] * np.linalg.cholesky(scatter))
 
 
-def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None) -> tuple[Floats, Floats]:
-    """Centre and Cholesky factor of a shape that a few far points cannot stretch."""
-    d = sample.x.shape[1]
-    centre = _weighted_median(sample.x, sample.w) if loc is None else loc
-    if shape is not None:
-        return centre, np.asarray(np.linalg.cholesky(shape))
+def _robust_root(sample: Sample, centre: Floats) -> Floats:
+    """Cholesky factor of a shape that a few far points cannot stretch."""
     size = np.array([_middle(column, sample.w) for column in np.abs(sample.x - centre).T])
     _check_size(size)
     x = (sample.x - centre) / size
     _check_reach(x)
-    scatter = np.eye(d)
+    scatter = np.eye(sample.x.shape[1])
     for _ in range(200):  # the iteration of the t distribution with two degrees of freedom
         z = linalg.solve_triangular(np.linalg.cholesky(scatter), x.T, lower=True)
         u = sample.w / (2 + (z * z).sum(axis=0))
@@ -258,7 +257,7 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
             raise InputError(f"data: no fit at couplings above 0; {_PLANE}")
         if np.abs(scatter - last).max() < 1e-3 * np.abs(scatter).max():
             break
-    return centre, np.asarray(size[:, None] * np.linalg.cholesky(scatter))
+    return np.asarray(size[:, None] * np.linalg.cholesky(scatter))
 
 
 def _check_size(size: Floats) -> None:
