@@ -108,7 +108,17 @@ class AssessmentCallback(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Count a batch."""
+        """Count a batch.
+
+        Parameters
+        ----------
+        trainer, pl_module, batch_idx
+            What Lightning hands over; not used.
+        outputs, batch : Any
+            What ``validation_step`` returned, and the batch.
+        dataloader_idx : int, default 0
+            Number of the validation loader.
+        """
         preds, target = _taken("preds", self.preds, outputs, batch), _taken("target", self.target, outputs, batch)
         self.metrics[dataloader_idx].update(preds, target)
 

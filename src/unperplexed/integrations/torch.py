@@ -430,7 +430,15 @@ def rule_loss(
     label_smoothing: float = 0.0,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """Score logits by a rule."""
+    """Score logits by a rule.
+
+    Parameters
+    ----------
+    rule : Rule
+        The scoring rule.
+    input, target, weight, ignore_index, label_smoothing, reduction
+        As in `brier_loss`.
+    """
     check_options(label_smoothing, reduction)
     _check_tensors(input, target, weight)
     classes = input.movedim(min(input.ndim - 1, 1), -1)

@@ -96,7 +96,21 @@ class Mean(ByValue):
 
 
 def mean_of(values: Floats, confidence: float, larger: bool, clusters: Ints | None = None, most: float = 1.0) -> Mean:
-    """Mean of values from 0 to ``most`` without those that are NaN, and an interval by clusters of dependent ones."""
+    """Mean of values from 0 to ``most`` without those that are NaN, and an interval by clusters of dependent ones.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        A metric of each question, answer or document, from 0 to ``most``; NaN where it is undefined.
+    confidence : float
+        Confidence level of the interval, in (0, 1).
+    larger : bool
+        Whether larger values are better, which is only passed on.
+    clusters : array of shape (n,), optional
+        Cluster of each value; by default each is one of its own.
+    most : float, default 1.0
+        Largest value that the metric can have.
+    """
     known = ~np.isnan(values)
     values = values[known]
     at = np.arange(values.size) if clusters is None else np.unique(clusters[known], return_inverse=True)[1]
@@ -105,7 +119,15 @@ def mean_of(values: Floats, confidence: float, larger: bool, clusters: Ints | No
 
 
 def mean_of_sums(sums: RatioSums, confidence: float, larger: bool, most: float = 1.0) -> Mean:
-    """Mean from sums over clusters. The interval is Wilson's, of as many events as the standard error is worth."""
+    """Mean from sums over clusters. The interval is Wilson's, of as many events as the standard error is worth.
+
+    Parameters
+    ----------
+    sums : RatioSums
+        Sums over clusters: x of the values, y of their numbers.
+    confidence, larger, most
+        As in `mean_of`.
+    """
     value, error, degrees = sums.estimate()
     n = round(float(sums.y))
     share = value / most

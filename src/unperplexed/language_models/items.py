@@ -212,7 +212,19 @@ def two_logs(
 
 
 def unlike(names: Sequence[str], text: str, some: Sequence[str], noun: str = "document") -> InputError:
-    """Make the error of two logs that some items tell apart; ``{count}`` and ``{example}`` are filled in."""
+    """Make the error of two logs that some items tell apart; ``{count}`` and ``{example}`` are filled in.
+
+    Parameters
+    ----------
+    names : sequence of two str
+        Names of the models.
+    text : str
+        What is wrong, with ``{count}`` for how many items and ``{example}`` for the first of them.
+    some : sequence of str
+        Names of these items, one or more.
+    noun : str, default "document"
+        What one of them is called.
+    """
     filled = text.format(count=number_of(len(some), noun), example=repr(short_name(some[0], 60)))
     return InputError(f"{names[0]} and {names[1]}: {filled}")
 

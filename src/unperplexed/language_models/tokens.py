@@ -62,7 +62,19 @@ def token(piece: Any, log_prob: Any, raw: Any = None) -> Token:
 
 
 def text_of_tokens(name: str, tokens: Sequence[Token], text: str | None, remarks: Remarks) -> Text | None:
-    """Make a text of its tokens; None, with a remark, where their log-probabilities are not those of the text."""
+    """Make a text of its tokens; None, with a remark, where their log-probabilities are not those of the text.
+
+    Parameters
+    ----------
+    name : str
+        Name of the document.
+    tokens : sequence of Token
+        Tokens in their order, with log-probabilities in nats.
+    text : str or None
+        The text that they should make up; None where the log does not have it.
+    remarks : Remarks
+        Takes up why a text was left out, and what was left out of one.
+    """
     tokens = list(tokens)
     unscored = ""
     if tokens and tokens[0].piece in BEGINNINGS and not (text or "").startswith(tokens[0].piece):

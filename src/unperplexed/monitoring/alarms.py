@@ -133,7 +133,17 @@ class Dated(NamedTuple):
 
 
 def dated(periods: Ints, first: int, until: int, beginning: Callable[[int], Beginning]) -> Dated:
-    """Date an error among some periods, by those until a last one; by those up to the alarm if it seems to be later."""
+    """Date an error among some periods, by those until a last one; by those up to the alarm if it seems to be later.
+
+    Parameters
+    ----------
+    periods : array of int
+        Numbers of the periods that have rows, rising.
+    first, until : int
+        Number of the period of the alarm, and of the last one that counts.
+    beginning : callable
+        Gives the beginning of an error, as places in ``periods``, by the periods up to a number.
+    """
     found, further = beginning(until), None
     if periods[found.most_probable] > first:
         further, found = int(periods[found.most_probable]), beginning(first)

@@ -82,7 +82,23 @@ class _Link(NamedTuple):
 def alarms_of(
     series: Series, names: tuple[str, ...], labels: tuple[Label | None, ...], limit: float, earliest: int, shared: bool
 ) -> list[Alarm]:
-    """Describe the alarms of a series, in order of time; the first of them comes in the earliest period or later."""
+    """Describe the alarms of a series, in order of time; the first of them comes in the earliest period or later.
+
+    Parameters
+    ----------
+    series : Series
+        All rows, or those of a group.
+    names : tuple of str
+        Names of the periods.
+    labels : tuple of labels
+        The classes.
+    limit : float
+        Natural logarithm of the evidence at which there is an alarm.
+    earliest : int
+        Number of the period before which there is no alarm.
+    shared : bool
+        Whether the rows of a period share a shock.
+    """
     found: list[Alarm] = []
     for number, link in reversed(list(enumerate(_links(series, limit, earliest), 1))):
         stop = names.index(found[-1].began) if found else len(names)

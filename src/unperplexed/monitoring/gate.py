@@ -311,7 +311,28 @@ def checked(
     changes: Mapping[str, NamedMetric] | None = None,
     against: str = "",
 ) -> Check:
-    """Test requirements of an assessment, and of changes by name; ``against`` says what they are changes from."""
+    """Test requirements of an assessment, and of changes by name; ``against`` says what they are changes from.
+
+    Parameters
+    ----------
+    assessment : Assessment
+        Assessment of the forecasts, whose confidence level is that of the test.
+    requirements : sequence of str
+        Requirements as they are written, such as ``"log_loss < 0.4"``.
+    point : bool, default False
+        Whether to compare metrics with their limits as they are, without intervals.
+    anytime : bool, default False
+        Whether the gate is looked at while forecasts are added, so that evidence must stay valid.
+    changes : mapping from str to NamedMetric, optional
+        Changes from earlier forecasts, by name.
+    against : str, default ""
+        What they are changes from, in words.
+
+    Raises
+    ------
+    InputError
+        For no requirements, and for those of metrics that are not known here.
+    """
     wanted = [Requirement.parse(text) for text in requirements]
     if not wanted:
         raise InputError("require (--require): none; name at least one requirement, such as 'log_loss < 0.4'.")

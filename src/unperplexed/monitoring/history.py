@@ -493,6 +493,24 @@ def history_of(y_true: Any, y_prob: Any, time: Any, by: Any, reading: Mapping[st
     """Return forecasts and outcomes in periods: a history or tallies of them as they are, or rows, each with its time.
 
     Rows in clusters are counted so that clusters are known.
+
+    Parameters
+    ----------
+    y_true : array_like, History, or mapping from period to Tally
+        Outcomes of rows, or periods that were counted.
+    y_prob : array_like or None
+        Predicted probabilities of the rows; None for counted periods.
+    time : array_like of shape (n,) or None
+        Period of each row; None for counted periods.
+    by : array_like, mapping, data frame or None
+        Groups of the rows.
+    reading : mapping
+        How rows are read, as options of `Forecasts`.
+
+    Raises
+    ------
+    InputError
+        For rows without ``time``, and for counted periods with what is said of rows.
     """
     if isinstance(y_true, History | Mapping):
         return _counted(y_true, {"y_prob": y_prob, "time": time, "by": by, **reading})
@@ -502,7 +520,15 @@ def history_of(y_true: Any, y_prob: Any, time: Any, by: Any, reading: Mapping[st
 
 
 def predictions_of(y_prob: Any, time: Any, by: Any, reading: Mapping[str, Any]) -> History:
-    """Return predictions in periods, likewise."""
+    """Return predictions in periods, likewise.
+
+    Parameters
+    ----------
+    y_prob : array_like, History, or mapping from period to Predictions or Tally
+        Predicted probabilities of rows, or periods that were counted.
+    time, by, reading
+        As in `history_of`.
+    """
     if isinstance(y_prob, History | Mapping):
         return _counted(y_prob, {"time": time, "by": by, **reading})
     read = predicted(y_prob, **reading)

@@ -37,6 +37,17 @@ def named_error(
     """Diagnose an event in some periods together, each as a cluster where its rows share a shock; None for no rows.
 
     Rows that do not determine a set of errors name one of them.
+
+    Parameters
+    ----------
+    periods : sequence of EventCounts
+        Counts of the event in each period.
+    labels : tuple of labels
+        The classes.
+    event : int
+        With two classes 0; else 0 for the most probable class, and k for the class of number k - 1.
+    shared : bool
+        Whether the rows of a period share a shock.
     """
     counts = EventCounts.together(periods) if periods else None
     if counts is None or not counts.total.size:

@@ -156,6 +156,19 @@ def kept(text: str, names: Sequence[str], series: Sequence[EventCounts], n_class
 
     The means of all bets' factors are at most 1 if the expected score of each row is within the limit. Scores of a
     cell are those of its mean prediction, reduced by what calibrated forecasts may at most lose by being counted in it.
+
+    Parameters
+    ----------
+    text : str
+        The requirement, such as ``"log_loss < 0.4"``.
+    names : sequence of str
+        Names of the periods.
+    series : sequence of EventCounts
+        Counts of each period: of the positive class, or of the most probable one.
+    n_classes : int
+        Number of classes.
+    log_limit : float
+        Natural logarithm of the evidence at which the requirement has failed.
     """
     wanted = Requirement.parse(text)
     score, limit = _checked(wanted, n_classes)

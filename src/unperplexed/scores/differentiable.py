@@ -111,7 +111,15 @@ def power_rule(r: float) -> Rule:
 
 
 def risk_rule(decisiveness: float, accuracy: float, robustness: float, proper: bool) -> Rule:
-    """Weighted mean of the rules behind decisiveness, geometric accuracy and robustness."""
+    """Weighted mean of the rules behind decisiveness, geometric accuracy and robustness.
+
+    Parameters
+    ----------
+    decisiveness, accuracy, robustness : float
+        Weights of at least 0, not all 0; they are divided by their sum.
+    proper : bool
+        Whether the parts are power scores, which are proper, or generalized surprisals.
+    """
     shares = _shares({DECISIVE: decisiveness, GEOMETRIC: accuracy, ROBUST: robustness})
     of_order = power_rule if proper else surprisal_rule
     return Rule(partial(_mixed, parts=tuple((share, of_order(order)) for order, share in shares.items())))

@@ -395,7 +395,13 @@ def log_average_density(coupling: Any, r: Any, d: int = 1) -> Floats:
 
 
 def squared_deviate(x: Floats, loc: Floats, scale: Floats, coupling: Floats) -> Floats:
-    """ln(1 + kappa z^2)/kappa: z^2 at coupling 0, infinite outside of compact support."""
+    """ln(1 + kappa z^2)/kappa: z^2 at coupling 0, infinite outside of compact support.
+
+    Parameters
+    ----------
+    x, loc, scale, coupling : arrays of one shape
+        Points, and the location, scale (above 0) and coupling (above -1) at each.
+    """
     z = np.abs((x - loc) / scale)
     far = z > 1e100
     near_z = np.where(far, 1.0, z)
@@ -407,7 +413,19 @@ def squared_deviate(x: Floats, loc: Floats, scale: Floats, coupling: Floats) -> 
 
 
 def draw(rng: np.random.Generator, coupling: Any, shape: tuple[int, ...], d: int = 1) -> Floats:
-    """Standard draws of shape (*shape, d): normal vectors divided by a random length, for every coupling alike."""
+    """Standard draws of shape (*shape, d): normal vectors divided by a random length, for every coupling alike.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of random numbers.
+    coupling : float or array
+        Couplings above -1/d, which broadcast to ``shape``.
+    shape : tuple of int
+        Shape of the draws.
+    d : int, default 1
+        Dimension of each.
+    """
     k = np.broadcast_to(np.asarray(coupling, float), shape)
     size, b = np.abs(k), _argument(k, d, 1.0)
     normal = rng.standard_normal((*shape, d))

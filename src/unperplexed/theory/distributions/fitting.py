@@ -132,7 +132,19 @@ def _largest_tie(column: Floats, w: Floats, at: float | None) -> float:
 
 
 def coupling_range(given: Given, d: int, regular: float, infinite: float) -> tuple[float, float]:
-    """Ends of where to look for the coupling; both are the one that is fixed."""
+    """Ends of where to look for the coupling; both are the one that is fixed.
+
+    Parameters
+    ----------
+    given : Given
+        The coupling, or its bounds, as far as they were given.
+    d : int
+        Dimension: couplings are above -1/d.
+    regular : float
+        Lowest coupling of a fit without bounds.
+    infinite : float
+        Coupling from which the likelihood is infinite.
+    """
     if given.coupling is not None:
         if given.bounds is not None:
             raise InputError("coupling_bounds: fcoupling fixes the coupling; give one of the two.")
@@ -187,6 +199,17 @@ def best_coupling(
     """The coupling of least loss, and whether it is at a bound.
 
     A grid comes first, for there may be two valleys; the loss of some of many rows tells which one.
+
+    Parameters
+    ----------
+    loss : callable
+        Mean negative log-likelihood at a coupling; infinite where there is none.
+    bounds : tuple of two floats
+        Ends of where to look; equal ends fix the coupling.
+    d : int
+        Dimension: couplings are above -1/d.
+    rough_loss : callable, optional
+        The same of some of the rows, for the grid.
     """
     if bounds[0] == bounds[1]:
         return bounds[0], False
@@ -222,6 +245,17 @@ def minimize(
     steps keep to the inside by themselves, in any coordinates. A trust region would be a ball, which the inside is
     not; SciPy's line searches do not take infinite values. The second result is whether it converged, by the decrease
     that the last step promised, which no choice of coordinates changes.
+
+    Parameters
+    ----------
+    value : callable
+        The function, of a vector; infinite outside of where it is defined.
+    gradient : callable
+        Its gradient.
+    curvature : callable
+        Its Hessian at the first argument times the second.
+    start : array of shape (p,)
+        A point at which it is finite.
     """
     x, f, promised = start, value(start), np.inf
     for _ in range(100):

@@ -120,6 +120,17 @@ def box_probability(low: Floats, high: Floats, root: Floats, coupling: float, rn
     Given those before it, each coordinate is a coupled Gaussian again, of coupling kappa/(1 + i kappa). So the box is a
     product of one-dimensional probabilities, averaged over where the earlier coordinates fall within it (Genz 1992,
     for the normal), by scrambled Sobol points.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (d,)
+        Ends of the box, relative to the location; may be infinite.
+    root : array of shape (d, d)
+        Lower triangular Cholesky factor of the shape matrix.
+    coupling : float
+        Coupling above -1/d.
+    rng : numpy.random.Generator
+        Scrambles the points; unused in one dimension.
     """
     d = len(low)
     if np.isnan(low).any() or np.isnan(high).any():

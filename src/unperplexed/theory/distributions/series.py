@@ -57,6 +57,13 @@ def base_of_power(coupling: Floats, x: Floats, loc: Floats, scale: Floats, power
 
     Compact support ends where it is 0. There the rounding of (x - loc)/scale alone would leave no digit, so sums
     and products keep what they round away (Dekker 1971; Knuth).
+
+    Parameters
+    ----------
+    coupling, x, loc, scale : arrays that broadcast
+        Coupling, points, location and scale (above 0).
+    power : {1, 2}
+        The power.
     """
     z = (x - loc) / scale
     plain = 1 + coupling * z**power
