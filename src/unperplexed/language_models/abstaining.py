@@ -16,6 +16,10 @@ from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, UncertainMean, uncertain_mean
 
 COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Shares of the answers that are kept, at which the curve is given."""
+
+_ROUNDING = 1e-9
+"""Answers: the product of a share and their number is a whole number up to this."""
 
 
 class Kept(NamedTuple):
@@ -162,7 +166,7 @@ class Ranked(NamedTuple):
         sizes = _sizes(self.start, n)
         share = np.clip((room - self.start) / sizes, 0.0, 1.0)[self.group]
         risk = uncertain_mean(self.wrong, share, Dependence(None if cluster is None else cluster[self.order]))
-        last = min(max(math.ceil(room - 1e-9), 1), n) - 1
+        last = min(max(math.ceil(room - _ROUNDING), 1), n) - 1
         return Kept(coverage, risk.mean, _limits(risk, level), float(self.confidence[last]))
 
 

@@ -30,6 +30,9 @@ GRADES = {
 }
 """Words of grades, in any case; numbers from 0 to 1 are grades as they are."""
 
+_SHOWN = 30
+"""Characters of a cell that a remark shows."""
+
 UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wrong; --wrong counts a grade as wrong"
 TIED = "{count} left out: as many graders call the answer right as wrong"
 
@@ -196,7 +199,7 @@ def _grades(column: pl.Series, wrong: set[str], remarks: Remarks) -> Floats:
     for text, n in counted.rows():
         table[text] = _grade(text, wrong)
         if math.isnan(table[text]):
-            grade = "nothing" if text is None else repr(short_name(text, 30))
+            grade = "nothing" if text is None else repr(short_name(text, _SHOWN))
             remarks.add(UNKNOWN_GRADE.replace("{grade}", grade), "answer", n)
     return np.array([table[each] for each in column.to_list()], dtype=np.float64)
 
@@ -221,7 +224,7 @@ def _confidences(column: pl.Series, scale: float | None, words: Mapping[str, flo
     values = np.array([table[each] for each in column.to_list()], dtype=np.float64)
     unread = np.flatnonzero(np.isnan(values))
     if unread.size:
-        example = short_name(repr(column[int(unread[0])] or ""), 30)
+        example = short_name(repr(column[int(unread[0])] or ""), _SHOWN)
         where = f"could be read from the column {column.name!r}, for example from {example}"
         remarks.add(f"{{count}}: no confidence {where}", "answer", int(unread.size))
     return values

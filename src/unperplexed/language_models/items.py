@@ -15,10 +15,14 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats
 
+_LONGEST_NAME = 60
+"""Characters of the name of a document or question that errors show."""
+
 _ROUNDING = 1e-6
 """A text is as probable as this above 1 by the rounding of a sum."""
 
 _LONGEST = 1 << 53
+"""Tokens, bytes or words: the largest size that a float holds exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +229,13 @@ def unlike(names: Sequence[str], text: str, some: Sequence[str], noun: str = "do
     noun : str, default "document"
         What one of them is called.
     """
-    filled = text.format(count=number_of(len(some), noun), example=repr(short_name(some[0], 60)))
+    filled = text.format(count=number_of(len(some), noun), example=repr(shown(some[0])))
     return InputError(f"{names[0]} and {names[1]}: {filled}")
+
+
+def shown(name: str) -> str:
+    """Shorten the name of a document or question for an error."""
+    return short_name(name, _LONGEST_NAME)
 
 
 def as_float(number: Any) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
@@ -18,7 +18,7 @@ from ..report.numbers import between, signed
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
-from .items import Question, Remarks, two_logs, unlike
+from .items import Question, Remarks, shown, two_logs, unlike
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics
 
 
@@ -214,7 +214,7 @@ def _table(questions: Iterable[Question], model: str) -> dict[str, Question]:
     found: dict[str, Question] = {}
     for each in questions:
         if each.name in found:
-            raise InputError(f"{model}: the question {short_name(each.name, 60)!r} occurs twice; name each once.")
+            raise InputError(f"{model}: the question {shown(each.name)!r} occurs twice; name each once.")
         found[each.name] = each
     return found
 

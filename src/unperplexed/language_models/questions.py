@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import number_of, short_name
+from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._lib.typing import Bools, Floats, Ints
 from .._version import __version__
@@ -20,11 +20,14 @@ from ..assessment.result import Assessment
 from ..report.result import JsonResult
 from ..statistics.intervals import checked_sampling
 from .clustered_ratios import Mean, mean_of
-from .items import UNREAD, Answer, Question, Remarks, utf8
+from .items import UNREAD, Answer, Question, Remarks, shown, utf8
 
 Outside = Literal["renormalize", "none-of-these"]
 Missing = Literal["refuse", "zero", "leave-out"]
 Which = Literal["each-option", "top-option"]
+
+_ROUNDING = 1e-3
+"""By how much probabilities, which tools round, may sum to more than 1."""
 
 ZEROED = "{count}: an option without a log-probability has a probability of 0"
 LEFT_OUT = "{count} left out: an option without a log-probability"
@@ -76,7 +79,7 @@ def option_probabilities(
     check_choice("outside", outside, ("renormalize", "none-of-these"))
     check_choice("missing", missing, ("refuse", "zero", "leave-out"))
     x = np.asarray(question.log_probs, dtype=np.float64)
-    name = short_name(question.name, 60)
+    name = shown(question.name)
     if np.isnan(x).any():
         if missing == "leave-out":
             return None
@@ -91,7 +94,7 @@ def option_probabilities(
         raise InputError(f"question {name!r}: all options have a probability of 0.")
     if outside == "none-of-these":
         p = np.exp(x)
-        if x.max() > 0 or p.sum() > 1 + 1e-3:
+        if x.max() > 0 or p.sum() > 1 + _ROUNDING:
             raise InputError(
                 f"question {name!r}: the options' probabilities sum to {p.sum():g}, so these are no log-probabilities"
                 " of different answers; divide them by their sum with outside='renormalize' (--outside renormalize)."
@@ -397,7 +400,7 @@ def assess_answers(
 def _check_grades(answers: Sequence[Answer], grades: Floats) -> None:
     bad = np.flatnonzero(~(np.abs(grades) <= _LARGEST_GRADE))
     if bad.size:
-        name, grade = short_name(answers[bad[0]].name, 60), grades[bad[0]]
+        name, grade = shown(answers[bad[0]].name), grades[bad[0]]
         raise InputError(f"answer to {name!r}: a grade of {grade:g}; expected one up to {_LARGEST_GRADE:g}.")
 
 
@@ -410,7 +413,7 @@ def _check_confidences(answers: Sequence[Answer], stated: Floats) -> None:
     if bad.size:
         each = answers[bad[0]]
         raise InputError(
-            f"answer to {short_name(each.name, 60)!r}: a stated confidence of {stated[bad[0]]:g}; expected a"
+            f"answer to {shown(each.name)!r}: a stated confidence of {stated[bad[0]]:g}; expected a"
             " probability from 0 to 1. Divide percentages by 100 in the scorer."
         )
 

@@ -31,7 +31,9 @@ from .items import Remarks
 AGREEMENT = "agreement"
 """Confidence by repeated samples."""
 _FEWEST = 100
+"""Answers below which confidences are not recalibrated."""
 _FOLDS = 5
+"""Questions below which kinds of confidences are not compared, as many as the folds of a recalibration."""
 
 
 @dataclass(frozen=True)

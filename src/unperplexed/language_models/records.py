@@ -30,7 +30,11 @@ HELM = "per_instance_stats.json"
 """The file of a run of HELM that is read; those beside it are not."""
 
 _ZSTANDARD = 93
+"""Number of the compression in zip files."""
 _BUFFER = 1 << 20
+"""Bytes that are unpacked at once."""
+_HEADER = 30
+"""Bytes before the name of a member of a zip file; the last four are the lengths of name and extra field."""
 _LONGEST = 1 << 26
 """Bytes that a line, or a document, may unpack to, where the file itself is no larger."""
 _MOST_VALUES = 1 << 22
@@ -224,7 +228,7 @@ def _zstandard(path: Path, info: zipfile.ZipInfo) -> bytes:
 
     with path.open("rb") as stream:
         stream.seek(info.header_offset)
-        lengths = struct.unpack("<2H", stream.read(30)[26:30])
+        lengths = struct.unpack("<26x2H", stream.read(_HEADER))
         stream.seek(sum(lengths), io.SEEK_CUR)
         data = stream.read(info.compress_size)
     try:

@@ -19,12 +19,13 @@ from ..report.numbers import estimate, number
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
-from .items import Item, Remarks, Text, two_logs, unlike
+from .items import Item, Remarks, Text, shown, two_logs, unlike
 from .text_result import _texts
 
 FEWEST_DOCUMENTS = 10
 """Effective number of documents below which two models are not compared by a test."""
 MOST_SHOWN = 20
+"""Documents that a comparison keeps."""
 
 ALONE = (
     "{count} occur in one of the logs only, for example {example}. Only the same texts are comparable: score all of"
@@ -215,7 +216,7 @@ def _table(texts: Iterable[Text], model: str) -> dict[str, _Row]:
     for each in texts:
         if each.name in found:
             raise InputError(
-                f"{model}: the document {short_name(each.name, 60)!r} occurs twice; documents are paired by name, so"
+                f"{model}: the document {shown(each.name)!r} occurs twice; documents are paired by name, so"
                 " name each once."
             )
         found[each.name] = _Row(-each.log_probability / math.log(2), each.n_bytes, each.digest)
@@ -259,7 +260,7 @@ def _by_text(table: dict[str, _Row], model: str) -> dict[str, _Row]:
         key = each.digest or name
         if key in found:
             raise InputError(
-                f"{model}: the text of {short_name(name, 60)!r} occurs twice; name documents alike in both logs, so"
+                f"{model}: the text of {shown(name)!r} occurs twice; name documents alike in both logs, so"
                 " that they can be paired."
             )
         found[key] = each
@@ -322,7 +323,7 @@ def _unequal(names: tuple[str, str], first: Remarks, second: Remarks) -> Iterato
         one, two = (", ".join(f"{each:,}" for each in sorted(log.contexts)) for log in (first, second))
         yield f"contexts of {one} and {two} tokens"
     if first.beginning != second.beginning:
-        name = short_name(names[0] if first.beginning else names[1], 60)
+        name = shown(names[0] if first.beginning else names[1])
         yield f"a beginning-of-sequence token may be counted for {name} alone"
 
 

@@ -32,7 +32,11 @@ from .text_tally import (
     WorstDocument,
 )
 
+_OVERFLOW = 709
+"""Largest whole number of which exp is a float."""
+
 FEW_DOCUMENTS = 20
+"""Documents below which intervals are said to be uncertain."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,7 @@ def _mapped(interval: Interval, function: Any) -> Interval:
 
 
 def _exp(x: float) -> float:
-    return math.inf if x >= 709 else math.exp(x)
+    return math.inf if x >= _OVERFLOW else math.exp(x)
 
 
 def _rate(unit: str, sums: RatioSums, confidence: float) -> Rate:

@@ -32,7 +32,9 @@ KEPT = 20
 """Documents and tokens that are kept as examples."""
 
 _BATCH = 2048
+"""Documents that are counted at once."""
 _CONTEXT = 60
+"""Tokens, and characters, before a surprising token that are kept."""
 
 
 class WorstDocument(NamedTuple):

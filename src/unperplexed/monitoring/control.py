@@ -20,9 +20,13 @@ MOST_POINTS = 40
 """Periods beyond so many are put together, so that a chart can be read."""
 
 NORMAL = 1.959963984540054
+"""Standard errors on either side of a normal 95% interval."""
 
 _WIDEST = 20.0
 """Half-width of an interval in log-odds beyond which a few rows do not determine the estimate; it is left out."""
+
+_LEAST = 1e-12
+"""Least recalibrated probability, so that its log-odds are finite."""
 
 _NOWHERE = Interval(math.nan, math.nan)
 
@@ -119,4 +123,4 @@ def mended(series: Sequence[EventCounts]) -> list[EventCounts]:
     counts = EventCounts.together(series)
     cells = Cells(Counts(counts.log_odds, counts.total, counts.positive), ("bias", "slope"))
     found = map_of(fitted_cells(cells, NO_PRIOR))
-    return [each._replace(p=np.clip(found.probabilities(each.log_odds)[:, 1], 1e-12, 1 - 1e-12)) for each in series]
+    return [each._replace(p=np.clip(found.probabilities(each.log_odds)[:, 1], _LEAST, 1 - _LEAST)) for each in series]

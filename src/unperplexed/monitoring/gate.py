@@ -198,6 +198,10 @@ def _document(c: Check, naming: Naming, *, brief: bool) -> Document:
     )
 
 
+_LEVEL = 0.9
+"""Confidence level by default: a metric exactly at its limit fails in 5% of samples."""
+
+
 @frames_as_input
 @reads(RowReading)
 def check(
@@ -208,7 +212,7 @@ def check(
     earlier: Any = None,
     anytime: bool = False,
     floor: Floor = DEFAULT_FLOOR,
-    confidence: float | None = 0.9,
+    confidence: float | None = _LEVEL,
     **reading: Unpack[RowReading],
 ) -> Check:
     """Test whether forecasts meet requirements: a gate. Requirements fail beyond chance only.
@@ -273,7 +277,7 @@ def check(
 
     wanted = [require] if isinstance(require, str) else list(require)
     parsed = [Requirement.parse(text) for text in wanted]
-    level, scores = 0.9 if confidence is None else confidence, scoring_rules(parsed)
+    level, scores = _LEVEL if confidence is None else confidence, scoring_rules(parsed)
 
     def assessed(counted: Assessment | Tally) -> Assessment:
         return assess(counted, floor=floor, confidence=level) if isinstance(counted, Tally) else counted

@@ -307,6 +307,11 @@ _MIXED = (
 )
 
 _COUNTS = EventCounts._fields[:5]
+"""Counts of an event that every file has."""
+_ROUNDING, _SAME_ROWS = 1e-12, 1e-6
+"""Relative differences by rounding: of sums of observed events, and of the rows that nodes of few digits stand for."""
+_MOST = 2**53
+"""Largest number of rows that a float holds exactly."""
 _UNKNOWN = ("positive", "certain_and_wrong")
 """Counts that need outcomes."""
 
@@ -447,7 +452,7 @@ def _counts_of(data: Any, outcomes: bool) -> EventCounts:
         return _counts_of(known, outcomes=True).unobserved()
     p, total, positive = (_column(data[name]) for name in ("p", "total", "positive"))
     _need(p.shape == total.shape == positive.shape, "counts")
-    _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
+    _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + _ROUNDING)).all()), "counts")
     certain, wrong = (_number(data[name]) for name in ("certain", "certain_and_wrong"))
     _need(wrong <= certain and bool(p.size or certain), "counts")
     counts = EventCounts(p, total, positive, certain, wrong)
@@ -460,7 +465,7 @@ def _nodes_of(data: Any, rows: float) -> Nodes:
     nodes = Nodes(*(_column(data[name], signed=True, infinite=name == "s") for name in Nodes._fields))
     _need(nodes.s.shape == nodes.total.shape == nodes.positive.shape, "nodes")
     _need(bool((nodes.total > 0).all()) and not np.isnan(nodes.s).any(), "nodes")
-    _need(math.isclose(nodes.rows, rows, rel_tol=1e-6), "nodes")
+    _need(math.isclose(nodes.rows, rows, rel_tol=_SAME_ROWS), "nodes")
     return nodes
 
 
@@ -477,7 +482,7 @@ def _number(value: Any, *, signed: bool = False, infinite: bool = False) -> floa
     if infinite and value in _NOT_FINITE:
         return float(value)
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    _need(good and -(2**53) * signed <= value < 2**53, "counts")
+    _need(good and -_MOST * signed <= value < _MOST, "counts")
     return float(value)
 
 

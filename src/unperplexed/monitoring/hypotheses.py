@@ -12,12 +12,14 @@ from .._lib.typing import Floats
 from ..maps.two import columns
 from .event_counts import EventCounts
 
+# The errors on which bets are: sizes from hardly seen to gross ones, in log-odds or as factors of them.
 _BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _SLOPES = (0.4, 0.55, 0.67, 0.8, 0.9, 1.1, 1.25, 1.5, 1.8, 2.5)
 _BOTH = tuple(product((-1, -0.5, -0.2, 0.2, 0.5, 1), (0.67, 0.8, 1.25, 1.5)))
 _TAILS = (0.05, 0.1, 0.2, 0.4)
 _ASYMMETRIES = (0.1, 0.2, 0.4)
 _LAPSES = (0.01, 0.03, 0.1, 0.3)
+"""Shares of rows whose outcomes have even odds, whatever was predicted."""
 
 
 def _signed(sizes: Sequence[float]) -> list[float]:
@@ -70,10 +72,15 @@ _DIRECTIONS = np.array(
 _PARAMETERS = ("bias", "slope", "tail", "asymmetry")
 
 _SIZES = _signed([2.0**-k for k in range(7)])
+"""Sizes of errors of whole periods, in standard errors of one period."""
 _OF_DIRECTIONS = (0.35, 0.35, 0.10, 0.05, 0.075, 0.075)
+"""Shares of the bet on the directions."""
 
 PERIOD_WEIGHTS: Floats = np.repeat(_OF_DIRECTIONS, len(_SIZES)) / len(_SIZES)
 """Shares of the bet on errors of whole periods, direction by direction."""
+
+_TINY = 1e-300
+"""Least variance, so that none is divided by 0."""
 
 _FIRST = 20
 """Periods whose variances are not known from earlier ones."""
@@ -106,7 +113,7 @@ def _in_directions(series: Sequence[EventCounts]) -> tuple[Floats, Floats]:
 
 def _standardised(z: Floats, v: Floats) -> Floats:
     number = np.arange(1, len(z) + 1)[:, None]
-    unit = np.sqrt(np.maximum(np.cumsum(v, axis=0) / number, 1e-300))
+    unit = np.sqrt(np.maximum(np.cumsum(v, axis=0) / number, _TINY))
     z, v = z / unit, v / unit**2
     earlier = np.vstack([np.zeros((1, z.shape[1])), np.cumsum(z**2, axis=0)[:-1]]) / np.maximum(number - 1, 1)
     wide = np.maximum(v, earlier) * (1 + 2 * np.sqrt(2 / np.maximum(number - 1, 1)))
@@ -117,6 +124,7 @@ def _standardised(z: Floats, v: Floats) -> Floats:
 
 
 _EFFECTS = _signed([1.5 * 2.0 ** (-k / 2) for k in range(16)])
+"""Sizes of the same errors in log-odds, each smaller by a factor of the square root of 2."""
 
 DATING_WEIGHTS: Floats = np.repeat(_OF_DIRECTIONS, len(_EFFECTS)) / len(_EFFECTS)
 """Prior probabilities of the same errors, by their size in log-odds, direction by direction."""

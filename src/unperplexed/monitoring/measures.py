@@ -26,6 +26,7 @@ FIRST = 7
 """Periods whose shares are the usual ones: a week of days."""
 
 _MOST_BINS = 12
+"""Bins of about equal shares, as far as predictions differ."""
 
 
 class PredictionSummary(NamedTuple):

@@ -35,6 +35,9 @@ from .measures import FIRST, MEASURE_WEIGHTS, MEASURES, measured, summaries, sum
 from .naming import event_name
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
+"""Multiples of it, less whole numbers, are spread evenly and in no order."""
+_START = 16
+"""Periods with which the search for enough of them begins; they are doubled."""
 _AS_CLEAR = 3.0
 """Logarithms of evidence by which changes differ that are equally clear."""
 
@@ -146,7 +149,7 @@ def enough_periods(level: float, *, by_mean: bool = True) -> int:
         found = rank_evidence(values[None], upward_only=not by_mean).log_evidence[0, -1]
         return float(found) + math.log(MEASURE_WEIGHTS[measure])
 
-    limit, most = -math.log(level), 16
+    limit, most = -math.log(level), _START
     while evidence(most) < limit:
         most *= 2
     return bisect_left(range(most), limit, lo=1, key=evidence)
