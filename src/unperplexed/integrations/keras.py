@@ -74,7 +74,7 @@ class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
         rows = _Predictions.of(y_true, y_pred, self.from_logits, self.axis, least=_LEAST)
         shares = rows.shares * (1 - self.label_smoothing) + self.label_smoothing / rows.n_classes
         # Gradients of float64 pass through optimizers in float32.
-        largest = 65504.0 if self._half or rows.half else float(np.finfo("float32").max)
+        largest = _LARGEST_HALF if self._half or rows.half else float(np.finfo("float32").max)
         return rows.expected(rows.scores(self._rule, _rules.linearize_below(largest)), shares)
 
     def get_config(self) -> dict[str, Any]:
@@ -82,6 +82,9 @@ class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
         names = (*self._settings, "from_logits", "label_smoothing", "axis")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
+
+_LARGEST_HALF = 65504.0
+"""Largest number of float16."""
 
 _LEAST = float(np.finfo("float32").tiny)
 """Probabilities below it are taken as that by losses, whose gradients are to be finite."""

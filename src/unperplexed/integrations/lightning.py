@@ -153,6 +153,10 @@ def _taken(name: str, how: Taken, outputs: Any, batch: Any) -> Any:
     return outputs[how]
 
 
+_DOTS = 150
+"""Of a picture per inch."""
+
+
 def _log_picture(logger: Any, name: str, figure: Figure, trainer: Trainer) -> None:
     """Hand a picture to a logger, or put it into its folder if it takes none."""
     if hasattr(logger, "log_image"):
@@ -161,7 +165,7 @@ def _log_picture(logger: Any, name: str, figure: Figure, trainer: Trainer) -> No
         logger.experiment.add_figure(name, figure, trainer.global_step)
     elif folder := logger.log_dir or logger.save_dir:
         picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=150)
+        figure.savefig(picture, format="png", dpi=_DOTS)
         Path(folder).mkdir(parents=True, exist_ok=True)
         file = f"{name.replace('/', '_')}-epoch={trainer.current_epoch}.png"
         write_whole(Path(folder) / file, picture.getvalue())

@@ -136,11 +136,15 @@ def _shares(weights: Mapping[float, float]) -> dict[float, float]:
     return {order: weight / total for order, weight in weights.items() if weight}
 
 
+_NO_ORDER = 1e-30
+"""Orders up to it are 0: no power tells them from it."""
+
+
 def _order(r: Any) -> float:
     """Refuse orders at which the rules are no scoring rules; those that no power tells from 0 are 0."""
     if isinstance(r, bool) or not isinstance(r, int | float) or not -1 < r < math.inf:
         raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
-    return float(r) if abs(r) > 1e-30 else 0.0
+    return float(r) if abs(r) > _NO_ORDER else 0.0
 
 
 def published_brier_score(p: Array, xp: Any) -> Array:

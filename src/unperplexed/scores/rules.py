@@ -23,6 +23,7 @@ from ..kernels.softmax import row_sums
 from ..theory.coupled import expm1_ratio
 
 KERAS_EPSILON = 1e-7
+"""Least probability of Keras' cross-entropy, by its default."""
 
 Array = Any
 """An array of the library at hand."""

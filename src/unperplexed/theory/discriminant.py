@@ -16,6 +16,7 @@ from .._lib.errors import InputError, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.multivariate import MultivariateCoupledGaussian
+from .log_mean import SUM_TOLERANCE
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -222,7 +223,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         priors = floats(self.priors, "priors")
         if priors.shape != (n,):
             raise InputError(f"priors: expected one for each of {n} classes, got shape {priors.shape}.")
-        if not (priors > 0).all() or abs(priors.sum() - 1) > 1e-6:
+        if not (priors > 0).all() or abs(priors.sum() - 1) > SUM_TOLERANCE:
             raise InputError(
                 f"priors: expected positive probabilities that sum to 1, got {priors.tolist()} with sum"
                 f" {priors.sum():g}."

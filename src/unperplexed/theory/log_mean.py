@@ -63,9 +63,13 @@ def log_mean(weights: Floats, x: Floats, r: float) -> Floats:
     return np.asarray(np.where(total == 0, -np.inf, np.where(lost > 0, diluted, result)))
 
 
+_NEXT_TO_0 = 1e-6
+"""Orders at which the mean of logarithms is near enough to begin with."""
+
+
 def _centred(w: Floats, x: Floats, r: float, lowest: Floats, highest: Floats, total: Floats) -> Floats:
     """Logarithm of the generalized mean, of finite order: a rough one, then what is left from there."""
-    if abs(r) < 1e-6:
+    if abs(r) < _NEXT_TO_0:
         centre = (w * x).sum(axis=-1) / total
     else:
         largest = highest if r > 0 else lowest  # taken out, so that nothing overflows

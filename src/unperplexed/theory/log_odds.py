@@ -19,6 +19,12 @@ from .distributions.gaussian import CoupledGaussian
 REACH = 1e99
 """In scales: further out the square of a deviate would overflow."""
 
+_VANISHING = 1e-90
+"""Share of the largest coefficient of a polynomial below which a leading one is none."""
+
+_LAST_STEP = 4e-16
+"""Relative step of the search for a point after which it ends: two roundings."""
+
 _SAME = 1e-12
 """Log odds that differ by less, absolutely or relatively, are one value: their rounding is of this size."""
 
@@ -103,7 +109,7 @@ class LogOdds:
     def _turns(self) -> list[float]:
         """Where the log odds may turn; a cut elsewhere does no harm, so of complex roots the real part is taken."""
         coefficients = self._turning.coef
-        kept = np.flatnonzero(np.abs(coefficients) > 1e-90 * np.abs(coefficients).max())
+        kept = np.flatnonzero(np.abs(coefficients) > _VANISHING * np.abs(coefficients).max())
         roots = Polynomial(coefficients[: kept[-1] + 1]).roots() if kept.size else np.empty(0)
         x = self._centre + self._unit * np.real(roots)
         return [float(value) for value in x[np.abs(x) < self._reach]]
@@ -165,7 +171,7 @@ class LogOdds:
             good = (at + step >= low) & (at + step <= high) & (np.abs(step) <= np.abs(last) / 2)
             last = np.where(good, step, (low + high) / 2 - at)
             t[left] = at + last
-            going = np.abs(last) > 4e-16 * (1 + np.abs(at))
+            going = np.abs(last) > _LAST_STEP * (1 + np.abs(at))
             left, low, high, last = left[going], low[going], high[going], last[going]
         return np.asarray(np.clip(self._centre + self._unit * np.sinh(t), segment.start, segment.stop))
 

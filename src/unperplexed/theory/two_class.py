@@ -417,17 +417,22 @@ def _pair(name: str, classes: Any) -> tuple[ClassParameters, ClassParameters]:
     return pair
 
 
+_ROUNDING = 1e-9
+"""By how much the sum of two priors may differ from 1."""
+
+
 def _priors(priors: Any) -> tuple[float, float]:
     try:
         first, second = (float(p) for p in priors)
     except (TypeError, ValueError):
         raise InputError(f"priors: expected two numbers, got {priors!r}.") from None
-    if not (first > 0 and second > 0 and abs(first + second - 1) <= 1e-9):
+    if not (first > 0 and second > 0 and abs(first + second - 1) <= _ROUNDING):
         raise InputError(f"priors: must be positive and sum to 1, got {priors!r}.")
     return first, second
 
 
 _STEP = 1 / 16
+"""Of the double exponential quadrature, in its variable."""
 _FINITE = _STEP * np.arange(-51, 52)
 """At their ends a panel of length 1 is met to 1e-17."""
 

@@ -12,7 +12,7 @@ from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
 from .fitting import CoupledFit, D, Given, Sample, best_coupling, coupling_range, infinite_from, is_regular, minimize
-from .series import base_of_power, digamma_step, log_gamma_step
+from .series import FAR_OUT, NEAR_END, base_of_power, digamma_step, log_gamma_step
 
 _REACH = 1e70
 """Fourth powers of sizes up to it are floats, and so are those of their inverses."""
@@ -30,6 +30,12 @@ _COLLAPSED = 1e3
 
 _SINGULAR = 1e13
 """Condition number of a scatter matrix that counts as infinite."""
+
+_REACHING = 0.9
+"""Share of compact support, in squared distances, beyond which the farthest point is moved halfway in."""
+
+_MOST_STEPS, _ROUGHLY = 200, 1e-3
+"""Steps to a shape for coordinates, and the relative change at which it is good enough for them."""
 
 _FAR = 1e70
 """Products of four distances up to it are floats."""
@@ -166,7 +172,7 @@ class _Whitened:
         a, b = self._parts(theta)
         if k < 0 and self.free_shape:
             reach = -k * self._squared(a, b)[0].max()
-            if reach > 0.9:
+            if reach > _REACHING:
                 theta = self._vector(a * np.sqrt(0.5 / reach), b * np.sqrt(0.5 / reach))
         return theta
 
@@ -249,13 +255,13 @@ def _robust_root(sample: Sample, centre: Floats) -> Floats:
     x = (sample.x - centre) / size
     _check_reach(x)
     scatter = np.eye(sample.x.shape[1])
-    for _ in range(200):  # the iteration of the t distribution with two degrees of freedom
+    for _ in range(_MOST_STEPS):  # the iteration of the t distribution with two degrees of freedom
         z = linalg.solve_triangular(np.linalg.cholesky(scatter), x.T, lower=True)
         u = sample.w / (2 + (z * z).sum(axis=0))
         last, scatter = scatter, (x.T * (u / u.sum())) @ x
         if not np.linalg.cond(scatter) < _SINGULAR:
             raise InputError(f"data: no fit at couplings above 0; {_PLANE}")
-        if np.abs(scatter - last).max() < 1e-3 * np.abs(scatter).max():
+        if np.abs(scatter - last).max() < _ROUGHLY * np.abs(scatter).max():
             break
     return np.asarray(size[:, None] * np.linalg.cholesky(scatter))
 
@@ -342,21 +348,26 @@ def _coupling_information(k: float, d: int) -> tuple[float, float]:
     return float(twice @ (score * pull)) / d - mean, float(twice @ score**2) - mean**2
 
 
+_SERIES = 1e-2
+"""Below it the first terms of a series are taken, where the closed forms cancel."""
+
+
 def _heavy_bend(x: Floats) -> Floats:
     """(x - (1 - e^-x))/x^2, which is 1/2 at 0."""
-    near = x < 1e-2
+    near = x < _SERIES
     safe = np.where(near, 1.0, x)
     return np.where(near, 1 / 2 - x * (1 / 6 - x * (1 / 24 - x / 120)), (safe + np.expm1(-safe)) / safe**2)
 
 
 def _compact_bend(x: Floats) -> Floats:
     """(1 - (1 + x) e^-x)/x^2, which is 1/2 at 0."""
-    near = x < 1e-2
+    near = x < _SERIES
     safe = np.where(near, 1.0, x)
     return np.where(near, 1 / 2 - x * (1 / 3 - x * (1 / 8 - x / 30)), (1 - (1 + safe) * np.exp(-safe)) / safe**2)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+"""Gauss' rule of twelve nodes."""
 
 
 def _argument(coupling: Any, d: int, q: Any) -> Floats:
@@ -403,10 +414,10 @@ def squared_deviate(x: Floats, loc: Floats, scale: Floats, coupling: Floats) -> 
         Points, and the location, scale (above 0) and coupling (above -1) at each.
     """
     z = np.abs((x - loc) / scale)
-    far = z > 1e100
+    far = z > FAR_OUT
     near_z = np.where(far, 1.0, z)
     base = np.maximum(base_of_power(coupling, np.where(far, loc, x), loc, scale, 2), 0.0)
-    inner = np.where(base < 0.75, np.log(base) / coupling, log1p_ratio(coupling, near_z * near_z))
+    inner = np.where(base < NEAR_END, np.log(base) / coupling, log1p_ratio(coupling, near_z * near_z))
     # z^2 overflows where its logarithm does not.
     outer = np.where(coupling > 0, np.logaddexp(0, 2 * np.log(z) + np.log(np.abs(coupling))) / coupling, np.inf)
     return np.where(far, outer, inner)

@@ -11,7 +11,7 @@ from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
 from .fitting import CoupledFit, Given, Sample, best_coupling, coupling_range, infinite_from, is_regular
-from .series import base_of_power
+from .series import FAR_OUT, NEAR_END, base_of_power
 from .univariate import Univariate
 
 REGULAR = -0.5
@@ -59,9 +59,9 @@ class CoupledExponential(Univariate):
 
     def _logsf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         z = np.maximum((x - loc) / scale, 0.0)
-        far = z > 1e100
+        far = z > FAR_OUT
         base = np.maximum(base_of_power(k, np.where(far, loc, np.maximum(x, loc)), loc, scale, 1), 0.0)
-        inner = np.where(base < 0.75, -np.log(base) / k, -log1p_ratio(k, np.where(far, 1.0, z)))
+        inner = np.where(base < NEAR_END, -np.log(base) / k, -log1p_ratio(k, np.where(far, 1.0, z)))
         # kappa z may overflow where its logarithm does not.
         outer = np.where(k > 0, -np.logaddexp(0, np.log(z) + np.log(np.abs(k))) / k, -np.inf)
         return np.where(far, np.where(k == 0, -z, outer), inner)

@@ -22,6 +22,12 @@ D = TypeVar("D")
 HIGHEST_COUPLING = 10.0
 """Couplings of a fit end here unless other bounds are given: tails of a tenth of a degree of freedom."""
 
+_ROUNDING = 1e-9
+"""Relative distance of couplings that counts as none."""
+
+_GRID, _FOUND, _AT_END = 13, 1e-6, 1e-4
+"""Of the search for a coupling: its first points, its precision, and the share of the range that counts as an end."""
+
 LOWEST_SHARE = 0.999
 """Fits come this near to the lower bound of the coupling: at the bound itself the density is level."""
 
@@ -153,7 +159,7 @@ def coupling_range(given: Given, d: int, regular: float, infinite: float) -> tup
         low, high = regular, min(HIGHEST_COUPLING, infinite / 2)
     else:
         low, high = _checked_bounds(given.bounds, d)
-    if high > infinite * (1 - 1e-9):
+    if high > infinite * (1 - _ROUNDING):
         raise InputError(
             f"data: at couplings from {infinite:.4g} on, the likelihood of these data is infinite: a scale of 0 about"
             " a few of the values beats all. Fix the scale, or keep fcoupling or coupling_bounds below."
@@ -187,7 +193,7 @@ def _single(name: str, value: Any) -> Any:
 
 def is_regular(coupling: float, bound: float) -> bool:
     """Whether a coupling is above the bound of standard errors by more than rounding."""
-    return coupling > bound * (1 - 1e-9)
+    return coupling > bound * (1 - _ROUNDING)
 
 
 def best_coupling(
@@ -219,18 +225,25 @@ def best_coupling(
         value = loss(float(np.clip(np.expm1(t) / d, *bounds)))
         return value if value < np.inf else 1e100  # a number, for the search to reckon with
 
-    grid = np.linspace(low, high, 13)
+    grid = np.linspace(low, high, _GRID)
     # From the middle outwards, so that each fit can start from its neighbour.
     order = sorted(range(len(grid)), key=lambda i: abs(grid[i]))
     losses = dict(sorted((i, at(grid[i], rough_loss or loss)) for i in order))
     best = min(losses, key=losses.__getitem__)
     around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = optimize.minimize_scalar(at, bounds=around, method="bounded", options={"xatol": 1e-6})
+    found = optimize.minimize_scalar(at, bounds=around, method="bounded", options={"xatol": _FOUND})
     t = float(found.x) if found.fun <= at(grid[best]) else float(grid[best])
-    width = 1e-4 * (high - low)
+    width = _AT_END * (high - low)
     if t < low + width or t > high - width:
         return bounds[0] if t < low + width else bounds[1], True
     return float(np.clip(np.expm1(t) / d, *bounds)), False
+
+
+_EXACT, _CONVERGED = 1e-15, 1e-8
+"""Decreases promised by a step, in mean nats a row: below the first the search ends, up to the second it converged."""
+
+_DESCENT, _SHORTEST = 1e-4, 1e-12
+"""A step is cut back until it gives this share of what it promised (Armijo), or is too short to count."""
 
 
 def minimize(
@@ -262,17 +275,17 @@ def minimize(
         g = gradient(x)
         step = _direction(partial(curvature, x), g)
         promised, size = -float(g @ step), 1.0
-        if promised <= 1e-15:
+        if promised <= _EXACT:
             break
-        while size > 1e-12:
+        while size > _SHORTEST:
             trial = value(x + size * step)
-            if trial <= f - 1e-4 * size * promised:
+            if trial <= f - _DESCENT * size * promised:
                 break
             size /= 2
         else:
             break  # no step descends any more: the digits are used up
         x, f = x + size * step, trial
-    return x, promised <= 1e-8
+    return x, promised <= _CONVERGED
 
 
 def _direction(curvature: Callable[[Floats], Floats], g: Floats) -> Floats:

@@ -108,7 +108,8 @@ class CoupledGaussian(Univariate):
         return replace(found, standard_errors=errors)
 
 
-_REPLICATES, _POINTS = 8, 12  # 2^12 points in each replicate
+_REPLICATES, _POINTS = 8, 12
+"""Scrambled sets of 2^12 points each, for about five decimals."""
 
 _FAR = 1e150
 """Its square, and the sum of some, is a float."""

@@ -17,6 +17,7 @@ from .elliptical_fit import draw, fit_elliptical, log_average_density, log_norma
 from .fitting import CoupledFit, Given, Sample
 from .gaussian import box_probability
 from .parameters import Seed, coupling_above, finite, generator, real, shape_of
+from .series import FAR_OUT
 
 
 class MultivariateCoupledGaussian:
@@ -372,7 +373,7 @@ class MultivariateCoupledGaussian:
             kernel = log1p_ratio(k, np.where(k * squared <= -1, 0.0, squared))
             if k > 0:  # squared distances overflow where their logarithms do not
                 far = np.logaddexp(0, 2 * np.log(unit) + np.log(k * in_units)) / k
-                kernel = np.where(unit > 1e100, far, kernel)
+                kernel = np.where(unit > FAR_OUT, far, kernel)
             value = -(1 + self.d * k) / 2 * kernel - float(log_normalizer(k, self.d)) - self._log_root
             return np.where(k * squared <= -1, -np.inf, value)
 
@@ -391,6 +392,10 @@ def _location(value: ArrayLike, name: str = "loc") -> Floats:
     return loc
 
 
+_SKEW = 1e-8
+"""Relative difference of two elements across the diagonal that counts as rounding."""
+
+
 def _with_root(value: ArrayLike, d: int, name: str = "shape_matrix") -> tuple[Floats, Floats]:
     """A symmetric positive definite matrix of d dimensions and its Cholesky factor, or an InputError."""
     matrix = finite(name, value)
@@ -399,7 +404,7 @@ def _with_root(value: ArrayLike, d: int, name: str = "shape_matrix") -> tuple[Fl
     if matrix.shape != (d, d):
         raise InputError(f"{name}: expected shape ({d}, {d}) for {d} dimensions, got {matrix.shape}.")
     sizes = np.sqrt(np.abs(np.diag(matrix)))
-    skew = np.abs(matrix - matrix.T) > 1e-8 * np.outer(sizes, sizes)
+    skew = np.abs(matrix - matrix.T) > _SKEW * np.outer(sizes, sizes)
     if skew.any():
         i, j = np.argwhere(skew)[0]
         raise InputError(f"{name}: not symmetric: {matrix[i, j]:.6g} at ({i}, {j}), {matrix[j, i]:.6g} at ({j}, {i}).")

@@ -10,11 +10,18 @@ from scipy import special
 from ..._lib.typing import Floats
 from ..coupled import log1p_ratio
 
+NEAR_END = 0.75
+"""Below it, 1 + kappa z^a is near the end of compact support, and its logarithm is taken of itself."""
+
+FAR_OUT = 1e100
+"""Deviates beyond it are taken in logarithms: their squares may overflow."""
+
 _ASYMPTOTIC = 16.0
 """From here up the asymptotic series of the gamma function below are right to the last digit."""
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
+"""Coefficients of the asymptotic series of ln Gamma and digamma, from Bernoulli's numbers."""
 
 
 def log_gamma_step(v: Any, s: float) -> Floats:
@@ -67,7 +74,7 @@ def base_of_power(coupling: Floats, x: Floats, loc: Floats, scale: Floats, power
     """
     z = (x - loc) / scale
     plain = 1 + coupling * z**power
-    near = (coupling < 0) & (np.abs(plain) < 0.75)
+    near = (coupling < 0) & (np.abs(plain) < NEAR_END)
     if not near.any():
         return np.asarray(plain)
     result = np.array(plain)
@@ -99,7 +106,11 @@ def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
+_SPLIT = 2.0**27 + 1
+"""Factor that parts a float into halves of 26 bits each."""
+
+
 def _split(a: Floats) -> tuple[Floats, Floats]:
-    t = 134217729.0 * a  # 2^27 + 1: the two halves have 26 bits each
+    t = _SPLIT * a
     high = t - (t - a)
     return high, a - high
