@@ -220,3 +220,8 @@ def refuse_unknown(function: str, given: Collection[str], known: Collection[str]
 def refuse_former(function: str, given: Collection[str]) -> None:
     """Refuse keyword arguments that have another name now; the rest is for what they are passed on to."""
     refuse_unknown(function, [name for name in given if {name, f"{function} {name}"} & {*_OPTIONS}], ())
+
+
+def missing(what: str, library: str, extra: str) -> ImportError:
+    """Make the error of something whose library is not installed, with how to install it."""
+    return ImportError(f"{what} needs {library}: pip install 'unperplexed[{extra}]'")

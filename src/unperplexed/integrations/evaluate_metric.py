@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unperplexed import assess
+from unperplexed._lib.errors import missing
 
 PATH = str(Path(__file__).resolve())
 """This file, which evaluate loads without a network."""
@@ -14,9 +15,7 @@ try:
     import datasets
     import evaluate
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.evaluate_metric needs evaluate: pip install 'unperplexed[evaluate]'"
-    ) from error
+    raise missing("unperplexed.integrations.evaluate_metric", "evaluate", "evaluate") from error
 
 
 class Unperplexed(evaluate.Metric):  # type: ignore[misc, unused-ignore]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._lib.errors import missing
 from .._lib.typing import Floats
 from ..language_models.abstaining import risk_coverage
 from ..language_models.graded import stated_confidence
@@ -18,9 +19,7 @@ try:
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr
     from inspect_ai.solver import TaskState
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.inspect_ai needs Inspect: pip install 'unperplexed[inspect]'"
-    ) from error
+    raise missing(__name__, "Inspect", "inspect") from error
 
 
 def _of_stated(key: str, figure: Callable[[Floats, Floats], float]) -> Metric:

@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from .._lib.errors import InputError, refuse_former
+from .._lib.errors import InputError, missing, refuse_former
 from .._lib.output_files import write_whole
 from ..report.axes import SIZES
 from .metrics import HEADLINE
@@ -18,9 +18,7 @@ from .metrics import HEADLINE
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.lightning needs Lightning: pip install 'unperplexed[lightning]'"
-    ) from error
+    raise missing(__name__, "Lightning", "lightning") from error
 
 from .torchmetrics import ForecastMetric  # after Lightning, which brings PyTorch
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.errors import InputError, nearest
+from .._lib.errors import InputError, missing, nearest
 from ..forecasts.labels import Label
 from .metrics import LARGER, METRICS, SMALLER, check_settings
 from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name of this module too)
@@ -17,9 +17,7 @@ from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name
 try:
     from sklearn.metrics import make_scorer
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.sklearn needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
-    ) from error
+    raise missing(__name__, "scikit-learn 1.6 or later", "sklearn") from error
 
 from .sklearn_displays import AssessmentDisplay, RiskProfileDisplay  # noqa: F401  (names of this module too)
 

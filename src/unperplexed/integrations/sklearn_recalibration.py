@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.errors import InputError, listed
+from .._lib.errors import InputError, listed, missing
 from .._lib.typing import Floats
 from ..kernels.devices import Scale
 from ..recalibration.gain import Gain
@@ -29,9 +29,7 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.sklearn needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
-    ) from error
+    raise missing("unperplexed.integrations.sklearn", "scikit-learn 1.6 or later", "sklearn") from error
 
 
 class _Outputs(NamedTuple):

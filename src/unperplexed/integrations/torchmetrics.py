@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from .._lib.array_libraries import Torch
-from .._lib.errors import InputError, refuse_former
+from .._lib.errors import InputError, missing, refuse_former
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
@@ -39,9 +39,7 @@ try:
     from torch import Tensor
     from torchmetrics import Metric
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.torchmetrics needs PyTorch and torchmetrics: pip install 'unperplexed[torch]'"
-    ) from error
+    raise missing(__name__, "PyTorch and torchmetrics", "torch") from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,6 +93,15 @@ class Mean(ByValue):
     n: int
     """Number of questions, answers or documents for which it is defined."""
     larger_is_better: bool
+
+
+def columns_of(found: Any, *names: str) -> dict[str, Any]:
+    """Give attributes by name, as a row of a frame; an interval ends with ``lower`` and ``upper``."""
+    row: dict[str, Any] = {}
+    for name in names:
+        value, prefix = getattr(found, name), name.removesuffix("interval")
+        row |= {f"{prefix}lower": value[0], f"{prefix}upper": value[1]} if prefix != name else {name: value}
+    return row
 
 
 def mean_of(values: Floats, confidence: float, larger: bool, clusters: Ints | None = None, most: float = 1.0) -> Mean:

@@ -18,6 +18,7 @@ from ..report.numbers import between, signed
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
+from .clustered_ratios import columns_of
 from .items import Question, Remarks, shown, two_logs, unlike
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics
 
@@ -79,20 +80,8 @@ class QuestionComparison(JsonResult):
         """
         import polars as pl
 
-        return pl.DataFrame(
-            [
-                {
-                    "metric": name,
-                    "first": each.first,
-                    "second": each.second,
-                    "difference": each.difference,
-                    "lower": each.interval.low,
-                    "upper": each.interval.high,
-                    "p_value": each.p_value,
-                }
-                for name, each in self.metrics.items()
-            ]
-        )
+        names = ("first", "second", "difference", "interval", "p_value")
+        return pl.DataFrame([{"metric": name} | columns_of(each, *names) for name, each in self.metrics.items()])
 
     def __repr__(self) -> str:
         """Name it in one line."""

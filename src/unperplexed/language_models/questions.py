@@ -19,7 +19,7 @@ from ..assessment.remedy import PythonLine
 from ..assessment.result import Assessment
 from ..report.result import JsonResult
 from ..statistics.intervals import checked_sampling
-from .clustered_ratios import Mean, mean_of
+from .clustered_ratios import Mean, columns_of, mean_of
 from .items import UNREAD, Answer, Question, Remarks, shown, utf8
 
 Outside = Literal["renormalize", "none-of-these"]
@@ -474,19 +474,8 @@ class GradedAssessment(JsonResult):
         """
         import polars as pl
 
-        return pl.DataFrame(
-            [
-                {
-                    "metric": name,
-                    "value": each.value,
-                    "standard_error": each.standard_error,
-                    "lower": each.interval.low,
-                    "upper": each.interval.high,
-                    "n": each.n,
-                }
-                for name, each in self.metrics.items()
-            ]
-        )
+        names = ("value", "standard_error", "interval", "n")
+        return pl.DataFrame([{"metric": name} | columns_of(each, *names) for name, each in self.metrics.items()])
 
     def unread_text(self) -> str:
         """Say that no answer could be read, where that is so."""

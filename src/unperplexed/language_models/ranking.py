@@ -24,7 +24,7 @@ from ..report.result import JsonResult
 from ..statistics.intervals import Interval, Metric, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
-from .clustered_ratios import Mean, mean_of
+from .clustered_ratios import Mean, columns_of, mean_of
 from .graded import GradedAnswers, decided, grader_agreement
 from .items import Remarks
 
@@ -119,14 +119,12 @@ class Leaderboard(JsonResult):
         """
         import polars as pl
 
-        plain = ("mean_confidence", "auc", "log_loss", "base_rate", "recalibrated", "gain")
+        figures = ("mean_confidence", "auc", "log_loss", "base_rate", "recalibrated", "gain")
         return pl.DataFrame(
             [
                 {"model": each.model, "confidence": each.confidence, "n": each.n, "accuracy": each.accuracy.value}
                 | {"accuracy_lower": each.accuracy.interval.low, "accuracy_upper": each.accuracy.interval.high}
-                | {name: getattr(each, name) for name in plain}
-                | {"auc_lower": each.auc_interval.low, "auc_upper": each.auc_interval.high}
-                | {"gain_lower": each.gain_interval.low, "gain_upper": each.gain_interval.high}
+                | columns_of(each, *figures, "auc_interval", "gain_interval")
                 | {"area": each.risk_coverage.area, "finding": each.finding, "remedy": each.remedy}
                 for each in self.entries
             ]

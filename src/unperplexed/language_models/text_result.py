@@ -17,7 +17,7 @@ from .._lib.serialize import plain_values
 from .._version import __version__
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
-from .clustered_ratios import Mean, RatioSums, UncertainRatio, mean_of_sums
+from .clustered_ratios import Mean, RatioSums, UncertainRatio, columns_of, mean_of_sums
 from .items import Item, Remarks, Text
 from .reading import read_items
 from .text_tally import (
@@ -142,20 +142,8 @@ class TextAssessment(JsonResult):
         import polars as pl
 
         figures = ("geometric_accuracy", "perplexity", "bits")
-        rows = [
-            {"unit": each.unit, "total": each.total}
-            | {
-                key: value
-                for name in figures
-                for key, value in (
-                    (name, getattr(each, name)),
-                    (f"{name}_lower", getattr(each, f"{name}_interval").low),
-                    (f"{name}_upper", getattr(each, f"{name}_interval").high),
-                )
-            }
-            for each in self.rates.values()
-        ]
-        return pl.DataFrame(rows)
+        names = ("unit", "total", *(name for each in figures for name in (each, f"{each}_interval")))
+        return pl.DataFrame([columns_of(each, *names) for each in self.rates.values()])
 
     def __repr__(self) -> str:
         """Name it in one line."""

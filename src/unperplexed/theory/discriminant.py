@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._lib.arrays import floats
-from .._lib.errors import InputError, rows_text
+from .._lib.errors import InputError, missing, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.multivariate import MultivariateCoupledGaussian
@@ -24,9 +24,7 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
-    raise ImportError(
-        "CoupledDiscriminantAnalysis needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
-    ) from error
+    raise missing("CoupledDiscriminantAnalysis", "scikit-learn 1.6 or later", "sklearn") from error
 
 COUPLINGS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Default couplings of ``coupling="cv"``: from the normal to half a degree of freedom."""
