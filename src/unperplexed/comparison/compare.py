@@ -242,7 +242,6 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
     pairs = list(combinations(ranked, 2))
     again = PairedForecasters(
         rows={name: rows[name] for name in ranked},
-        losses={name: rows[name].scores[LOG_LOSS] for name in ranked},
         assessments=assessments,
         weights=sample.weights,
         dependence=sample.dependence,

@@ -216,8 +216,6 @@ class PairedForecasters(NamedTuple):
     """Rows that were compared, the best forecaster first."""
 
     rows: Mapping[str, ScoredRows]
-    losses: Mapping[str, Floats]
-    """Log loss of each row, by forecaster."""
     assessments: Mapping[str, Assessment]
     weights: Floats
     dependence: Dependence
@@ -238,7 +236,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
         return None
     if any(each.untried_remedy is not None for each in some):
         return None
-    losses, mended = dict(paired.losses), {}
+    losses, mended = {name: each.scores[LOG_LOSS] for name, each in paired.rows.items()}, {}
     for name, each in zip(paired.rows, some, strict=False):
         if each.remedy is not None and each.remedy.significant:
             try:
@@ -250,7 +248,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
     if not paired.floor:
         means |= {name: each.gain.after for name, each in mended.items()}
     ranked = dict(sorted(means.items(), key=lambda each: each[1]))
-    before, (first, second, *_) = tuple(paired.losses), ranked
+    before, (first, second, *_) = tuple(paired.rows), ranked
     rival = second if first == before[0] else before[0]
     level = 1 - (1 - paired.confidence) / math.comb(len(before), 2)  # that of the verdict (Bonferroni)
     lead = _difference(losses[rival], losses[first], paired, level)
@@ -260,7 +258,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
 def _enough(paired: PairedForecasters) -> bool:
     units = paired.dependence.independent_units(paired.weights.size)
     few = FEWEST_ROWS if paired.dependence.clusters is None else FEWEST_CLUSTERS
-    finite = all(np.isfinite(each).all() for each in paired.losses.values())
+    finite = all(np.isfinite(each.scores[LOG_LOSS]).all() for each in paired.rows.values())
     return paired.weights.size >= FEWEST_ROWS and units >= few and finite
 
 

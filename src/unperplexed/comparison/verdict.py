@@ -53,10 +53,6 @@ def _listed(names: Sequence[str], between: str = " and ") -> str:
     return between.join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
-
-
 @dataclass(frozen=True)
 class _Tests:
     """Tests of all pairs by both rules, and what follows from them in words."""
@@ -134,7 +130,7 @@ class _Tests:
 
     def _one_first(self, tied: Sequence[str], others: Sequence[str]) -> str:
         """Compare one, or several that are alike, who have the smallest score by both rules, to the others."""
-        first, who = tied[0], f"{_listed(tied)} {_is(tied)}"
+        first, who = tied[0], f"{_listed(tied)} {'is' if len(tied) == 1 else 'are'}"
         close = {rule: [name for name in others if not self.better(rule, first, name)] for rule in _RULES}
         if not any(close.values()):
             return f"{who} best {self._best_by(first, others)}"
