@@ -325,7 +325,8 @@ class Described:
         yield Section("scores", "Scores", list(self._scores()), "Scores", width)
         if surprises is not None:
             yield Section("rows", "The most surprising forecasts", [surprises], "Rows", 5)
-        yield self._reproduce(command)
+        warnings = {"Warnings": [*words.remarks(a), *notes_lines(a.notes)]}
+        yield reproduce(command, words.assess_call(a), metrics.settings_of(a), warnings)
 
     def _scores(self) -> Iterator[Block]:
         """Every metric and score of all rows, and those of the papers."""
@@ -377,11 +378,6 @@ class Described:
                 f" {number(mean.calibration_error)}.",
                 quiet=True,
             )
-
-    def _reproduce(self, command: str) -> Section:
-        a = self.a
-        warnings = [*words.remarks(a), *notes_lines(a.notes)]
-        return reproduce(command, words.assess_call(a), metrics.settings_of(a), {"Warnings": warnings})
 
 
 @picture.register(Assessment)

@@ -167,7 +167,8 @@ def two_costs(a: Assessment) -> str:
     )
 
 
-MEANS = {"decisiveness": "arithmetic mean", "geometric_accuracy": "geometric mean", "robustness": "mean of order -2/3"}
+MEANS = ("decisiveness", "geometric_accuracy", "robustness")
+"""Names of the three averages."""
 
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:

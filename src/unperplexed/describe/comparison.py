@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
@@ -23,7 +23,6 @@ from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from . import comparison_charts as charts
 from . import comparison_tables as tables
-from .assessment_charts import Event
 from .assessment_words import MEANING, terms_of
 from .skill import skill_blocks
 from .tally import counted, notes_by_name
@@ -46,17 +45,11 @@ def dependence_text(c: Comparison) -> str:
     return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series)
 
 
+@dataclass(frozen=True)
 class Described:
     """Makes the document of a comparison."""
 
-    def __init__(self, comparison: Comparison) -> None:
-        """Take the comparison that is described."""
-        self.c = comparison
-
-    @cached_property
-    def events(self) -> dict[str, Event]:
-        """The event of each forecaster."""
-        return {name: Event(each.assessment) for name, each in self.c.forecasters.items()}
+    c: Comparison
 
     @cached_property
     def first(self) -> dict[str, Assessment]:
@@ -67,7 +60,7 @@ class Described:
         """Describe it, under a name and with the command where they are known."""
         c = self.c
         best = short_name(next(iter(c.forecasters)), 200)
-        figure = charts.reliability_chart(self.events)
+        figure = charts.reliability_chart(c)
         headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
         return Document(
             title=naming.titled(f"{len(c.forecasters)} forecasters, {best} first by log loss"),
@@ -275,12 +268,8 @@ class Described:
             folded = replace(table, folded=True, caption="The ten rows") if at else table
             blocks = [folded, *_turning(pair, c.n_rows)]
             yield Section(f"rows{at}", title, blocks, "" if at else "Rows", 6 if len(c.pairs) > 1 else 12)
-        yield self._reproduce(command)
-
-    def _reproduce(self, command: str) -> Section:
         notes = self._notes()
-        warnings = {"Warnings": [*self.c.warnings, *notes]}
-        return reproduce(command, compare_call(self.c), self._settings(notes), warnings)
+        yield reproduce(command, compare_call(c), self._settings(notes), {"Warnings": [*c.warnings, *notes]})
 
     def _settings(self, notes: list[str]) -> Iterator[tuple[str, str]]:
         c = self.c

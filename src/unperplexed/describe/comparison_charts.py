@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -35,8 +35,9 @@ MOST_RATIOS, MOST_LINES = 30, 3
 _REPLICATES = 100
 
 
-def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Chart:
+def reliability_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
     """Calibration curves of the first forecasters."""
+    events = {name: Event(each.assessment) for name, each in c.forecasters.items()}
     lines, ends, of = [], [], next(iter(events.values()))
     for name, event, role in zip(short_names(events), [*events.values()][:most], ROLES, strict=False):
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
@@ -266,4 +267,4 @@ def comparison_chart(c: Comparison, kind: ChartKind = "differences", score: str 
         return ratio_chart(c)
     if kind == "profiles":
         return profiles_chart(c, MOST_CURVES)
-    return reliability_chart({name: Event(each.assessment) for name, each in c.forecasters.items()}, MOST_CURVES)
+    return reliability_chart(c, MOST_CURVES)

@@ -58,8 +58,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     from ..report.explanations import folded
 
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    shown: list[Block] = [groups_table(b), *about]
-    sections = [Section("by", title, [*shown, *folded(terms)], "Groups")]
+    sections = [Section("by", title, [groups_table(b), *about, *folded(terms)], "Groups")]
     if b.skill is not None:
         sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", skill, "Skill"))
     if grid is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from .._lib.formatting import capital, number_of, short_name, short_names
 from ..forecasts.group_keys import key_text
@@ -53,24 +54,20 @@ def maps_table(state: State) -> Table:
     )
 
 
-def _terms(state: State, facts: Facts) -> list[Block]:
+def _terms(state: State, facts: Facts) -> Iterator[Block]:
     """Name the maps that the rows do not support, say what a tally does not know, and explain the word lapse."""
-    found: list[Block] = []
     if facts.certain:
-        found.append(
-            Prose(
-                f"In {facts.certain:,} of {number_of(facts.n_rows, 'row')} the tally has a probability of exactly 0 or"
-                f" 1, which counts as {facts.zero:.2g} away from it. Log-odds beyond ±36 are not kept in a tally: if"
-                " there were such logits, fit to the rows."
-            )
+        yield Prose(
+            f"In {facts.certain:,} of {number_of(facts.n_rows, 'row')} the tally has a probability of exactly 0 or"
+            f" 1, which counts as {facts.zero:.2g} away from it. Log-odds beyond ±36 are not kept in a tally: if"
+            " there were such logits, fit to the rows."
         )
     tried, C = {each.name for each in state.candidates}, len(state.facts.labels)
     untried = [name for name in MANY_CLASSES if name not in tried] if C > 2 and len(tried) > 1 else []
     if untried:
-        found.append(Prose(f"Not tried with {state.facts.n_rows:,} rows of {C:,} classes: {', '.join(untried)}."))
+        yield Prose(f"Not tried with {state.facts.n_rows:,} rows of {C:,} classes: {', '.join(untried)}.")
     if any("lapse" in name for name in tried):
-        found.append(Prose(_LAPSE, quiet=True))
-    return found
+        yield Prose(_LAPSE, quiet=True)
 
 
 _LAPSE = (

@@ -32,7 +32,8 @@ def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool)
         title=f"{naming.called}: {verdict}" if naming.name else verdict,  # a name keeps its case
         facts=(": " if brief else " · ").join(filter(None, [naming.called, what])),
         headline=verdict,
-        lead=f"{_lead(c)} {_guarantee(c)}",
+        lead=f"{_lead(c)} The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g},"
+        " however often you look and whenever you stop.",
         calm=c.better is None,
         figure=None if brief else difference_chart(c),
         sections=() if brief else list(_sections(c, naming.command)),
@@ -91,13 +92,6 @@ def _lead(c: SequentialComparison) -> str:
 def _sequence(c: SequentialComparison) -> str:
     """Name the limits: "95% confidence sequence"."""
     return f"{percent(c.confidence)} confidence sequence"
-
-
-def _guarantee(c: SequentialComparison) -> str:
-    return (
-        f"The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g}, however often"
-        " you look and whenever you stop."
-    )
 
 
 def evidence_table(c: SequentialComparison) -> Table:

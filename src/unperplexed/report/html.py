@@ -18,26 +18,9 @@ import numpy as np
 
 from .._lib.formatting import printable, short_name, short_names
 from .._version import __version__
+from . import document as doc
 from . import svg
 from .chart import Chart, percent_end
-from .document import (
-    Action,
-    Block,
-    Code,
-    Column,
-    Document,
-    Folded,
-    Metric,
-    Notes,
-    Prose,
-    Reading,
-    Section,
-    Settings,
-    Strip,
-    Table,
-    command_lines,
-    metrics_table,
-)
 
 MOST_ROWS = 1000
 """Rows of a table; its caption names where the others are."""
@@ -49,7 +32,7 @@ _WIDE = 7
 """Columns of a table that scrolls by itself where the window is too narrow."""
 
 
-def page(document: Document) -> str:
+def page(document: doc.Document) -> str:
     """Give the whole file.
 
     Parameters
@@ -63,7 +46,7 @@ def page(document: Document) -> str:
 
     Examples
     --------
-    >>> page(Document("Rain", "365 forecasts", "Overconfident", "...")).startswith("<!doctype html>")
+    >>> page(doc.Document("Rain", "365 forecasts", "Overconfident", "...")).startswith("<!doctype html>")
     True
     """
     d, tables = document, Tables()
@@ -90,16 +73,16 @@ def page(document: Document) -> str:
     )
 
 
-def _sections(d: Document) -> Sequence[Section]:
+def _sections(d: doc.Document) -> Sequence[doc.Section]:
     """Give the sections; for a document without any, what short forms show."""
     if d.sections or not (d.summary or d.settings or d.warnings):
         return d.sections
-    blocks = [*d.summary, *([Prose(f"Settings: {d.settings}.", quiet=True)] if d.settings else [])]
-    blocks += [Notes("Warnings", d.warnings)] if d.warnings else []
-    return [Section("details", "Details", blocks)]
+    blocks = [*d.summary, *([doc.Prose(f"Settings: {d.settings}.", quiet=True)] if d.settings else [])]
+    blocks += [doc.Notes("Warnings", d.warnings)] if d.warnings else []
+    return [doc.Section("details", "Details", blocks)]
 
 
-def card(document: Document) -> str:
+def card(document: doc.Document) -> str:
     """Give a document in short for a notebook: conclusion, actions, key figures and the tables of its summary.
 
     Parameters
@@ -113,14 +96,14 @@ def card(document: Document) -> str:
 
     Examples
     --------
-    >>> card(Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%."))
+    >>> card(doc.Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%."))
     '<div><p><b>Overconfident.</b></p><p>Observed in 70%.</p><p>365 forecasts</p></div>'
     """
     d, tables = document, Tables()
     actions = [_in_line(each) for each in d.actions]
     command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
-    keys = [_table(metrics_table(d.metrics, d.intervals), tables)] if d.metrics else []
-    still = [each.short() if isinstance(each, Table) else each for each in d.summary]
+    keys = [_table(doc.metrics_table(d.metrics, d.intervals), tables)] if d.metrics else []
+    still = [each.short() if isinstance(each, doc.Table) else each for each in d.summary]
     blocks = [_block(each, tables) for each in still]
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
     warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]
@@ -133,7 +116,7 @@ def card(document: Document) -> str:
     )
 
 
-def _in_line(action: Action) -> str:
+def _in_line(action: doc.Action) -> str:
     return f"<b>{_text(action.title)}:</b> {_text(action.text)}"
 
 
@@ -160,7 +143,7 @@ def _text(text: str) -> str:
     return escape(printable(text)).replace("&#x27;", "&#39;")
 
 
-def _header(d: Document) -> str:
+def _header(d: doc.Document) -> str:
     sections = [each for each in (d.first, *d.sections) if each is not None and each.link]
     links = "".join(f'<a href="#{each.id}">{_text(each.link)}</a>' for each in sections)
     return (
@@ -169,7 +152,7 @@ def _header(d: Document) -> str:
     )
 
 
-def _top(d: Document, tables: Tables) -> str:
+def _top(d: doc.Document, tables: Tables) -> str:
     """Give conclusion, cost, remedy, the chart and the key figures."""
     heading = (
         f'<div class="say{" calm" if d.calm else ""}"><h1>{_text(d.headline)}</h1><p class="lead">{_text(d.lead)}</p>'
@@ -186,12 +169,12 @@ def _top(d: Document, tables: Tables) -> str:
     return f'<div class="top{several}">{heading}{chart}{keys}{first}</div>'
 
 
-def _listed(actions: Sequence[Action]) -> str:
+def _listed(actions: Sequence[doc.Action]) -> str:
     items = "".join(f"<dt>{_text(each.title)}</dt><dd>{_text(each.text)}</dd>" for each in actions)
     return f"<dl class=act>{items}</dl>" if items else ""
 
 
-def _metric(metric: Metric) -> str:
+def _metric(metric: doc.Metric) -> str:
     name = f"<dt>{_defined(metric.name, metric.meaning)}</dt>"
     if metric.readings:
         rows = "".join(map(_reading, metric.readings))
@@ -204,7 +187,7 @@ def _metric(metric: Metric) -> str:
     )
 
 
-def _reading(reading: Reading) -> str:
+def _reading(reading: doc.Reading) -> str:
     role, best = f" class=k-{reading.role}" if reading.role else "", " class=best" if reading.best else ""
     return (
         f'<span class="kr"><span{role}>{_text(reading.name)}</span><b{best}>{_text(reading.value)}</b>'
@@ -219,8 +202,8 @@ def _defined(name: str, meaning: str) -> str:
     return f'<button type="button" class="tip" aria-expanded="false" data-tip="{_text(meaning)}">{_text(name)}</button>'
 
 
-def _section(section: Section, tables: Tables) -> str:
-    halves = [[each for each in section.blocks if isinstance(each, Code) == code] for code in (True, False)]
+def _section(section: doc.Section, tables: Tables) -> str:
+    halves = [[each for each in section.blocks if isinstance(each, doc.Code) == code] for code in (True, False)]
     if section.halved and all(halves):
         left, right = ("".join(_block(each, tables) for each in half) for half in halves)
         blocks = f'<div class="two"><div>{left}</div><div>{right}</div></div>'
@@ -230,22 +213,22 @@ def _section(section: Section, tables: Tables) -> str:
     return f'<section id="{section.id}"{kind}><h2>{_text(section.title)}</h2>{blocks}</section>'
 
 
-def _block(block: Block, tables: Tables) -> str:
+def _block(block: doc.Block, tables: Tables) -> str:
     match block:
-        case Table():
+        case doc.Table():
             return _table(block, tables)
-        case Prose():
+        case doc.Prose():
             return f"<p{' class=q' if block.quiet else ''}>{_text(block.text)}</p>"
-        case Code():
+        case doc.Code():
             return f"<h3>{_text(block.label)}</h3>{_code(block)}"
-        case Settings():
+        case doc.Settings():
             items = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in block.items)
             title = f"<h3>{_text(block.title)}</h3>" if block.title else ""
             return f'{title}<dl class="set">{items}</dl>'
-        case Notes():
+        case doc.Notes():
             lines = "".join(f"<li>{_text(line)}</li>" for line in block.lines)
             return f'<h3>{_text(block.title)}</h3><ul class="warn">{lines}</ul>'
-        case Folded():
+        case doc.Folded():
             blocks = "".join(_block(each, tables) for each in block.blocks)
             return f"<details><summary>{_text(block.title)}</summary>{blocks}</details>"
         case Chart():
@@ -258,8 +241,8 @@ _COMMAND = 62
 """Columns of a command beside the diagram; a narrower window wraps its lines."""
 
 
-def _code(code: Code) -> str:
-    lines = _text_lines("\n".join(command_lines(code.text, _COMMAND)))
+def _code(code: doc.Code) -> str:
+    lines = _text_lines("\n".join(doc.command_lines(code.text, _COMMAND)))
     return (
         f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{lines}</code></pre>'
         '<button type="button" class="copy" hidden>Copy</button></div>'
@@ -270,7 +253,7 @@ def _text_lines(text: str) -> str:
     return "\n".join(_text(line) for line in text.split("\n"))
 
 
-def _table(table: Table, tables: Tables) -> str:
+def _table(table: doc.Table, tables: Tables) -> str:
     """Give the first thousand rows."""
     number = tables.add(table)
     n = min(table.n_rows, MOST_ROWS)
@@ -294,7 +277,7 @@ def _table(table: Table, tables: Tables) -> str:
     return f"<details><summary>{_text(table.caption)}</summary>{whole}</details>" if table.folded else whole
 
 
-def _head(column: Column, sortable: bool) -> str:
+def _head(column: doc.Column, sortable: bool) -> str:
     kind = " class=w" if column.words else ""
     meaning = f' title="{_text(column.meaning)}"' if column.meaning else ""
     name = _text(column.heading)
@@ -307,7 +290,7 @@ def _head(column: Column, sortable: bool) -> str:
     return f'<th scope="col"{kind}>{name}</th>'
 
 
-def _cells(column: Column, first: bool, n: int, long: bool) -> list[str]:
+def _cells(column: doc.Column, first: bool, n: int, long: bool) -> list[str]:
     if column.strips:
         reach = _end(column.strips)
         return [f"<td>{_strip(each, reach)}</td>" for each in column.strips[:n]]
@@ -328,12 +311,12 @@ def _brief(names: Sequence[str]) -> list[str]:
     return short_names(names, 60 if size <= 120 else max(60 * 120 // size, 8))
 
 
-def _end(strips: Sequence[Strip]) -> float:
+def _end(strips: Sequence[doc.Strip]) -> float:
     """Find where the common scale of strips ends: before 1 where all are small."""
     return percent_end(np.array([(each.predicted, each.observed, each.high) for each in strips]))
 
 
-def _strip(strip: Strip, end: float) -> str:
+def _strip(strip: doc.Strip, end: float) -> str:
     predicted, observed, limit, reach = (
         100 * x / end for x in (strip.predicted, strip.observed, strip.low, strip.high)
     )
@@ -354,7 +337,7 @@ class Tables:
         self._numbers = count(1)
         self._rules: list[str] = []
 
-    def add(self, table: Table) -> int:
+    def add(self, table: doc.Table) -> int:
         """Number a table. One that can be sorted keeps its columns, and scrolls."""
         number = next(self._numbers)
         for at, column in enumerate(() if table.sortable else table.columns[1:], start=1):

@@ -14,24 +14,9 @@ from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from .._lib.formatting import short_name
 from .._lib.typing import Floats
+from . import matplotlib_draw as drawing
 from .axes import axes_or_new, drawable, figure_or_new, side
 from .chart import Chart, Mirror, Points, placed_labels
-from .matplotlib_draw import (
-    COLOUR,
-    CURVE,
-    GREY,
-    GRID,
-    INK,
-    OWN,
-    STYLES,
-    draw,
-    draw_band,
-    draw_references,
-    escaped,
-    scale_axes,
-    style_axes,
-    write_title,
-)
 
 _SIDES_UP = 1.35
 """Height of a diagram with title and histogram, in sides of its square."""
@@ -68,30 +53,30 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
         For an `ax` that is not matplotlib Axes.
     """
     ax = axes_or_new(ax, RELIABILITY_SIZE)
-    earlier = sum(line.get_gid() == CURVE for line in ax.lines)
+    earlier = sum(line.get_gid() == drawing.CURVE for line in ax.lines)
     overlaid = bool(earlier) or ax.get_legend() is not None  # such as that of scikit-learn's CalibrationDisplay
     shown = drawable(name) if name is not None else f"{chart.lines[0].label}{f' {earlier + 1}' if earlier else ''}"
-    colour, dash, marker = STYLES[(earlier or overlaid) % len(STYLES)]
+    colour, dash, marker = drawing.STYLES[(earlier or overlaid) % len(drawing.STYLES)]
     style = {"color": colour, "linestyle": dash, "linewidth": 2, "label": shown} | _long_names(keywords)
     room = side(ax, _SIDES_UP)
     size = float(np.clip(room * 2.3, 7, 9.5))
     if not overlaid:
-        draw_references(ax, chart)
-        style_axes(ax, chart, size)
+        drawing.draw_references(ax, chart)
+        drawing.style_axes(ax, chart, size)
         ax.set_aspect("equal")
     elif chart.x.high > ax.get_xlim()[1]:  # of a chart of smaller probabilities
-        draw_references(ax, chart)
-        scale_axes(ax, chart)
+        drawing.draw_references(ax, chart)
+        drawing.scale_axes(ax, chart)
     [line, *_] = chart.lines
-    draw_band(ax, line, style["color"], 0.1 if overlaid else 0.17)
-    ax.plot(line.x, line.y, zorder=3, gid=CURVE, **style)
+    drawing.draw_band(ax, line, style["color"], 0.1 if overlaid else 0.17)
+    ax.plot(line.x, line.y, zorder=3, gid=drawing.CURVE, **style)
     for points in chart.points:
         _draw_points(ax, points, style["color"], marker)
     if overlaid:
         _make_overlay(ax)
         return ax
     _write_labels(ax, chart, size, str(style["label"]), style["color"], own_name=name is not None)
-    write_title(ax, chart, size, room)
+    drawing.write_title(ax, chart, size, room)
     if chart.mirror:
         _draw_mirror(ax, chart.mirror, size, style["color"])
     return ax
@@ -117,8 +102,8 @@ def _write_labels(ax: Axes, chart: Chart, size: float, shown: str, colour: Any, 
     for label in placed_labels(chart):
         of_curve = label.role != "id"
         text = shown if of_curve and own_name else label.text
-        style = {"color": colour, "weight": "bold"} if of_curve else {"color": GREY}
-        ax.text(label.x, label.y, text, transform=ax.transAxes, fontsize=size, zorder=5, gid=OWN, **style)
+        style = {"color": colour, "weight": "bold"} if of_curve else {"color": drawing.GREY}
+        ax.text(label.x, label.y, text, transform=ax.transAxes, fontsize=size, zorder=5, gid=drawing.OWN, **style)
 
 
 def _draw_mirror(ax: Axes, mirror: Mirror, size: float, colour: Any) -> None:
@@ -127,17 +112,17 @@ def _draw_mirror(ax: Axes, mirror: Mirror, size: float, colour: Any) -> None:
     strip.set_gid(_STRIP)
     width = 0.8 * np.diff(mirror.edges)
     middle = (mirror.edges[1:] + mirror.edges[:-1]) / 2
-    below = STYLES[1][0] if colour == STYLES[0][0] else GREY
+    below = drawing.STYLES[1][0] if colour == drawing.STYLES[0][0] else drawing.GREY
     strip.bar(middle, mirror.up, width, color=colour)
     strip.bar(middle, -mirror.down, width, color=below)
-    strip.axhline(0, color=GREY, linewidth=0.8)
+    strip.axhline(0, color=drawing.GREY, linewidth=0.8)
     most = 1.15 * max(float(mirror.up.max(initial=0)), float(mirror.down.max(initial=0)), 1e-300)
     strip.set(ylim=(-most, most), yticks=[])
     strip.set_xlabel(ax.get_xlabel(), fontsize=1.1 * size)
     _write_count(strip, mirror.up, mirror.up_label, 0.99, size, colour).set_gid(_UP)
     _write_count(strip, mirror.down, mirror.down_label, 0.01, size, below)
     strip.spines[:].set_visible(False)
-    strip.tick_params(length=0, labelcolor=GREY, labelsize=size)
+    strip.tick_params(length=0, labelcolor=drawing.GREY, labelsize=size)
     ax.set_xlabel("")
     ax.tick_params(labelbottom=False)
 
@@ -146,18 +131,17 @@ def _write_count(strip: Axes, heights: Floats, text: str, y: float, size: float,
     """Write how many rows there are, on the emptier side."""
     half = heights.size // 2
     left = heights[:half].max(initial=0) <= heights[half:].max(initial=0)
-    return strip.text(
-        0 if left else 1, y, escaped(text), transform=strip.transAxes, fontsize=size, color=colour, weight="bold",
-        ha="left" if left else "right", va="top" if y > 0.5 else "bottom",
-    )  # fmt: skip
+    style = {"ha": "left" if left else "right", "va": "top" if y > 0.5 else "bottom", "weight": "bold"}
+    shown = drawing.escaped(text)
+    return strip.text(0 if left else 1, y, shown, transform=strip.transAxes, fontsize=size, color=colour, **style)
 
 
 def _make_overlay(ax: Axes) -> None:
     """Name the curves in a legend, and whose the histogram is; what is about the first curve alone goes."""
-    own = [text for text in ax.texts if text.get_gid() == OWN]
+    own = [text for text in ax.texts if text.get_gid() == drawing.OWN]
     if own:
         ax.set_title("", loc="left")
-        first = next(str(line.get_label()) for line in ax.lines if line.get_gid() == CURVE)
+        first = next(str(line.get_label()) for line in ax.lines if line.get_gid() == drawing.CURVE)
         for strip in ax.figure.axes:
             if strip.get_gid() == _STRIP and ax.get_shared_x_axes().joined(ax, strip):
                 _make_grey(strip, first.strip())
@@ -168,12 +152,12 @@ def _make_overlay(ax: Axes) -> None:
 
 def _make_grey(strip: Axes, first: str) -> None:
     """Give the histogram of the first of several curves that curve's name, and no curve's colour."""
-    for bars, colour in zip(strip.containers, (INK, GREY), strict=True):
+    for bars, colour in zip(strip.containers, (drawing.INK, drawing.GREY), strict=True):
         for bar in bars:
             bar.set_facecolor(colour)
     for text in strip.texts:
         up = text.get_gid() == _UP
-        text.set_color(INK if up else GREY)
+        text.set_color(drawing.INK if up else drawing.GREY)
         text.set_text(f"{first}: {text.get_text()}" if up else text.get_text())
 
 
@@ -210,14 +194,16 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     for ax, (title, below, chart) in zip(axes, charts, strict=False):
         _draw_small(ax, chart)
         ax.set_title(f"{drawable(title)}\n", loc="left", fontsize=9, fontweight="bold")
-        ax.text(0, 1.03, escaped(short_name(below, 44)), transform=ax.transAxes, fontsize=7.5, color=GREY)
+        ax.text(
+            0, 1.03, drawing.escaped(short_name(below, 44)), transform=ax.transAxes, fontsize=7.5, color=drawing.GREY
+        )
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
     for ax in axes[max(0, len(charts) - across) : len(charts)]:
         ax.tick_params(labelbottom=True)
     first = charts[0][2]
-    figure.supxlabel(escaped(first.x.label) + (f"\n{more}" if more else ""), fontsize=9)
-    figure.supylabel(escaped(first.y.label), fontsize=9)
+    figure.supxlabel(drawing.escaped(first.x.label) + (f"\n{more}" if more else ""), fontsize=9)
+    figure.supylabel(drawing.escaped(first.y.label), fontsize=9)
     return figure
 
 
@@ -229,7 +215,7 @@ def draw_below(charts: Sequence[Chart], size: tuple[float, float], figure: Figur
     figure = figure_or_new(figure, size)
     axes = figure.subplots(len(charts), 1, squeeze=False).ravel()
     for ax, chart in zip(axes, charts, strict=True):
-        draw(chart, ax)
+        drawing.draw(chart, ax)
     for ax in axes[:-1]:
         ax.set_xlabel("")
         ax.tick_params(labelbottom=False)
@@ -239,19 +225,19 @@ def draw_below(charts: Sequence[Chart], size: tuple[float, float], figure: Figur
 def _draw_small(ax: Axes, chart: Chart) -> None:
     """Draw curve, band and points of one chart, with few ticks."""
     for reference in chart.references:
-        ax.plot(reference.x, reference.y, color=GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=1.5)
+        ax.plot(reference.x, reference.y, color=drawing.GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=1.5)
     for line in chart.lines:
-        draw_band(ax, line, COLOUR)
-        ax.plot(line.x, line.y, color=COLOUR, linewidth=1.6, zorder=3, gid=CURVE)
+        drawing.draw_band(ax, line, drawing.COLOUR)
+        ax.plot(line.x, line.y, color=drawing.COLOUR, linewidth=1.6, zorder=3, gid=drawing.CURVE)
     for points in chart.points:
         if points.low is not None and points.high is not None:
-            ax.vlines(points.x, points.low, points.high, color=COLOUR, linewidth=0.7, alpha=0.8, zorder=2)
-        ax.plot(points.x, points.y, "o", color=COLOUR, markersize=3, zorder=4, clip_on=False)
+            ax.vlines(points.x, points.low, points.high, color=drawing.COLOUR, linewidth=0.7, alpha=0.8, zorder=2)
+        ax.plot(points.x, points.y, "o", color=drawing.COLOUR, markersize=3, zorder=4, clip_on=False)
     ticks = [(at, text) for at, text in chart.x.ticks if at in (chart.x.low, chart.x.high) or len(chart.x.ticks) < 4]
     ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high), aspect="equal")
     ax.set_xticks(*zip(*ticks, strict=True))
     ax.set_yticks(*zip(*ticks, strict=True))
-    ax.grid(color=GRID, linewidth=0.7)
+    ax.grid(color=drawing.GRID, linewidth=0.7)
     ax.set_axisbelow(True)
-    ax.spines[:].set_color(GRID)
-    ax.tick_params(length=0, labelcolor=GREY, labelsize=8)
+    ax.spines[:].set_color(drawing.GRID)
+    ax.tick_params(length=0, labelcolor=drawing.GREY, labelsize=8)

@@ -11,23 +11,10 @@ import re
 import shutil
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .._lib.formatting import printable
-from .document import (
-    Action,
-    Block,
-    Code,
-    Column,
-    Document,
-    Notes,
-    Prose,
-    Python,
-    Settings,
-    Table,
-    command_lines,
-    metrics_table,
-)
+from . import document as doc
 
 WIDTH, _NARROWEST = 80, 40
 
@@ -61,7 +48,7 @@ def width() -> int:
     return max(_NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
 
 
-def text(document: Document, columns: int | None = None, *, colour: bool = False) -> str:
+def text(document: doc.Document, columns: int | None = None, *, colour: bool = False) -> str:
     """Give a document as text.
 
     Parameters
@@ -79,7 +66,7 @@ def text(document: Document, columns: int | None = None, *, colour: bool = False
 
     Examples
     --------
-    >>> print(text(Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%, predicted 80%.")))
+    >>> print(text(doc.Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%, predicted 80%.")))
     Overconfident.
     Observed in 70%, predicted 80%.
     <BLANKLINE>
@@ -101,13 +88,13 @@ def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list
     return textwrap.wrap(_shown(words), columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
-def _conclusion(d: Document, columns: int, colour: bool) -> Iterator[str]:
+def _conclusion(d: doc.Document, columns: int, colour: bool) -> Iterator[str]:
     for line in _wrapped(f"{d.headline}.", columns):
         yield f"\x1b[{36 if d.calm else 33}m{line}\x1b[0m" if colour else line
     yield from _wrapped(d.lead, columns)
 
 
-def _actions(d: Document, columns: int) -> Iterator[str]:
+def _actions(d: doc.Document, columns: int) -> Iterator[str]:
     if d.actions or d.command or d.further:
         yield ""
     indent = " " * _LABEL
@@ -115,8 +102,8 @@ def _actions(d: Document, columns: int) -> Iterator[str]:
         yield from _action(action, columns)
     if d.command is not None:
         longest = max(len(line) for line in d.command.text.splitlines())
-        room = max(columns - longest, 2) if isinstance(d.command.text, Python) else columns
-        yield from command_lines(d.command.text, columns, f"{indent}  "[:room])
+        room = max(columns - longest, 2) if isinstance(d.command.text, doc.Python) else columns
+        yield from doc.command_lines(d.command.text, columns, f"{indent}  "[:room])
     if d.further is not None:
         yield from _action(d.further, columns)
     for remark in d.remarks:
@@ -124,54 +111,52 @@ def _actions(d: Document, columns: int) -> Iterator[str]:
         yield from _wrapped(remark, columns)
 
 
-def _action(action: Action, columns: int) -> list[str]:
+def _action(action: doc.Action, columns: int) -> list[str]:
     return _wrapped(action.text, columns, f"{action.label:{_LABEL}}", " " * _LABEL)
 
 
-def _metrics(d: Document, columns: int) -> Iterator[str]:
+def _metrics(d: doc.Document, columns: int) -> Iterator[str]:
     """Give the key figures as one table, and below it which direction is better."""
     if d.metrics:
-        table = metrics_table(d.metrics, d.intervals)
+        table = doc.metrics_table(d.metrics, d.intervals)
         yield from _rows(_apart(table), columns, table.brief)
         yield from _wrapped(table.caption, columns)
 
 
-def _block(block: Block, columns: int) -> Iterator[str]:
+def _block(block: doc.Block, columns: int) -> Iterator[str]:
     match block:
-        case Table():
+        case doc.Table():
             yield from _wrapped(block.caption, columns)
             yield from _rows(_apart(block.short()), columns, block.brief)
-        case Prose():
+        case doc.Prose():
             yield from _wrapped(block.text, columns)
-        case Code():
-            yield from command_lines(block.text, columns, "  ")
-        case Settings():
+        case doc.Code():
+            yield from doc.command_lines(block.text, columns, "  ")
+        case doc.Settings():
             for name, value in block.items:
                 yield from _wrapped(f"{name}: {value}", columns, later="  ")
-        case Notes():
+        case doc.Notes():
             for line in block.lines:
                 yield from _wrapped(line, columns, later="  ")
         case _:  # a chart is left to what can draw
             return
 
 
-def _apart(table: Table) -> list[Column]:
+def _apart(table: doc.Table) -> Iterator[doc.Column]:
     """Give the notes of each column a column of their own."""
-    found = []
     for at, each in enumerate(table.columns):
         if each.strips:
             continue
         if at == 0:
             names = [f"{v}, {n}" if n else v for v, n in zip(each.values, [*each.notes, *each.values], strict=False)]
-            found.append(Column(each.heading, names if each.notes else each.values))
+            yield doc.Column(each.heading, names if each.notes else each.values)
             continue
-        found.append(each)
+        yield each
         if any(each.notes):
-            found.append(Column(table.notes or "95% CI", each.notes))
-    return found
+            yield doc.Column(table.notes or "95% CI", each.notes)
 
 
-def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
+def _rows(table: Iterable[doc.Column], columns: int, most: int) -> Iterator[str]:
     """Align the columns of a table; those without room stand below their row, each under its heading."""
     first, *others = table
     n = min(len(first.values), most)
@@ -180,8 +165,8 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
     figures = sum(wide[id(column)] + 2 for column in others if not column.words)
     longest = max(map(len, [*names, *_stacked(first.heading, _WIDEST)]), default=0)
     widest = min(longest, max(columns - figures, min(_WIDEST, columns // 2)))
-    beside: list[tuple[Column, int]] = []
-    below: list[Column] = []
+    beside: list[tuple[doc.Column, int]] = []
+    below: list[doc.Column] = []
     room = columns - widest
     for column in others:
         needed = wide[id(column)]
@@ -202,7 +187,7 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
         yield f"... and {len(first.values) - n:,} more"
 
 
-def _least_width(column: Column, n: int) -> int:
+def _least_width(column: doc.Column, n: int) -> int:
     """Return the width of the longest value, or of the heading in two lines."""
     heading = _shown(column.heading)
     width = max([len(_shown(each)) for each in column.values[:n]] + [len(word) for word in heading.split()] + [1])
@@ -211,7 +196,7 @@ def _least_width(column: Column, n: int) -> int:
     return width
 
 
-def _headings(first: str, widest: int, beside: Sequence[tuple[Column, int]]) -> Iterator[str]:
+def _headings(first: str, widest: int, beside: Sequence[tuple[doc.Column, int]]) -> Iterator[str]:
     """Give the headings, each in as many lines as it needs, the last of them above the values."""
     stacks = [_stacked(first, widest), *(_stacked(column.heading, wide) for column, wide in beside)]
     if not any(map(any, stacks)):
@@ -230,7 +215,7 @@ def _stacked(heading: str, columns: int) -> list[str]:
     return textwrap.wrap(_shown(heading), max(columns, 1), break_long_words=False) or [""]
 
 
-def _ending(d: Document, columns: int) -> Iterator[str]:
+def _ending(d: doc.Document, columns: int) -> Iterator[str]:
     """Give settings, where to read more, and the warnings."""
     if d.settings:
         yield from _wrapped(f"settings: {d.settings}", columns, later="  ")
