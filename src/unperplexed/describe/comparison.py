@@ -13,10 +13,9 @@ from ..assessment.result import Assessment
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
-from ..report.chart import chart_size
 from ..report.document import Action, Block, Code, Document, Metric, Prose, Python, Reading, Section, Table, lookup
 from ..report.numbers import between, estimate, number, share
-from ..report.result import Naming, document, drawn_as, picture_size
+from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, reproduce
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
 from ..statistics.intervals import Interval
@@ -178,7 +177,7 @@ class Described:
             d = pair.differences.get(rule)
             if d is not None and math.isfinite(d.difference):
                 value, limits = estimate(d.difference, d.interval)
-                about = charts.about_difference(self.c, d, limits)
+                about = tables.about_difference(self.c, d, limits)
                 first, second = short_name(pair.first), short_name(pair.second)
                 yield f"{capital(rule_at_floor(rule, self.c.scored_floor))} of {first} − {second}: {value}{about}."
 
@@ -334,9 +333,4 @@ def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:
         )
 
 
-drawn_as(Comparison, charts.comparison_chart)
-
-
-@picture_size.register(Comparison)
-def _size(c: Comparison) -> tuple[float, float]:
-    return chart_size(charts.comparison_chart(c))
+drawn_as(Comparison, charts.comparison_chart, charts.comparison_chart)

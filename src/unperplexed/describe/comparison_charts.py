@@ -9,17 +9,9 @@ from typing import Literal
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import (
-    at_floor_text,
-    confidence_interval,
-    p_value_text,
-    percent,
-    rule_text,
-    short_name,
-    short_names,
-)
+from .._lib.formatting import at_floor_text, confidence_interval, percent, rule_text, short_name, short_names
 from .._lib.typing import Floats
-from ..comparison.result import Comparison, Difference, PairedComparison
+from ..comparison.result import Comparison, PairedComparison
 from ..comparison.sequential import SequentialComparison
 from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, value_axis
 from ..report.charts import Row, forest, identity
@@ -27,6 +19,7 @@ from ..report.document import Column, Table
 from ..report.numbers import between, count, number, share
 from ..report.tables import aside, ci
 from ..scores.registry import rule_at_floor, score_named
+from . import comparison_tables as tables
 from .assessment_charts import Event, curve_of, profile_line, profiles_of
 
 ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -162,7 +155,7 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
     rows = []
     for pair, name in _named(c, pairs, "−"):
         d = pair.differences[score]
-        text = f"{name}: {number(d.difference)}{about_difference(c, d, between(*d.interval))}"
+        text = f"{name}: {number(d.difference)}{tables.about_difference(c, d, between(*d.interval))}"
         rows.append(Row(name, d.difference, d.interval, text))
     rule = rule_text(score) + (f" {at_floor_text(c.scored_floor)}" if score_named(score).surprisal else "")
     more = f"; the first {len(pairs)} of {len(c.pairs):,} pairs" if len(pairs) < len(c.pairs) else ""
@@ -176,13 +169,6 @@ def differences_chart(c: Comparison, score: str = "log_loss") -> Chart:
         at=0.0,
         within=[0.0],
     )
-
-
-def about_difference(c: Comparison, d: Difference, limits: str) -> str:
-    """Give interval and p-value of a difference in brackets, as far as there are any."""
-    level = confidence_interval(c.confidence, len(c.pairs))
-    p_value = "" if math.isnan(d.adjusted_p_value) else p_value_text(d.adjusted_p_value)
-    return aside(f"{level} {limits}" if limits else "", p_value)
 
 
 def _found(c: Comparison, score: str, larger: bool) -> str:

@@ -9,6 +9,7 @@ from .._lib.formatting import (
     at_floor_text,
     confidence_interval,
     p_value_cell,
+    p_value_text,
     p_values,
     printable,
     short_name,
@@ -18,7 +19,7 @@ from ..comparison.result import Comparison, Difference, Forecaster, PairDifferen
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
 from ..report.numbers import MINUS, count, estimate, number, share
-from ..report.tables import estimates, noted
+from ..report.tables import aside, estimates, noted
 from ..scores.registry import LOG_LOSS, is_printed, rule_at_floor, score_named
 from .diagnosis import short_verdict
 
@@ -123,6 +124,13 @@ def asked_scores(c: Comparison) -> Sequence[str]:
     """Scoring rules that were asked for by name."""
     asked: Sequence[str] = next(iter(c.forecasters.values())).assessment.source.asked
     return asked
+
+
+def about_difference(c: Comparison, d: Difference, limits: str) -> str:
+    """Give interval and p-value of a difference in brackets, as far as there are any."""
+    level = confidence_interval(c.confidence, len(c.pairs))
+    p_value = "" if math.isnan(d.adjusted_p_value) else p_value_text(d.adjusted_p_value)
+    return aside(f"{level} {limits}" if limits else "", p_value)
 
 
 MOST_FAMILIAR = 20

@@ -35,10 +35,8 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
     if found.differences:
         tables.insert(0, difference_table(found))
-    if found.agreement:
-        tables.append(agreement_table(found))
-    if found.graders:
-        tables.append(grader_table(found))
+    tables += [agreement_table(found)] if found.agreement else []
+    tables += [grader_table(found)] if found.graders else []
     return Document(
         title="Graded answers of language models",
         facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "

@@ -9,11 +9,11 @@ from .._lib.formatting import at_floor_text, capital, p_value_cell, p_values, ru
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
-from ..report.chart import Chart, Role, chart_size
+from ..report.chart import Chart, Role
 from ..report.charts import Row, forest
 from ..report.document import Block, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, share
-from ..report.result import Naming, document, drawn_as, picture_size
+from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
 from ..scores.registry import LOG_LOSS
 from .tally import ROWS_CHANGED, counted, notes_by_name
@@ -67,7 +67,7 @@ def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
         headline=capital(headline),  # a name stands in quotes
         lead=_lead(s),
         calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
-        figure=skill_chart(s, LOG_LOSS),
+        figure=skill_chart(s),
         first=Section("skill", "Skill scores", tables, "Skill"),
         sections=[how(f"Settings: {_settings(s)}.", {"Warnings": s.warnings, ROWS_CHANGED: notes}, naming.command)],
         summary=tables,
@@ -130,16 +130,7 @@ def _known_chart(s: Skill, *, rule: str) -> Chart:
     return chart
 
 
-drawn_as(Skill, _known_chart)
-
-
-@picture_size.register(Skill)
-def _size(s: Skill) -> tuple[float, float] | None:
-    chart = skill_chart(s, LOG_LOSS)
-    return None if chart is None else chart_size(chart)
-
-
-def skill_chart(s: Skill, rule: str) -> Chart | None:
+def skill_chart(s: Skill, rule: str = LOG_LOSS) -> Chart | None:
     """Draw the skill score of each group with its interval; None where none is defined."""
     lines = [line for line in _names(s) if math.isfinite(line[1].scores[line[2]][rule].skill)][:MOST_DRAWN]
     if not lines:
@@ -191,6 +182,8 @@ def _title(s: Skill, rule: str) -> str:
     also = f", worse in {worse:,}" if worse else ""
     return f"{who} than {s.reference} in {where} groups by {', '.join(s.by)}{also}"
 
+
+drawn_as(Skill, _known_chart, skill_chart)
 
 _UNNAMED = ("forecast", "forecasts")
 """Names of a forecaster to whom the user gave none."""

@@ -131,7 +131,7 @@ def _write_count(strip: Axes, heights: Floats, text: str, y: float, size: float,
     """Write how many rows there are, on the emptier side."""
     half = heights.size // 2
     left = heights[:half].max(initial=0) <= heights[half:].max(initial=0)
-    style = {"ha": "left" if left else "right", "va": "top" if y > 0.5 else "bottom", "weight": "bold"}
+    style: dict[str, Any] = {"ha": "left" if left else "right", "va": "top" if y > 0.5 else "bottom", "weight": "bold"}
     shown = drawing.escaped(text)
     return strip.text(0 if left else 1, y, shown, transform=strip.transAxes, fontsize=size, color=colour, **style)
 

@@ -18,7 +18,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
-from .chart import Chart
+from .chart import Chart, chart_size
 from .document import Document
 
 if TYPE_CHECKING:
@@ -83,8 +83,16 @@ def picture_size(found: Any) -> tuple[float, float] | None:
     return None
 
 
-def drawn_as(kind: type, chart: Callable[..., Chart]) -> None:
-    """Let matplotlib draw results of a type as a chart, which is made of the result and what `plot` is given."""
+def drawn_as(kind: type, chart: Callable[..., Chart], sized_as: Callable[[Any], Chart | None] = lambda _: None) -> None:
+    """Let matplotlib draw results of a type as a chart, which is made of the result and what `plot` is given.
+
+    Pictures have the size that suits the second chart, if there is one.
+    """
+
+    @picture_size.register(kind)
+    def size(found: Any) -> tuple[float, float] | None:
+        shown = sized_as(found)
+        return None if shown is None else chart_size(shown)
 
     @picture.register(kind)
     def draw_chart(found: Any, ax: Axes | None, *given: Any, **options: Any) -> Axes:

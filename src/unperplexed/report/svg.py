@@ -95,8 +95,7 @@ def _marks(chart: Chart) -> str:
     parts = [] if chart.shape == "small" or chart.cells else [_grid(chart)]
     parts += [_bars(chart, bars) for bars in chart.bars]
     parts += [_cells(chart, chart.cells)] if chart.cells else []
-    for each in chart.references:
-        parts.append(_path("id", chart, np.array(each.x), np.array(each.y)))
+    parts += [_path("id", chart, np.array(each.x), np.array(each.y)) for each in chart.references]
     parts += [_band(chart, line) for line in chart.lines]
     for line in chart.lines:
         kind = "af aft" if line.role == "remedy" else f"cv {_ROLES[line.role]}".strip()
