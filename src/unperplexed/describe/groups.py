@@ -82,13 +82,10 @@ def groups_table(b: Breakdown) -> Table:
     """Return all rows, and the groups, with their figures."""
     of, shrunk = [b.total, *b.groups], b.shrinkage is not None
     found = [group.assessment for group in of]
+    few = ["few rows" if group.small else "" for group in of]
     shares = [b.cost_shares[group.key] for group in b.groups]
     columns = [
-        Column(
-            ", ".join(map(printable, b.by)),
-            [ALL_ROWS, *_names(b.groups, 200)],
-            ["few rows" if group.small else "" for group in of],
-        ),
+        Column(", ".join(map(printable, b.by)), [ALL_ROWS, *_names(b.groups, 200)], few),
         Column("rows", [count(a.n_rows) for a in found]),
         Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
         Column("standard error", [small(group.standard_error) for group in of], detail=True),

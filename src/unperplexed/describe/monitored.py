@@ -205,6 +205,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         caption += "; log loss and skill of all classes"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [alarm.limits_text(each.bias_interval) for each in points] if limits else ()
+    slopes = () if brief else [alarm.limits_text(each.slope_interval) for each in points]
     shown = alarm.shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
     columns = [
         Column(name, names),
@@ -212,12 +213,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         Column("mean prediction", [share(each.predicted) for each in points]),
         Column("observed frequency", [share(each.observed) for each in points]),
         Column("calibration intercept", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
-        Column(
-            "calibration slope",
-            [number(each.slope, 2) for each in points],
-            [alarm.limits_text(each.slope_interval) for each in points] if not brief else (),
-            detail=shown != "slope",
-        ),
+        Column("calibration slope", [number(each.slope, 2) for each in points], slopes, detail=shown != "slope"),
         Column("log loss", [number(each.log_loss) for each in points], detail=shown != "loss"),
         Column("skill", [number(each.skill) for each in points], detail=True),
         Column("evidence", [evidence_text(after[each.last]) for each in points]),

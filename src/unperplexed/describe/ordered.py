@@ -59,17 +59,14 @@ def ordered_document(o: OrderedAssessment, naming: Naming, *, brief: bool) -> Do
 def thresholds_table(o: OrderedAssessment) -> Table:
     """Return each threshold with its mean prediction, observed frequency, and test."""
     found = o.thresholds
+    meaning = "Of the test for any miscalibration, not of the excess alone; Holm-adjusted."
     return Table.of(
         "Each threshold as an event. Excess: observed frequency − mean prediction. p-values: of any miscalibration.",
         Column("outcome is", short_names((each.name for each in found), 200)),
         Column("mean prediction", [share(each.mean_prediction) for each in found]),
         Column("observed frequency", [share(each.frequency) for each in found]),
         estimates("excess", ((each.excess, each.excess_interval) for each in found)),
-        Column(
-            p_values(len(found)),
-            [p_value_cell(each.adjusted_p_value) for each in found],
-            meaning="Of the test for any miscalibration, not of the excess alone; Holm-adjusted.",
-        ),
+        Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in found], meaning=meaning),
         Column("miscalibration", [_found(o, each) for each in found], words=True, detail=True),
         sortable=True,
         notes=confidence_interval(o.confidence, len(found)),

@@ -96,12 +96,9 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
 
 
 def _estimates(found: list[SkillScore], p_value: str) -> list[Column]:
+    meaning = "1 minus the ratio of the two scores. Larger is better."
     return [
-        estimates(
-            "skill score",
-            ((each.skill, each.interval) for each in found),
-            meaning="1 minus the ratio of the two scores. Larger is better.",
-        ),
+        estimates("skill score", ((each.skill, each.interval) for each in found), meaning=meaning),
         Column(p_value, [p_value_cell(each.adjusted_p_value) for each in found]),
         Column("mean score", [number(each.score) for each in found], detail=True),
         Column("reference's score", [number(each.reference_score) for each in found], detail=True),

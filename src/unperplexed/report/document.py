@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 from .._lib.formatting import capital
 from .chart import Chart, Role
 
 
-@dataclass(frozen=True)
-class Strip:
+class Strip(NamedTuple):
     """Two values and an interval on one line, as places from 0 to 1: predicted, observed and its confidence limits."""
 
     predicted: float

@@ -317,9 +317,7 @@ def _end(strips: Sequence[doc.Strip]) -> float:
 
 
 def _strip(strip: doc.Strip, end: float) -> str:
-    predicted, observed, limit, reach = (
-        100 * x / end for x in (strip.predicted, strip.observed, strip.low, strip.high)
-    )
+    predicted, observed, limit, reach = (100 * x / end for x in strip)
     low, high = sorted((predicted, observed))
     band = f'<u style="left:{limit:.3g}%;width:{reach - limit:.3g}%"></u>' if reach > limit else ""
     return (
