@@ -45,7 +45,25 @@ _LONG_VERDICT = 160
 def assessment_document(
     a: Assessment, naming: Naming, *, brief: bool, groups: str = "", group_map: str = ""
 ) -> Document:
-    """Describe an assessment, in full or in brief; that of all rows with its miscalibrated groups, and their remedy."""
+    """Describe an assessment, in full or in brief; that of all rows with its miscalibrated groups, and their remedy.
+
+    Parameters
+    ----------
+    a : Assessment
+        What is described.
+    naming : Naming
+        Name of the forecasts, and commands that are known.
+    brief : bool
+        Whether charts and sections are left out, for text and cards.
+    groups : str, default ""
+        Groups of its rows that are miscalibrated, counted, with their verb: "3 of 12 groups by season are".
+    group_map : str, default ""
+        What mends these groups, in a sentence.
+
+    Returns
+    -------
+    Document
+    """
     described = Described(a, groups, group_map)
     return described.summary(naming) if brief else described.document(naming)
 

@@ -31,6 +31,8 @@ MOST_CURVES = 20
 """Classes whose own curves are shown."""
 
 _BARS = 25
+"""Bars of the histogram below a reliability diagram."""
+
 _NAMED = (ROBUST, GEOMETRIC, DECISIVE)
 
 
@@ -182,11 +184,15 @@ def _finding(event: Event) -> str:
     return "The curve departs from the identity line"
 
 
+_REACH = 1.96
+"""Standard errors that a calibrated forecaster's mean is off by in 5% of all cases."""
+
+
 def _distinct(event: Event) -> bool:
     """Whether mean prediction and observed frequency differ by more than 1.96 standard errors, were they calibrated."""
     share = event.groups.total / event.groups.total.sum()
     gap = abs(float(share @ (event.groups.mean - event.groups.observed)))
-    return gap > 1.96 * math.sqrt(float(share @ event.groups.variance) / event.tally.independent_rows)
+    return gap > _REACH * math.sqrt(float(share @ event.groups.variance) / event.tally.independent_rows)
 
 
 def _in_words(event: Event, end: float) -> str:
@@ -279,7 +285,23 @@ def profile_chart(a: Assessment) -> Chart:
 
 
 def profile_line(profile: RiskProfile, confidence: float | None, role: Role, name: str) -> Line:
-    """Make the curve of a risk profile, with a band at a confidence level, if any."""
+    """Make the curve of a risk profile.
+
+    Parameters
+    ----------
+    profile : RiskProfile
+        What is drawn, at its finite orders.
+    confidence : float or None
+        Confidence level of its band, in (0, 1); None for no band.
+    role : Role
+        What the curve stands for.
+    name : str
+        Its name, under the cursor and beside it.
+
+    Returns
+    -------
+    Line
+    """
     finite = np.isfinite(profile.orders)
     low, high = (None, None) if confidence is None else (x[finite] for x in profile.interval(confidence))
     return Line(profile.orders[finite], profile.values[finite], role, name, low, high, name)

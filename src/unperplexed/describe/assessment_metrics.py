@@ -10,7 +10,7 @@ import numpy as np
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, percent, rule_text, short_names
 from .._lib.typing import Floats
 from ..assessment.result import Assessment
-from ..report.document import Column, Metric, Table
+from ..report.document import LONGEST_NAME, Column, Metric, Table
 from ..report.numbers import MINUS, MISSING, between, count, estimate, number, share, share_estimate
 from ..report.tables import curve_estimates, noted
 from ..scores.registry import is_printed, score_named
@@ -159,6 +159,7 @@ MEANINGS = {
 """What each metric is, on demand."""
 
 MOST_BINS = 60
+"""Bins that the table has, those with the largest contribution."""
 
 
 def paired(a: Floats, b: Floats) -> Iterable[tuple[float, float]]:
@@ -245,7 +246,7 @@ def bins_table(a: Assessment) -> Table:
         Column("contribution", each_as(b.contribution[largest], number)),
     ]
     if b.label:
-        columns.insert(0, Column("class", short_names((str(b.label[at]) for at in largest.tolist()), 200)))
+        columns.insert(0, Column("class", short_names((str(b.label[at]) for at in largest.tolist()), LONGEST_NAME)))
     return Table(caption, columns, sortable=True, folded=True)
 
 

@@ -12,7 +12,7 @@ from .._lib.typing import Floats, Ints
 from ..assessment.classes import ClassTable, PredictedTable
 from ..assessment.result import Assessment
 from ..calibration.diagnosis.result import Diagnosis
-from ..report.document import Column, Strip, Table
+from ..report.document import LONGEST_NAME, Column, Strip, Table
 from ..report.numbers import MINUS, between, count, number, points, share
 from ..report.tables import curve_estimates, estimates
 from ..statistics.means import t_quantile
@@ -226,7 +226,7 @@ def _strips(predicted: Floats, observed: Floats, half: Floats) -> list[Strip]:
 
 def _labels(labels: Sequence[object], index: Ints) -> list[str]:
     pairs = zip(labels, index.tolist(), strict=True)
-    return [f"column {at}" if label is None else short_name(str(label), 200) for label, at in pairs]
+    return [f"column {at}" if label is None else short_name(str(label), LONGEST_NAME) for label, at in pairs]
 
 
 def surprises_table(a: Assessment) -> Table | None:
@@ -236,7 +236,7 @@ def surprises_table(a: Assessment) -> Table | None:
         return None
     total = float(s.share.sum())
     part = f"; together they make up {share(total)} of the log loss at the floor" if math.isfinite(total) else ""
-    names = [("?" if label is None else short_name(str(label), 200)) for label in (*s.predicted, *s.happened)]
+    names = [("?" if label is None else short_name(str(label), LONGEST_NAME)) for label in (*s.predicted, *s.happened)]
     columns = [
         Column("row", [f"{row:,}" for row in s.row.tolist()], meaning="Number of the row, from 0."),
         Column("predicted", names[: len(s)], each_as(s.highest, _probability), words=True),

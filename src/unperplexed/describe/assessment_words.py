@@ -31,7 +31,13 @@ _RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995)
 """Ranges of probabilities that the evidence quotes: the first in which there are so many pairs."""
 
 _FEWEST_PAIRS = 20
+"""Forecasts in a range from which on their observed frequency is quoted."""
+
 _ONE_VALUE = 1e-9
+"""Probabilities in a narrower range are one value."""
+
+_CONFIDENT = (0.99, 0.95, 0.9)
+"""Probabilities above which predictions are counted that went wrong: the first with clearly too many."""
 
 MEANING = {
     "accuracy": "Share of rows whose most probable class is the observed one. Larger is better. It ignores the"
@@ -125,7 +131,7 @@ def wrong_predictions(event: Event) -> str:
     if event.two and a.bias is not None and "bias" in a.diagnosis.errors and (text := _on_a_side(event)):
         return text
     p, happened, total = a.source.tally.pairs("top-label")
-    for level in (0.99, 0.95, 0.9):
+    for level in _CONFIDENT:
         here = p > level
         n, chance = float(total[here].sum()), float((total * (1 - p))[here].sum())
         wrong = n - float(happened[here].sum())

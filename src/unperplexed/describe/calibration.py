@@ -34,7 +34,23 @@ _BY_CHANCE = (
 def calibration_blocks(
     tally: Tally, bins: int, errors: Mapping[View, CalibrationErrors], decompositions: Sequence[Decomposition]
 ) -> list[Block]:
-    """Describe the calibration errors of each view, and scores in their parts."""
+    """Describe the calibration errors of each view, and scores in their parts.
+
+    Parameters
+    ----------
+    tally : Tally
+        What all of them are computed from.
+    bins : int
+        Number of bins of the calibration errors.
+    errors : mapping from str to CalibrationErrors
+        Calibration errors by their views.
+    decompositions : sequence of Decomposition
+        Scores in their parts.
+
+    Returns
+    -------
+    list of Block
+    """
     costs = " and ".join(_cost(each) for each in reversed(decompositions))
     return [
         Prose(f"Miscalibration by the isotonic decomposition (CORP) is {costs}. {_BY_CHANCE}"),

@@ -17,7 +17,7 @@ from .._lib.formatting import (
 )
 from ..comparison.result import Comparison, Difference, Forecaster, PairDifferences, PairedComparison
 from ..forecasts.group_keys import key_text
-from ..report.document import Column, Table
+from ..report.document import LONGEST_NAME, Column, Table
 from ..report.numbers import MINUS, count, estimate, number, share
 from ..report.tables import aside, estimates, noted
 from ..scores.registry import LOG_LOSS, is_printed, rule_at_floor, score_named
@@ -110,7 +110,7 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     what = "left − right" if several else _pair_name(c.pairs[0])
     return Table.of(
         f"Differences in {rule_at_floor(rule, c.scored_floor)} by group ({what}), adjusted for {len(found):,} tests.",
-        Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), 200)),
+        Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), LONGEST_NAME)),
         *([pairs] if several else []),
         Column("rows", [count(group.n_rows) for group, _ in found]),
         _estimates(differences),
@@ -139,7 +139,7 @@ MOST_FAMILIAR = 20
 
 def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     """Return the forecasters, the best first, with the verdict on each, or on so many of them."""
-    names, found = short_names(c.forecasters, 200), list(c.forecasters.values())
+    names, found = short_names(c.forecasters, LONGEST_NAME), list(c.forecasters.values())
     of = [each.assessment for each in found]
     accuracies = [estimate(each.geometric_accuracy, each.geometric_accuracy_interval) for each in found]
     first = of[:MOST_FAMILIAR]
@@ -224,10 +224,10 @@ def contributions_table(pair: PairedComparison) -> Table:
     return Table.of(
         "The largest first. A share below 0 is a difference in the other direction."
         f"{'' if c.id else ' Rows are counted from 0.'}",
-        Column("id", short_names(map(str, c.id), 200))
+        Column("id", short_names(map(str, c.id), LONGEST_NAME))
         if c.id
         else Column("row", rows, meaning="Number of the row, from 0."),
-        Column("outcome", short_names(map(str, c.outcome), 200), words=True),
+        Column("outcome", short_names(map(str, c.outcome), LONGEST_NAME), words=True),
         Column(f"probability by {names[0]}", [_probability(p) for p in c.first.tolist()]),
         Column(f"probability by {names[1]}", [_probability(p) for p in c.second.tolist()]),
         Column("share of the difference", [_share(x) for x in c.share.tolist()]),

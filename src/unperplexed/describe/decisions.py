@@ -137,6 +137,7 @@ def facts_of(d: Decision | DecisionCurve) -> str:
 
 
 _MOST_THRESHOLDS = 11
+"""Thresholds that a short table has: where they are equally spaced, each tenth of their range."""
 _MOST_MODELS = 4
 _MEANING = (
     "Net benefit: share of true positives minus share of false positives times the odds of the threshold. Larger is"

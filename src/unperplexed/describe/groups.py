@@ -17,7 +17,7 @@ from ..assessment.result import Assessment
 from ..forecasts.group_keys import ALL_ROWS, Key, key_text, key_texts
 from ..report.chart import Chart
 from ..report.charts import Row, forest
-from ..report.document import Block, Code, Column, Document, Prose, Section, SmallCharts, Table, lookup
+from ..report.document import LONGEST_NAME, Block, Code, Column, Document, Prose, Section, SmallCharts, Table, lookup
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming, document, pictures
 from ..report.tables import aside, ci
@@ -85,7 +85,7 @@ def groups_table(b: Breakdown) -> Table:
     few = ["few rows" if group.small else "" for group in of]
     shares = [b.cost_shares[group.key] for group in b.groups]
     columns = [
-        Column(", ".join(map(printable, b.by)), [ALL_ROWS, *_names(b.groups, 200)], few),
+        Column(", ".join(map(printable, b.by)), [ALL_ROWS, *_names(b.groups, LONGEST_NAME)], few),
         Column("rows", [count(a.n_rows) for a in found]),
         Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
         Column("standard error", [small(group.standard_error) for group in of], detail=True),
@@ -216,7 +216,28 @@ _REACH = 1.96
 
 @pictures.register(Breakdown)
 def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Figure:
-    """Draw the reliability diagrams or the findings of the first groups, as `Breakdown.plot` describes it."""
+    """Draw the reliability diagrams or the findings of the first groups, as `Breakdown.plot` describes it.
+
+    Parameters
+    ----------
+    b : Breakdown
+        What is drawn.
+    figure : matplotlib Figure or None
+        Where to draw; None for a new pyplot figure of the size needed.
+    most : int
+        Number of diagrams to draw at most, from 1.
+    kind : str
+        One of `PlotKind`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        For another kind, fewer diagrams than one, or a two-way picture of groups that are not by two columns.
+    """
     from ..report.matplotlib_chart import draw_multiples
     from ..report.matplotlib_draw import draw_alone
 
@@ -247,7 +268,22 @@ def remedy_blocks(
 ) -> Iterator[Block]:
     """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help.
 
-    ``n_rows`` counts all rows, in whichever group.
+    Parameters
+    ----------
+    found : dict from Key to GroupRemedy
+        Remedies by group, of those groups that have one.
+    by : sequence of str
+        Columns that the groups are by.
+    keys : sequence of Key
+        All groups.
+    commands : Commands or PythonLine
+        How the forecasts were read, for the commands.
+    n_rows : int
+        Number of all rows, in whichever group.
+
+    Yields
+    ------
+    Block
     """
     n_groups = len(keys)
     helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)

@@ -6,7 +6,7 @@ import math
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..language_models.ranking import Entry, Leaderboard
-from ..report.document import Block, Column, Document, Section, Table, lookup
+from ..report.document import LONGEST_NAME, Block, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates
@@ -79,7 +79,7 @@ def _name(each: Entry) -> str:
 def _names(found: Leaderboard) -> list[Column]:
     kinds = len({each.confidence for each in found.entries}) > 1
     models = any(each.model for each in found.entries)
-    first = [Column("model", short_names((each.model for each in found.entries), 200))] if models else []
+    first = [Column("model", short_names((each.model for each in found.entries), LONGEST_NAME))] if models else []
     return first + ([Column("confidence", [each.confidence for each in found.entries])] if kinds or not first else [])
 
 

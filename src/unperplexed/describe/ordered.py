@@ -11,7 +11,7 @@ from ..assessment.ordered_result import OrderedAssessment, Threshold, findings_o
 from ..pairing.dependence import dependent_text
 from ..report.chart import Axis, Bars, Chart, Line, Points, Reference, percent_axis
 from ..report.charts import unit_axis
-from ..report.document import Column, Document, Section, SmallCharts, Table
+from ..report.document import LONGEST_NAME, Column, Document, Section, SmallCharts, Table
 from ..report.numbers import share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, estimates, how
@@ -62,7 +62,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
     meaning = "Of the test for any miscalibration, not of the excess alone; Holm-adjusted."
     return Table.of(
         "Each threshold as an event. Excess: observed frequency − mean prediction. p-values: of any miscalibration.",
-        Column("outcome is", short_names((each.name for each in found), 200)),
+        Column("outcome is", short_names((each.name for each in found), LONGEST_NAME)),
         Column("mean prediction", [share(each.mean_prediction) for each in found]),
         Column("observed frequency", [share(each.frequency) for each in found]),
         estimates("excess", ((each.excess, each.excess_interval) for each in found)),

@@ -14,7 +14,7 @@ from ..monitoring.alarms import Began
 from ..monitoring.drifted import Drift
 from ..monitoring.monitored import Monitored
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
-from ..report.document import Column, Notes, Prose, Section, Table
+from ..report.document import LONGEST_NAME, Column, Notes, Prose, Section, Table
 from ..report.numbers import MOST_EVIDENCE, evidence_text, number
 from ..report.result import Naming, picture_size, pictures
 from ..statistics.intervals import alpha_of
@@ -30,6 +30,8 @@ LAST = 12
 """Rows of the table over time that text shows."""
 
 _TICKS = 5
+"""Periods that are named on the axis, at most."""
+
 _ABOVE = 0.25
 """Room above the evidence, in powers of ten."""
 _INCHES = (6.8, 2.5)
@@ -102,7 +104,7 @@ def groups_table(m: Watched, results: Mapping[str, str]) -> Table:
     names = sorted(m.groups, key=lambda name: -m.groups[name])
     return Table.of(
         "Groups",
-        Column("group", short_names(names, 200)),
+        Column("group", short_names(names, LONGEST_NAME)),
         Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
         Column("result", [results.get(name, "no alarm") for name in names], words=True),
     )
@@ -115,7 +117,21 @@ def details(settings: str, warnings: Sequence[str]) -> Section:
 
 
 def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Chart:
-    """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
+    """Draw the evidence after each period, by powers of ten, with the limit of the alarm.
+
+    Parameters
+    ----------
+    m : Monitored or Drift
+        What has the evidence.
+    title, headline : str
+        What the evidence is of, and what was found.
+    marked : Marks
+        Periods with a vertical line.
+
+    Returns
+    -------
+    Chart
+    """
     tens = np.clip(m.log_evidence / math.log(10), -1.0, MOST_EVIDENCE)
     limit = m.log_limit / math.log(10)
     top = max(2.0, min(float(tens.max()) + 0.2, MOST_EVIDENCE), limit + 0.5) + _ABOVE

@@ -165,6 +165,7 @@ def _draw_class_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
 
 
 _MARK: dict[str, Any] = {"color": MARKS, "markeredgecolor": "white", "markersize": 9, "linestyle": "none"}
+"""Style of the mark of an average; its size is in points."""
 
 
 def _draw_projections(ax: Axes, assessment: Assessment) -> None:

@@ -21,11 +21,28 @@ _NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "deci
 _READ = "Low orders weigh the worst forecasts most, high orders the best. Larger is better."
 _FEW = "few rows: the interval has an effective sample size below twenty and is too narrow; collect more rows"
 _SAME = 1e-9
+"""Orders that differ by less are the same: the rest is rounding."""
 
 
 @document.register(RiskProfile)
 def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, orders: Sequence[float] = ()) -> Document:
-    """Describe a risk profile at some of its orders; by default at the whole and half ones, and that of robustness."""
+    """Describe a risk profile at some of its orders.
+
+    Parameters
+    ----------
+    profile : RiskProfile
+        What is described.
+    naming : Naming
+        Not used: a profile names no forecasts.
+    brief : bool
+        Not used: a profile has no other form.
+    orders : sequence of float, optional
+        Orders that are shown; by default the whole and half ones, and that of robustness.
+
+    Returns
+    -------
+    Document
+    """
     shown = [at for at, order in enumerate(profile.orders.tolist()) if _wanted(order, orders)]
     shown = shown or list(range(profile.orders.size))
     low, high = profile.interval()

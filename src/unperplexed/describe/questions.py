@@ -7,7 +7,7 @@ from dataclasses import replace
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
 from ..language_models.question_comparison import JUDGED, QuestionComparison
 from ..language_models.questions import GradedAssessment
-from ..report.document import Column, Document, Section, Table
+from ..report.document import LONGEST_NAME, Column, Document, Section, Table
 from ..report.numbers import number, signed
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates
@@ -66,7 +66,7 @@ def task_table(found: GradedAssessment) -> Table:
     common = [name for name in found.metrics if all(name in each for each in tasks)]
     shown = [each[common[0]] if common else next(iter(each.values())) for each in tasks]
     columns = [
-        Column("task", short_names(found.tasks, 200)),
+        Column("task", short_names(found.tasks, LONGEST_NAME)),
         Column(f"{found.what}s", [f"{each.n:,}" for each in shown]),
         estimates(common[0] if common else "mean", ((each.value, each.interval) for each in shown)),
     ]

@@ -14,7 +14,7 @@ from ..recalibration.pool_result import HeldOut, Pool
 from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.saved import Saved
 from ..recalibration.state import Facts, State, conclusion, map_text
-from ..report.document import Action, Block, Column, Document, Metric, Prose, Section, Table
+from ..report.document import LONGEST_NAME, Action, Block, Column, Document, Metric, Prose, Section, Table
 from ..report.numbers import MINUS, between, figure
 from ..report.result import Naming, document
 from ..report.tables import how
@@ -168,7 +168,7 @@ def pool_document(p: Pool, naming: Naming, *, brief: bool) -> Document:
 
 def members_table(p: Pool) -> Table:
     """Return the weight and the log loss of each forecaster."""
-    names = short_names(p.weights, 200)
+    names = short_names(p.weights, LONGEST_NAME)
     columns = [
         Column("forecaster", names),
         Column("weight", [f"{w:.3f}" for w in p.weights.values()], meaning="Share in the mean; all weights sum to 1."),

@@ -9,7 +9,7 @@ import numpy as np
 from .._lib.formatting import number_of, percent, rule_text, short_name, short_names
 from ..comparison.sequential import SequentialComparison
 from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
-from ..report.document import Column, Document, Python, Section, Table
+from ..report.document import LONGEST_NAME, Column, Document, Python, Section, Table
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, reproduce
@@ -102,7 +102,7 @@ def evidence_table(c: SequentialComparison) -> Table:
         "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
         f" ever exceeds N with probability 1/N at most. One above {number(2 / alpha_of(c.confidence), 0)} decides; 1 is"
         " no evidence.",
-        Column("forecaster that is better", short_names((first, second), 200)),
+        Column("forecaster that is better", short_names((first, second), LONGEST_NAME)),
         Column("e-value", [_e_value(float(e)) for e in values]),
     )
 
@@ -112,6 +112,7 @@ def _e_value(e: float) -> str:
 
 
 _LOOKS = 12
+"""Numbers of rows, equally spaced by their logarithms, after which a table shows the difference."""
 
 
 def course_table(c: SequentialComparison) -> Table:

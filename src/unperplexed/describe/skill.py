@@ -11,7 +11,7 @@ from ..pairing.dependence import dependent_text
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
 from ..report.chart import Chart, Role
 from ..report.charts import Row, forest
-from ..report.document import Block, Column, Document, Prose, Section, Table
+from ..report.document import LONGEST_NAME, Block, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
@@ -88,7 +88,7 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
     several = len(s.whole.scores) > 1
     return Table.of(
         f"Skill against {s.reference}: 1 is perfect, 0 as good as the reference.",
-        *([Column("forecaster", short_names((name for name, *_ in found), 200))] if several else []),
+        *([Column("forecaster", short_names((name for name, *_ in found), LONGEST_NAME))] if several else []),
         Column("score", [rule_text(rule) for _, rule, _ in found]),
         *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
         notes=level_of(s),

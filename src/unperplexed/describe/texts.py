@@ -12,7 +12,7 @@ from ..language_models.text_comparison import TextComparison
 from ..language_models.text_result import FEW_DOCUMENTS, PositionLoss, Rate, TextAssessment, rate_of
 from ..language_models.text_tally import FrequencyLoss
 from ..report.chart import Axis, Chart, Points, value_axis
-from ..report.document import Block, Column, Document, Section, Table
+from ..report.document import LONGEST_NAME, Block, Column, Document, Section, Table
 from ..report.numbers import MINUS, count, estimate, number, share, signed
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates, how
@@ -168,7 +168,7 @@ def document_table(found: TextAssessment) -> Table:
     sizes = [(each.n_bytes if per == "byte" else each.tokens) or 0 for each in rows]
     return Table.of(
         f"Documents with the most bits per {per}.",
-        Column("document", short_names((each.name for each in rows), 200)),
+        Column("document", short_names((each.name for each in rows), LONGEST_NAME)),
         Column(f"{per}s", [count(size) for size in sizes]),
         Column(f"bits per {per}", [number(each.bits / (size or 1)) for each, size in zip(rows, sizes, strict=True)]),
         Column("bits", [number(each.bits, 1) for each in rows]),
@@ -182,7 +182,7 @@ def token_table(found: TextAssessment, most: int = 20) -> Table:
         "Most surprising tokens.",
         Column("token", [short_name(repr(each.token), 24) for each in rows]),
         Column("bits", [number(each.bits, 1) for each in rows]),
-        Column("document", short_names((each.document for each in rows), 200), words=True),
+        Column("document", short_names((each.document for each in rows), LONGEST_NAME), words=True),
         Column("after", [short_name(each.context[-24:], 24) for each in rows], words=True),
     )
 
@@ -255,7 +255,7 @@ def decisive_table(c: TextComparison, most: int = 20) -> Table:
     rows = c.documents[:most]
     return Table.of(
         "Documents with the largest difference in bits.",
-        Column("document", short_names((each.name for each in rows), 200)),
+        Column("document", short_names((each.name for each in rows), LONGEST_NAME)),
         Column("bytes", [count(each.n_bytes) for each in rows]),
         Column("difference in bits", [signed(each.difference, 1) for each in rows]),
         Column("per byte", [signed(each.difference / each.n_bytes) for each in rows]),

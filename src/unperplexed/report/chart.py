@@ -160,7 +160,21 @@ def percent_axis(label: str, end: float = 1.0) -> Axis:
 
 
 def value_axis(low: float, high: float, label: str, form: Callable[[float, int], str] = number) -> Axis:
-    """Make an axis that holds two values, with ticks at round ones, written by `form` with so many decimals."""
+    """Make an axis that holds two values, with ticks at round ones.
+
+    Parameters
+    ----------
+    low, high : float
+        The values. The axis ends at the ticks beyond them; where they are equal, it has some room on both sides.
+    label : str
+        What the axis shows.
+    form : callable from (float, int) to str, default `number`
+        Writes a tick with so many decimals.
+
+    Returns
+    -------
+    Axis
+    """
     if not high > low:
         low, high = low - max(0.1 * abs(low), 0.01), high + max(0.1 * abs(high), 0.01)
     room = high - low
@@ -196,6 +210,7 @@ _CHARACTER, _LINE = 0.021, 0.052
 """Width and height of a character, as shares of a square chart of some 350 pixels."""
 
 _STEPS = 40
+"""Places for a label that are tried in either direction."""
 
 
 class Placed(NamedTuple):

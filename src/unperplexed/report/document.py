@@ -14,6 +14,9 @@ from typing import NamedTuple, TypedDict, Unpack
 from .._lib.formatting import capital
 from .chart import Chart, Role
 
+LONGEST_NAME = 200
+"""Characters of a name from outside in a title or a table; longer ones are cut in their middle."""
+
 
 class Strip(NamedTuple):
     """Two values and an interval on one line, as places from 0 to 1: predicted, observed and its confidence limits."""

@@ -163,6 +163,7 @@ def _make_grey(strip: Axes, first: str) -> None:
 
 _ACROSS = 4
 _INCHES = 2.3
+"""Diagrams in a row, and side of each in inches."""
 
 
 def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", figure: Figure | None = None) -> Figure:

@@ -98,7 +98,19 @@ def _draw_bars(ax: Axes, bars: Bars) -> None:
 
 
 def draw_band(ax: Axes, line: Line, colour: Any, alpha: float = 0.17) -> None:
-    """Draw the band of a curve, if it has one."""
+    """Draw the band of a curve, if it has one.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    line : Line
+        The curve.
+    colour : colour of matplotlib
+        Colour of the band.
+    alpha : float, default 0.17
+        Its opacity, from 0 to 1.
+    """
     if line.low is not None and line.high is not None:
         ax.fill_between(line.x, line.low, line.high, color=colour, alpha=alpha, linewidth=0, zorder=1)
 
@@ -179,7 +191,19 @@ def escaped(text: str) -> str:
 
 
 def style_axes(ax: Axes, chart: Chart, size: float, grid: Literal["x", "both"] = "both") -> None:
-    """Draw axes with their ticks, labels and grid."""
+    """Draw axes with their ticks, labels and grid.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    chart : Chart
+        What has the axes.
+    size : float
+        Size of the type, in points.
+    grid : {"x", "both"}, default "both"
+        Axes whose ticks have grid lines.
+    """
     scale_axes(ax, chart)
     ax.set_xlabel(escaped(chart.x.label), fontsize=1.1 * size)
     ax.set_ylabel(escaped(chart.y.label), fontsize=1.1 * size)
@@ -205,7 +229,19 @@ def draw_references(ax: Axes, chart: Chart) -> None:
 
 
 def write_title(ax: Axes, chart: Chart, size: float, width: float) -> None:
-    """Write the finding above the Axes and, smaller below it, what is drawn: over so many inches, or more."""
+    """Write the finding above the Axes and, smaller below it, what is drawn.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to write.
+    chart : Chart
+        What has title and subtitle.
+    size : float
+        Size of the type, in points.
+    width : float
+        Inches that both may take; more where there is room on the right.
+    """
     letters = max(width, _room(ax, width)) * 72 / size
     about = textwrap.wrap(escaped(chart.subtitle), max(20, int(letters * 1.8)))
     title = textwrap.wrap(escaped(chart.title), max(16, int(letters * 1.42)))

@@ -19,16 +19,12 @@ from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
 from .chart import Chart, chart_size
-from .document import Document
+from .document import LONGEST_NAME, Document
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-LONGEST_NAME = 200
-"""Characters of a name from outside in a title or a table; longer ones are cut in their middle."""
 
 
 class Naming(NamedTuple):

@@ -25,7 +25,23 @@ def aside(*parts: str) -> str:
 
 
 def noted(heading: str, shown: Iterable[tuple[str, str]], *, meaning: str = "", detail: bool = False) -> Column:
-    """Make a column of values, each with what stands in small type behind it."""
+    """Make a column of values, each with what stands in small type behind it.
+
+    Parameters
+    ----------
+    heading : str
+        Heading of the column.
+    shown : iterable of (str, str)
+        Each value, and what stands behind it.
+    meaning : str, default ""
+        Definition of the heading.
+    detail : bool, default False
+        Whether short forms leave the column out.
+
+    Returns
+    -------
+    Column
+    """
     pairs = [*shown]
     return Column(heading, [value for value, _ in pairs], [note for _, note in pairs], meaning=meaning, detail=detail)
 

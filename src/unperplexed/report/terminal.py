@@ -17,6 +17,7 @@ from .._lib.formatting import printable
 from . import document as doc
 
 WIDTH, _NARROWEST = 80, 40
+"""Columns that lines have at most, and that they are not wrapped below."""
 
 _LABEL = 8
 """Columns of the label before a cost or a remedy."""
