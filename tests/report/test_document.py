@@ -27,7 +27,7 @@ def chart(**more):
     x = np.linspace(0, 1, 50)
     line = Line(x, x**2, "observed", "Observed", x**2 - 0.05, x**2 + 0.05, "Observed frequency")
     fields = {"lines": (line,), "references": (Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),), **more}
-    return Chart("t", "what is seen", percent_axis("predicted"), percent_axis("observed"), **fields)
+    return Chart("t", "what is seen", percent_axis("predicted"), percent_axis("observed"), shape="square", **fields)
 
 
 def test_every_block_is_shown():

@@ -161,7 +161,7 @@ def test_a_diagram_of_rare_events_widens_for_a_further_one():
 def test_a_chart_without_histogram_or_limits_has_neither():
     x = np.linspace(0, 1, 9)
     plain = Chart("t", "l", percent_axis("predicted"), percent_axis("observed"), (Line(x, x**2, label="Observed"),),
-                  (Points(x, x**2),))  # fmt: skip
+                  (Points(x, x**2),), shape="square")  # fmt: skip
     ax = draw_reliability(plain, Figure().subplots())
     assert not ax.collections
     assert not strips(ax.figure)

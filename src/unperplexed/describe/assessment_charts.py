@@ -146,6 +146,7 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
         lines=(line, *(_after_remedy(event) if after_remedy else ())),
         points=(points,),
         references=(identity(end),),
+        shape="square",
         mirror=_mirror(event, end),
     )
 
@@ -319,7 +320,6 @@ def profiles_of(lines: Sequence[Line], label: str, points: Sequence[Points] = ()
         y=unit_axis("Average probability assigned to the outcomes"),
         lines=lines,
         points=points,
-        shape="wide",
     )
 
 
@@ -377,6 +377,7 @@ def bars_chart(a: Assessment) -> Chart:
         lines=(Line(x[[0, 2]], y[[0, 2]], "second", label=slope),) if there else (),
         points=(Points(x, y, role="second", labels=("R", "G", "D"), texts=texts),) if there else (),
         references=(identity(),),
+        shape="square",
     )
 
 

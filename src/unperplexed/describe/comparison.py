@@ -13,20 +13,7 @@ from ..assessment.result import Assessment
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
-from ..report.document import (
-    LONGEST_NAME,
-    Action,
-    Block,
-    Code,
-    Document,
-    Metric,
-    Prose,
-    Python,
-    Reading,
-    Section,
-    Table,
-    lookup,
-)
+from ..report.document import Action, Block, Code, Document, Metric, Prose, Python, Reading, Section, Table, lookup
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, reproduce
@@ -71,7 +58,7 @@ class Described:
     def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the command where they are known."""
         c = self.c
-        best = short_name(next(iter(c.forecasters)), LONGEST_NAME)
+        best = tables.long_name(next(iter(c.forecasters)))
         figure = charts.reliability_chart(c)
         headline, *rest = verdict_clauses(c, p_values=False)  # the lines below have them
         return Document(
@@ -274,7 +261,7 @@ class Described:
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
         yield Section("scores", "Scores", [tables.scores_table(c)], "Scores", 7)
         for at, pair in enumerate(each for each in c.pairs[:MOST_PAIRS] if len(each.contributions)):
-            names = f"{short_name(pair.first, LONGEST_NAME)} − {short_name(pair.second, LONGEST_NAME)}"
+            names = f"{tables.long_name(pair.first)} − {tables.long_name(pair.second)}"
             title = f"Largest contributions to {names}, {rule_at_floor(LOG_LOSS, c.scored_floor)}"
             table = tables.contributions_table(pair)
             folded = replace(table, folded=True, caption="The ten rows") if at else table

@@ -51,6 +51,7 @@ def reliability_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
         ),
         lines=lines,
         references=(identity(end),),
+        shape="square",
     )
 
 
@@ -232,7 +233,6 @@ def sequential_chart(c: SequentialComparison) -> Chart:
         lines=(Line(rows.astype(np.float64), mean, "observed", "Mean so far", low, high),),
         points=points,
         references=(Reference((0.0, float(c.n_rows)), (0.0, 0.0)),),
-        shape="wide",
     )
 
 

@@ -31,6 +31,11 @@ def _pair_name(pair: PairedComparison | PairDifferences) -> str:
     return f"{short_name(pair.first)} − {short_name(pair.second)}"
 
 
+def long_name(name: str) -> str:
+    """Give a name as where it has a line of its own."""
+    return short_name(name, LONGEST_NAME)
+
+
 def _estimates(found: Sequence[Difference]) -> Column:
     return noted("difference", (estimate(each.difference, each.interval) for each in found))
 

@@ -238,7 +238,6 @@ def benefits_chart(c: DecisionCurve) -> Chart:
         y=value_axis(floor, top if top > 0 else 0.1, "Net benefit. Larger is better"),
         lines=lines,
         references=(Reference((0.0, 1.0), (0.0, 0.0)),),
-        shape="wide",
     )
 
 

@@ -106,7 +106,6 @@ def pit_chart(o: OrderedAssessment) -> Chart:
         bars=(Bars(h.edges[:-1], h.edges[1:], h.share, texts),),
         points=(Points(middle, h.share, h.lower, h.upper, texts=texts),),
         references=(Reference((0.0, 1.0), (expected, expected)),),
-        shape="wide",
     )
 
 
@@ -137,5 +136,4 @@ def thresholds_chart(o: OrderedAssessment) -> Chart:
         y=percent_axis("Probability, frequency"),
         lines=(Line(at, predicted, "calibrated", "Predicted"),),
         points=(Points(at, observed, np.clip(limits[:, 0], 0, 1), np.clip(limits[:, 1], 0, 1), texts=texts),),
-        shape="wide",
     )

@@ -146,7 +146,6 @@ def evidence_chart(m: Watched, title: str, headline: str, marked: Marks) -> Char
         lines=[Line(x, tens, "first", "Evidence")] if x.size > 1 else [],
         points=[] if x.size > 1 else [Points(x, tens, None, None, "first")],
         references=(Reference(_ends(m), (limit, limit)), *_verticals(m, marked, -1.0, top)),
-        shape="wide",
     )
 
 
@@ -206,7 +205,6 @@ def chart_over_time(
             *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
             *_verticals(m, marked, axis.low, axis.high),
         ),
-        shape="wide",
     )
 
 

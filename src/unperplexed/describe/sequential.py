@@ -152,7 +152,6 @@ def difference_chart(c: SequentialComparison) -> Chart:
         y=y,
         lines=[Line(x, mean, "first", "Mean difference", below, above)],
         references=(Reference((0.0, float(max(c.n_rows, 2))), (0.0, 0.0), "No difference"),),
-        shape="wide",
     )
 
 

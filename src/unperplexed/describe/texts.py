@@ -203,7 +203,6 @@ def position_chart(found: TextAssessment) -> Chart | None:
         x=Axis(-0.5, len(rows) - 0.5, [(float(at), f"{row.first:,}") for at, row in enumerate(rows)], "Position"),
         y=value_axis(0.0, top, "Bits per token. Smaller is better"),
         points=(Points(x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)),),
-        shape="wide",
     )
 
 

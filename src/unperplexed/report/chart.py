@@ -1,7 +1,7 @@
 """A chart: axes and marks, as numbers. It knows no result and no drawing library.
 
-A new chart is a function among those that describe a result, such as `assessment.describe_charts`, which its `describe`
-places. A new kind of mark is a class here, which `svg` and `matplotlib_draw` draw.
+A new chart is a function among those that describe a result, such as `describe.assessment_charts`; what many charts
+share is in `charts`. A new kind of mark is a class here, which `svg` and `matplotlib_draw` draw.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Chart:
     bars: Sequence[Bars] = ()
     cells: Cells | None = None
     subtitle: str = ""
-    shape: Literal["square", "wide", "small", "forest"] = "square"
+    shape: Literal["square", "wide", "small", "forest"] = "wide"
     """A forest has a row for each tick of y, with its text; its points' limits run along x."""
     mirror: Mirror | None = None
 
