@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import p_value_text
-from ..assessment.flat import frequency_limits
 from ..assessment.result import Assessment
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import HELD_OUT, joined
@@ -188,7 +187,7 @@ class Described:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""
         d, evidence = self.a.diagnosis, self._evidence()
         if d.made and self.a.bias is not None and words.evidence_is_of_all_rows(self.event):
-            return self._means()
+            return words.means(self.a)
         return " ".join(filter(None, [d.verdict if self._short or not evidence else "", evidence]))
 
     @property
@@ -202,7 +201,7 @@ class Described:
         if a.bias is not None and words.evidence_is_of_all_rows(event):
             means_are_said = any(each.error == "bias" and each.clause.subject for each in a.diagnosis.findings)
             if not (means_are_said and self._short):
-                return self._means()
+                return words.means(a)
             limits = words.frequency_interval(a)
             p_value = a.diagnosis.p_value
             tested = "" if math.isnan(p_value) else f"The test of miscalibration has {p_value_text(p_value)}."
@@ -217,16 +216,6 @@ class Described:
             )
         return words.evidence(a)
 
-    def _means(self) -> str:
-        """Give mean prediction and observed frequency of the positive class."""
-        a = self.a
-        assert a.bias is not None
-        limits = aside(ci(words.level_of(a), frequency_limits(a), share))
-        return (
-            f"The mean predicted probability of {charts.class_text(a, 1)} is {share(a.bias.mean_reported)}. The"
-            f" observed frequency is {share(a.bias.frequency)}{limits}."
-        )
-
     def _actions(self) -> Iterator[Action]:
         d = self.a.diagnosis
         if d.findings:
@@ -240,7 +229,7 @@ class Described:
             shown = seen(d, words.bias_in_points(self.event)) if self.event.two else self.parts.others
             of_groups = f" over all rows, but {self.groups} miscalibrated: errors of groups may cancel"
             none = f"No cost was detected{of_groups * self._in_groups}."
-            cost = " ".join(filter(None, [none, self._alone(), *shown, words.against_reference(self.event)]))
+            cost = " ".join(filter(None, [none, words.alone(self.a), *shown, words.against_reference(self.event)]))
             yield Action("What it costs", cost, "Cost")
             if self._in_groups:
                 yield Action("What to do", f"{self.group_map} {HELD_OUT}", "Next")
@@ -253,21 +242,6 @@ class Described:
                 f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
                 "Next",
             )
-
-    def _alone(self) -> str:
-        """Explain an interval that excludes the best value of a metric where the test finds no error."""
-        p_value = self.a.diagnosis.p_value
-        metrics = (("slope", self.a.slope, 1), ("intercept", self.a.intercept, 0))
-        off = [
-            (name, best) for name, metric, best in metrics if metric.interval.low > best or metric.interval.high < best
-        ]
-        if not off or math.isnan(p_value):
-            return ""
-        named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
-        return (
-            f"By itself the {words.level_of(self.a)} of the {named}. The test considers several"
-            f" errors at once and is not significant ({p_value_text(p_value)})."
-        )
 
     def _what_to_do(self) -> str:
         """Give the remedy with its gain, or without one those of the findings."""

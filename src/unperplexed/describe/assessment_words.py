@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._lib.elementary import expit, logit
-from .._lib.formatting import confidence_interval, number_of, printable, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_text, printable, short_name
 from ..assessment.flat import frequency_limits
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
@@ -22,9 +22,10 @@ from ..forecasts.group_keys import N_SHARDS
 from ..forecasts.reading import DEFAULTS
 from ..report.document import Python
 from ..report.numbers import between, estimate, expected, figure, number, share
+from ..report.tables import aside, ci
 from ..scores.registry import SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from .assessment_charts import Event
+from .assessment_charts import Event, class_text
 from .tally import class_name
 
 _RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
@@ -108,6 +109,30 @@ def level_of(a: Assessment) -> str:
 def frequency_interval(a: Assessment) -> str:
     """Wilson's interval of the observed frequency; "" for weighted and dependent rows."""
     return "" if a.bias is None else between(*frequency_limits(a), share)
+
+
+def means(a: Assessment) -> str:
+    """Give mean prediction and observed frequency of the positive class."""
+    assert a.bias is not None
+    limits = aside(ci(level_of(a), frequency_limits(a), share))
+    return (
+        f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The"
+        f" observed frequency is {share(a.bias.frequency)}{limits}."
+    )
+
+
+def alone(a: Assessment) -> str:
+    """Explain an interval that excludes the best value of a metric where the test finds no error."""
+    p_value = a.diagnosis.p_value
+    metrics = (("slope", a.slope, 1), ("intercept", a.intercept, 0))
+    off = [(name, best) for name, metric, best in metrics if metric.interval.low > best or metric.interval.high < best]
+    if not off or math.isnan(p_value):
+        return ""
+    named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
+    return (
+        f"By itself the {level_of(a)} of the {named}. The test considers several"
+        f" errors at once and is not significant ({p_value_text(p_value)})."
+    )
 
 
 def against_reference(event: Event) -> str:
