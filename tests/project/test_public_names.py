@@ -198,9 +198,7 @@ def test_other_names_say_what_is_meant():
     ):
         with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean {now}"):
             getattr(result, name)
-    with pytest.raises(
-        AttributeError, match="object has no attribute 'gain'; it has .*auc, .*cost, .*remedy"
-    ):
+    with pytest.raises(AttributeError, match="object has no attribute 'gain'; it has .*auc, .*cost, .*remedy"):
         found.gain
     with pytest.raises(unperplexed.InputError, match="got 'figures'; did you mean metrics"):
         found.frame("figures")
