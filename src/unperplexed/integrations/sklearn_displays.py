@@ -138,9 +138,8 @@ class AssessmentDisplay:
         """
         _refuse_others(settings)
         known: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-        return cls(assess(y_true, y_proba, **known, **settings), name=name).plot(
-            ax, axes=axes, kind=kind, **(curve_kwargs or {})
-        )
+        found = cls(assess(y_true, y_proba, **known, **settings), name=name)
+        return found.plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
     @classmethod
     def from_cv_results(
@@ -225,13 +224,11 @@ class AssessmentDisplay:
         """
         name = self.name if name is None else name
         two = self.assessment.n_classes == 2 and axes == "reported"
-        if kind == "reliability" or (kind is None and two):
-            self.ax_: Axes = self.assessment.plot(ax, kind="reliability", axes=axes, name=name, **keywords)
-            self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
-            return self
-        self.ax_ = self.assessment.plot(ax, kind=kind, axes=axes, **keywords)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
-        if ax is None and name:
+        diagram = kind == "reliability" or (kind is None and two)
+        chosen = {"kind": "reliability", "name": name} if diagram else {"kind": kind}
+        self.ax_: Axes = self.assessment.plot(ax, axes=axes, **chosen, **keywords)
+        self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
+        if ax is None and name and not diagram:
             self.figure_.suptitle(name)
         return self
 

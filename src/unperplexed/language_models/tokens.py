@@ -89,12 +89,9 @@ def text_of_tokens(name: str, tokens: Sequence[Token], text: str | None, remarks
         tokens = tokens[1:]
     if not tokens:
         return None
-    if any(each.log_prob is None for each in tokens):
-        remarks.add(MISSING_VALUE)
-        return None
     log_probs = [each.log_prob for each in tokens if each.log_prob is not None]
-    if max(log_probs) > 0:
-        remarks.add(POSITIVE)
+    if len(log_probs) < len(tokens) or max(log_probs) > 0:
+        remarks.add(MISSING_VALUE if len(log_probs) < len(tokens) else POSITIVE)
         return None
     written = [*tokens]
     if written[-1].piece in ENDINGS and not (text or "").endswith(written[-1].piece):

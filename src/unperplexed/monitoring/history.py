@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -401,7 +400,7 @@ def _history_of(data: Any) -> History:
     _need(isinstance(data["clustered"], bool) and isinstance(outcomes, bool) and isinstance(periods, list), "periods")
     read = tuple(_period_of(each, outcomes) for each in periods)
     _need(len({each.name for each in read}) == len(read), "names of periods")
-    _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
+    _need(len({(len(each.events()), WHOLE in each.groups) for each in read}) < 2, "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
     scored = [event.scores for each in read for events in each.groups.values() for event in events]
     _need(all(each is None or len(each.classes) in (0, len(labels)) for each in scored), "scores")
@@ -415,10 +414,6 @@ def _tags_of(data: Any) -> Tags:
         return Tags.of_file({**{kind: [*UNKNOWN] for kind in ("names", "models", "periods")}, **data})
     except ValueError:
         raise InputError(_DAMAGED.format("tags")) from None
-
-
-def _alike(a: Period, b: Period) -> bool:
-    return len(a.events()) == len(b.events()) and (WHOLE in a.groups) == (WHOLE in b.groups)
 
 
 def _period_of(data: Any, outcomes: bool) -> Period:

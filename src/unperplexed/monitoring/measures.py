@@ -167,14 +167,11 @@ class Shares:
 
     def moved(self, before: Sequence[EventCounts], since: Sequence[EventCounts]) -> BinShare:
         """Find the bin whose share changed most, in standard deviations."""
-        then, now = (self._share(each) for each in (before, since))
+        counts = [EventCounts.together(each) for each in (before, since)]
+        then, now = (_counted(self.edges, each) / each.rows for each in counts)
         at = int(np.argmax(np.abs(now - then) / np.sqrt(self.usual)))
         ends = np.concatenate([[0.0], self.edges, [1.0, 1.0]])
         return BinShare(float(ends[at]), float(ends[at + 1]), float(then[at]), float(now[at]))
-
-    def _share(self, periods: Sequence[EventCounts]) -> Floats:
-        counts = EventCounts.together(periods)
-        return _counted(self.edges, counts) / counts.rows
 
 
 def _counted(edges: Floats, counts: EventCounts) -> Floats:

@@ -39,7 +39,9 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
         if epoch > 1:
             log.remarks.add(EPOCHS, "answer")
         texts = [*_generated(f"{name}/{epoch}", sample, log)]
-        per_token = _per_token(texts[0]) if len(texts) == 1 else None
+        per_token = None
+        if len(texts) == 1 and texts[0].tokens:
+            per_token = math.exp(min(texts[0].log_probability, 0.0) / texts[0].tokens)
         for scorer, score in (sample.get("scores") or {}).items():
             found = _answer(name, epoch, scorer, {**sample, **score}, log)
             yield replace(found, model=str(record["eval"].get("model", "")), per_token=per_token)
@@ -53,10 +55,6 @@ def _generated(name: str, sample: Mapping[str, Any], log: Log) -> Iterator[Text]
         if found is not None:
             log.remarks.add(GENERATED)
             yield found
-
-
-def _per_token(text: Text) -> float | None:
-    return math.exp(min(text.log_probability, 0.0) / text.tokens) if text.tokens else None
 
 
 def _content(content: Any) -> str:
