@@ -207,8 +207,12 @@ def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
         enable_model_summary=False,
         num_sanity_val_steps=0,
     )
-    model = Linear()
-    trainer.fit(model, *(DataLoader(part, batch_size=32) for part in data))
+    model, threads = Linear(), torch.get_num_threads()
+    torch.set_num_threads(1)  # a fork has none of the threads of the process, and would wait for them
+    try:
+        trainer.fit(model, *(DataLoader(part, batch_size=32) for part in data))
+    finally:
+        torch.set_num_threads(threads)
     x, y = data[1].tensors
     p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
     expected = assess(Tally.of(y.numpy(), p, exact_limit=0), resamples=0).metrics()
