@@ -251,7 +251,7 @@ def test_bad_arguments_leave_with_2(arguments, capsys):
         ("assess f.csv --trut=y", "--trut: assess has no such option; did you mean --truth?"),
         ("compare f.csv --qqqqqqq", "--qqqqqqq: compare has no such option; see unperplexed compare --help."),
         ("explain --truth y", "--truth: explain has no such option"),
-        ("lm log.json --groups g", "--groups: lm has no such option"),
+        ("lm log.json --groups g", "--groups: lm takes --by."),
     ],
 )
 def test_flags_are_typed_in_full(capsys, words, message):

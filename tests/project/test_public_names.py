@@ -205,5 +205,5 @@ def test_other_names_say_what_is_meant():
     for name, now in (("calibration_slope", "slope"), ("calibration_error", "ece")):
         with pytest.raises(unperplexed.InputError, match=f"no metric '{name}' here; did you mean {now}\\? Known: rows"):
             unperplexed.check(found, require=f"{name} > 0")
-    with pytest.raises(unperplexed.InputError, match="'ece' is no scoring rule: every assessment prints it"):
+    with pytest.raises(unperplexed.InputError, match="'ece' is no scoring rule: assessments print it"):
         unperplexed.assess(y, p, metrics=["ece"])

@@ -134,7 +134,6 @@ _OPTIONS = {
     "renormalize": 'invalid="rescale"',
     "drop_invalid": 'invalid="drop"',
     **dict.fromkeys(("na_rm", "na_action", "nan_policy", "dropna", "skipna"), 'invalid="drop"'),
-    "assess_by groups": "by=",
     "groups": "clusters= (for groups of rows: assess_by(..., by=))",
     **dict.fromkeys(("cluster", "id", "ids", "subject", "subjects"), "clusters="),
     "by": "assess_by(..., by=)",
@@ -156,6 +155,7 @@ _OPTIONS = {
     "expected_calibration_error n_bins": "bins=",
     "expected_calibration_error strategy": "binning=",
     "calibration_test method": "test=",
+    **dict.fromkeys(("check baseline", "check reference", "check against"), "earlier="),
     "n_bins": 'measured="equal-width:bins=10"',
     "bins": 'measured="equal-width:bins=10"',
     "strategy": 'measured="equal-population:bins=10"',
@@ -196,11 +196,16 @@ def refuse_more(function: str, given: int, most: int) -> None:
         raise TypeError(f"{function}() takes {number_of(most, 'argument')} without a name, {given} were given; {how}.")
 
 
+_GROUPS = ("groups", "group", "group_by", "groupby", "sensitive_features")
+"""What groups of rows are called, and with some programs dependent rows."""
+
 _BOUND = re.compile(r"(max|min)_(\w+)")
 
 
 def _meant(function: str, name: str, known: Collection[str]) -> str:
     """Name the option that is meant, if the function has it."""
+    if "by" in known and name in _GROUPS:
+        return "by= (of groups; clusters= of dependent rows)" if "clusters" in known else "by="
     here = _OPTIONS.get(f"{function} {name}") or _OPTIONS.get(name, "")
     if "require" in known and (bound := _BOUND.fullmatch(name)):
         return f'require="{bound[2]} {"<" if bound[1] == "max" else ">"} ..."'

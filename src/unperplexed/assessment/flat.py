@@ -23,7 +23,11 @@ def _word(name: str) -> str:
     return name.replace(" ", "-")
 
 
-WORDS = tuple(dict.fromkeys(_word(name) for kind in KINDS.values() if kind.required for name in kind.names))
+AWAY = "pointing-away"
+"""The word of a slope below 0, which is no overconfidence."""
+
+_NAMED = (_word(name) for kind in KINDS.values() if kind.required for name in kind.names)
+WORDS = tuple(dict.fromkeys([*_NAMED, AWAY]))
 """Words of the verdict."""
 
 ANY = KINDS["shape"].names[0]
@@ -123,5 +127,9 @@ def _bias(a: Any) -> NamedMetric:
 
 def verdict_words(d: Diagnosis) -> frozenset[str]:
     """Name the errors that a diagnosis found, in words of `WORDS`; none where nothing was found."""
-    named = {_word(KINDS[each.error].name(each.parameter)) for each in d.findings if KINDS[each.error].required}
+    named = {
+        AWAY if each.clause.term == "pointing" else _word(KINDS[each.error].name(each.parameter))
+        for each in d.findings
+        if KINDS[each.error].required
+    }
     return frozenset({ANY} | named if d.findings else named)

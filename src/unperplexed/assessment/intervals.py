@@ -151,7 +151,7 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
         more = "clusters" if tally.clustered else "rows"
         yield f"{few}. With fewer than {FEW_ERRORS}, intervals may be too narrow; assess more {more}"
     elif (headline.degrees_of_freedom < _few_degrees(headline.floor)).any():
-        and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
+        and_slope = " and the slope of the averages" if headline.floor < _SMALL_FLOOR else ""
         yield (
             f"a few rows decide the robustness{and_slope}, so that the intervals may be too narrow; assess more rows or"
             " choose a larger floor"

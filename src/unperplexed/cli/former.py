@@ -28,7 +28,6 @@ COMMANDS = {
     "fit": "recalibrate FILE -o MAP",
     "gate": "check FILE --require TEXT",
     "groups": "assess FILE --by COLUMN",
-    "help": "explain",
     "evaluate": "assess",
     "metrics": "assess",
     "net-benefit": "decide FILE --plot CURVE",
@@ -81,8 +80,13 @@ FLAGS = {
     "--recalibration": "--apply",
     "--baseline": "--reference",
     "check --baseline": "--earlier",
-    "--groups": "--clusters, with a comma between columns of one cluster (--by makes groups)",
-    "--group": "--by for groups of rows, --clusters for dependent ones",
+    **dict.fromkeys(("--group", "--groups"), "--by for groups of rows, --clusters for dependent ones"),
+    "lm --groups": "--by",
+    "lm --cluster": "--question",
+    "lm --baseline": "--compare",
+    "check --reference": "--earlier",
+    "pool --weights": "--method linear:a=0.3,b=0.7",
+    "check --limit": "--require 'ece < 0.05'",
     "--cluster": "--clusters",
     "--unit": "--lag L:COLUMN",
     "monitor --units": "--clusters none or period",
@@ -178,6 +182,8 @@ _BOUND = re.compile(r"--(max|min)-([a-z-]+)")
 def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
     """Refuse a command that has another name."""
     name = words[0] if words else ""
+    if name == "help":
+        raise InputError("help: the help of a command is unperplexed COMMAND --help.")
     if name in COMMANDS and name not in commands:
         raise InputError(f"{name}: the command is unperplexed {COMMANDS[name]}.")
 
@@ -193,7 +199,8 @@ def _refused(command: str, flag: str, known: Set[str]) -> str:
     """Say what to type instead of a flag; "" of one that there is."""
     if not _IS_FLAG.match(flag) or flag in known:
         return ""
-    today = FLAGS.get(f"{command} {flag}", FLAGS.get(flag, ""))
+    spelled = flag.replace("_", "-")
+    today = FLAGS.get(f"{command} {spelled}", FLAGS.get(spelled, ""))
     if bound := _BOUND.fullmatch(flag):
         today = f"--require '{bound[2].replace('-', '_')} {'<' if bound[1] == 'max' else '>'} LIMIT'"
         if "--require" not in known:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from .input import Input
 
 _CLIMATOLOGY = "climatology:"
+_NOT_A_REFERENCE = {
+    "climatology": "its columns behind it, such as climatology:date:month",
+    "base_rate": "base-rate",
+    "uniform": "base-rate, a climatology or other forecasts; reports have the uniform forecast unasked",
+}
+"""What references are called elsewhere."""
 
 
 def add_skill(command: argparse.ArgumentParser) -> None:
@@ -115,6 +122,8 @@ def reference_of(text: str) -> tuple[str, list[str]]:
     from ..pairing.skill import BASE_RATE
 
     if not text.startswith(_CLIMATOLOGY):
+        if text in _NOT_A_REFERENCE:
+            raise InputError(f"--reference {text}: expected {_NOT_A_REFERENCE[text]}.")
         return text, []
     return BASE_RATE, [column for column in text.removeprefix(_CLIMATOLOGY).split(",") if column]
 

@@ -314,8 +314,8 @@ def remedy_blocks(
             yield Code(code, "Commands or line of Python that recalibrates each group")
     if doubtful:
         yield Prose(
-            f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"
-            f" {', '.join(doubtful)}."
+            f"A map of its own would gain significantly in {', '.join(doubtful)} alone, but not after correction for"
+            f" {number_of(n_groups, 'group')}."
         )
 
 

@@ -111,8 +111,8 @@ def score_named(name: str) -> Score:
         return _PARAMETRIC[parts[1]](r, f"{parts[1]}({repr(r).removesuffix('.0')})")
     if isinstance(name, str) and name in _PRINTED:
         raise InputError(
-            f"metrics (--metric): {name!r} is no scoring rule: every assessment prints it, and a gate takes it, such as"
-            f" check --require '{_PRINTED[name]}'."
+            f"metrics (--metric): {name!r} is no scoring rule: assessments print it where it is known, and a gate"
+            f" takes it, such as check --require '{_PRINTED[name]}'."
         )
     known = [*plain, *(f"{rule}(r)" for rule in _PARAMETRIC)]
     near = get_close_matches(str(name), known, n=1)
