@@ -91,7 +91,7 @@ def test_no_module_knows_two_renderings():
         found = {RENDERINGS.get(name.removeprefix("unperplexed.report.")) for name in imported(path, source)} - {None}
         if found:
             known[path.relative_to(source).as_posix()] = found
-    assert known.pop("report/result.py") == {"page", "text"}
+    assert known.pop("report/result.py") == {"page", "text", "plot"}
     assert known["describe/skill.py"] == {"plot"}  # so the search finds what there is
     assert all(len(found) == 1 for found in known.values()), known
 

@@ -94,7 +94,11 @@ def called(name: str, of: str = "", known: Collection[str] = ()) -> str:
 
     If none is, all known names are listed; "" without any.
     """
-    here = _NAMES.get(f"{of}.{name}") or _NAMES.get(name)
+    return meant(_NAMES.get(f"{of}.{name}") or _NAMES.get(name, ""), name, known)
+
+
+def meant(here: str, name: str, known: Collection[str]) -> str:
+    """Say what a name is called here, or which known name is like it; else list these."""
     words = {*name.split("_")}
     near = nearest(name, known) or [each for each in known if words & {*each.split("_")}][:3]
     if here or near:

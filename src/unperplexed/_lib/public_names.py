@@ -40,6 +40,7 @@ _ELSEWHERE = {
     "calibrate": "Recalibrator().fit(y_true, y_prob)",
     "evaluate": "assess",
     "perplexity": "unperplexed.language_models.assess_texts",
+    "rps": "unperplexed.scores.ranked_probability_score",
 }
 """What other programs call what is here."""
 
@@ -67,8 +68,10 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
     def load(name: str) -> Any:
         if name not in homes:
-            near = f"; did you mean {_ELSEWHERE[name]}?" if name in _ELSEWHERE else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{near}")
+            from .errors import meant
+
+            also = "" if name.startswith("_") else meant(_ELSEWHERE.get(name, ""), name, [*homes])
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{also}")
         from importlib import import_module
 
         home = homes[name][0]
