@@ -92,7 +92,7 @@ def test_no_module_knows_two_renderings():
         if found:
             known[path.relative_to(source).as_posix()] = found
     assert known.pop("report/result.py") == {"page", "text", "plot"}
-    assert known["describe/skill.py"] == {"plot"}  # so the search finds what there is
+    assert known["describe/over_time.py"] == {"plot"}  # so the search finds what there is
     assert all(len(found) == 1 for found in known.values()), known
 
 
