@@ -188,6 +188,7 @@ _IN_ORDER = {
     "assess_by": "groups are named: assess_by(y_true, y_prob, by=groups)",
     "decide": "costs are named: decide(y_true, y_prob, cost_fp=1, cost_fn=4)",
     "check": 'requirements are named: check(y_true, y_prob, require="ece < 0.05")',
+    "drift": "it takes predictions alone; with outcomes: monitor(y_true, y_prob, time=dates)",
     "monitor": "periods are named: monitor(y_true, y_prob, time=dates)",
 }
 """What a function takes in place of more arguments without a name."""
