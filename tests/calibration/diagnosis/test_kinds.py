@@ -45,7 +45,7 @@ def test_they_are_in_the_order_of_their_places():
     assert len({kind.heading or kind.error for kind in KINDS.values()}) == len(KINDS)
     assert (
         *("biased", "overconfident", "underconfident", "asymmetric", "extremes-overstated", "extremes-understated"),
-        *("certain-and-wrong", "miscalibrated"),
+        *("certain-and-wrong", "miscalibrated", "pointing-away"),
     ) == WORDS
 
 
