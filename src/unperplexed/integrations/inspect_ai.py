@@ -6,32 +6,38 @@ Inspect finds them by the entry point ``unperplexed``: name them as ``unperplexe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .._lib.errors import missing
-from .._lib.typing import Floats
 from ..language_models.abstaining import risk_coverage
 from ..language_models.graded import stated_confidence
 
 try:
-    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        Target,
+        accuracy,
+        metric,
+        scorer,
+        stderr,
+    )
     from inspect_ai.solver import TaskState
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "Inspect", "inspect") from error
+    raise ImportError(
+        "unperplexed.integrations.inspect_ai needs Inspect: pip install 'unperplexed[inspect]'"
+    ) from error
 
 
-def _of_stated(key: str, figure: Callable[[Floats, Floats], float]) -> Metric:
-    """Make a metric of the grades and confidences of the samples that have both; NaN where none has."""
-
-    def of(scores: list[SampleScore]) -> float:
-        pairs = [(each.score.as_float(), (each.score.metadata or {}).get(key)) for each in scores]
-        kept = [(grade, float(p)) for grade, p in pairs if p is not None and not math.isnan(grade)]
-        grades, p = np.array(kept, dtype=np.float64).reshape(-1, 2).T
-        return figure(grades, p) if grades.size else math.nan
-
-    return of
+def _graded(scores: list[SampleScore], key: str) -> tuple[Any, Any]:
+    """Grades and confidences of the samples that have both."""
+    pairs = [(each.score.as_float(), (each.score.metadata or {}).get(key)) for each in scores]
+    kept = [(grade, float(p)) for grade, p in pairs if p is not None and not math.isnan(grade)]
+    grades, p = np.array(kept, dtype=np.float64).reshape(-1, 2).T
+    return grades, p
 
 
 @metric
@@ -42,19 +48,33 @@ def stated_brier(key: str = "confidence") -> Metric:
     ``unperplexed lm LOG``.
     """
 
-    return _of_stated(key, lambda grades, p: float(((p - grades) ** 2).mean()))
+    def of(scores: list[SampleScore]) -> float:
+        grades, p = _graded(scores, key)
+        return float(((p - grades) ** 2).mean()) if grades.size else math.nan
+
+    return of
 
 
 @metric
 def stated_overconfidence(key: str = "confidence") -> Metric:
     """Mean stated confidence minus the mean grade; 0 is best."""
-    return _of_stated(key, lambda grades, p: float(p.mean() - grades.mean()))
+
+    def of(scores: list[SampleScore]) -> float:
+        grades, p = _graded(scores, key)
+        return float(p.mean() - grades.mean()) if grades.size else math.nan
+
+    return of
 
 
 @metric
 def stated_aurc(key: str = "confidence") -> Metric:
     """Area under the risk-coverage curve of the stated confidence; smaller is better."""
-    return _of_stated(key, lambda grades, p: risk_coverage(grades, p).area)
+
+    def of(scores: list[SampleScore]) -> float:
+        grades, p = _graded(scores, key)
+        return risk_coverage(grades, p).area if grades.size else math.nan
+
+    return of
 
 
 @scorer(metrics=[accuracy(), stderr(), stated_brier(), stated_overconfidence(), stated_aurc()])

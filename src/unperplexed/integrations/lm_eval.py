@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.errors import missing
 from ..calibration.errors import smooth_calibration_error
 from ..language_models.items import Question
 from ..language_models.questions import option_probabilities
@@ -20,7 +19,9 @@ from ..language_models.questions import option_probabilities
 try:
     from lm_eval.api.registry import register_aggregation, register_metric
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "lm-evaluation-harness", "lm-eval") from error
+    raise ImportError(
+        "unperplexed.integrations.lm_eval needs lm-evaluation-harness: pip install 'unperplexed[lm-eval]'"
+    ) from error
 
 Item = tuple[int, Sequence[float]]
 """The correct option, and the log-probabilities of all options."""
@@ -67,11 +68,18 @@ def up_calibration_error(items: Sequence[Item]) -> float:
     return float(smooth_calibration_error(right, p, labels=[0, 1], pos_label=1))
 
 
-def _as_they_are(items: Any) -> Any:
+@register_metric(metric="up_log_loss", higher_is_better=False, output_type="multiple_choice", aggregation="up_log_loss")
+def up_log_loss_values(items: Any) -> Any:
     """Pass the values of one question on."""
     return items
 
 
-_OF_CHOICES: dict[str, Any] = {"higher_is_better": False, "output_type": "multiple_choice"}
-for _name in ("up_log_loss", "up_calibration_error"):
-    register_metric(metric=_name, aggregation=_name, **_OF_CHOICES)(_as_they_are)
+@register_metric(
+    metric="up_calibration_error",
+    higher_is_better=False,
+    output_type="multiple_choice",
+    aggregation="up_calibration_error",
+)
+def up_calibration_error_values(items: Any) -> Any:
+    """Pass the values of one question on."""
+    return items
