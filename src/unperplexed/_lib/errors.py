@@ -64,10 +64,6 @@ _NAMES = {
     **dict.fromkeys(("ci", "conf_int"), "interval"),
     "save": "report(path), or to_json()",
     **dict.fromkeys(("to_frame", "to_dataframe", "to_pandas", "to_polars"), "frame()"),
-    **dict.fromkeys(
-        ("Assessment.to_frame", "Assessment.to_dataframe", "Assessment.to_pandas"),
-        'frame("metrics"), or metrics(), which has intervals',
-    ),
     "net_benefit": "frame(), or models",
     "summary": "to_text()",
     "show": "plot(), or to_text()",
@@ -77,7 +73,7 @@ _NAMES = {
     "Assessment.roc_auc": "auc",
     "Assessment.ci": "auc.interval",
     "Assessment.p_value": "diagnosis.p_value",
-    "Comparison.p_value": "pairs, each with its differences, or frame()",
+    "Comparison.p_value": 'frame("differences"), or pairs[0].differences["log_loss"].p_value',
     "OrderedAssessment.rps": 'skill, by "ranked_probability_score"',
     **dict.fromkeys(("Assessment.brier_skill_score", "Assessment.scaled_brier"), "skill, with reference='base-rate'"),
     **dict.fromkeys(("Decomposition.resolution", "Decomposition.refinement"), "discrimination"),
@@ -166,7 +162,7 @@ _OPTIONS = {
     **dict.fromkeys(("bootstrap", "n_bootstrap", "n_bootstraps", "n_boot", "n_resamples", "times"), "resamples="),
     **dict.fromkeys(("random_state", "rng"), "seed="),
     **dict.fromkeys(("cv", "n_splits", "n_folds", "k"), "folds="),
-    **dict.fromkeys(("n_jobs", "workers", "threads"), "jobs="),
+    **dict.fromkeys(("jobs", "workers", "threads"), "n_jobs="),
     "limit": "floor=(low, 1 - low)",
     "eps": "floor=",
     "orders": "result.risk_profile(orders)",
@@ -207,13 +203,19 @@ _GROUPS = ("groups", "group", "group_by", "groupby", "sensitive_features")
 _BOUND = re.compile(r"(max|min)_(\w+)")
 
 
+def limit_meant(name: str, number: str) -> str:
+    """Write the requirement that a name such as max_ece means; "" of other names."""
+    found = _BOUND.fullmatch(name)
+    return f"{found[2]} {'<' if found[1] == 'max' else '>'} {number}" if found else ""
+
+
 def _meant(function: str, name: str, known: Collection[str]) -> str:
     """Name the option that is meant, if the function has it."""
     if "by" in known and name in _GROUPS:
         return "by= (of groups; clusters= of dependent rows)" if "clusters" in known else "by="
     here = _OPTIONS.get(f"{function} {name}") or _OPTIONS.get(name, "")
-    if "require" in known and (bound := _BOUND.fullmatch(name)):
-        return f'require="{bound[2]} {"<" if bound[1] == "max" else ">"} ..."'
+    if "require" in known and (limit := limit_meant(name, "...")):
+        return f'require="{limit}"'
     option = here.partition("=")[0]
     return "" if option.isidentifier() and known and option not in known else here
 

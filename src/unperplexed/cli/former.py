@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence, Set
 
-from .._lib.errors import InputError, nearest
+from .._lib.errors import InputError, limit_meant, nearest
 
 COMMANDS = {
     "profile": "assess FILE --show profile",
@@ -176,7 +176,6 @@ FLAGS = {
 
 _IS_FLAG = re.compile(r"--.|-[A-Za-z]$")
 _FLAG = re.compile(r"--[a-z-]+")
-_BOUND = re.compile(r"--(max|min)-([a-z-]+)")
 
 
 def refuse_former(words: Sequence[str], commands: Collection[str]) -> None:
@@ -201,8 +200,8 @@ def _refused(command: str, flag: str, known: Set[str]) -> str:
         return ""
     spelled = flag.replace("_", "-")
     today = FLAGS.get(f"{command} {spelled}", FLAGS.get(spelled, ""))
-    if bound := _BOUND.fullmatch(flag):
-        today = f"--require '{bound[2].replace('-', '_')} {'<' if bound[1] == 'max' else '>'} LIMIT'"
+    if limit := limit_meant(spelled[2:].replace("-", "_"), "LIMIT"):
+        today = f"--require '{limit}'"
         if "--require" not in known:
             return f"{flag}: limits are for unperplexed check FILE {today}."
     first = _FLAG.match(today)
