@@ -18,7 +18,7 @@ from scipy.special import expit, logsumexp, roots_hermite
 
 from unperplexed import Tally, monitor
 from unperplexed.monitoring.breaks import Series, alarms_of
-from unperplexed.monitoring.event_counts import EventCounts
+from unperplexed.monitoring.event_counts import EventCounts, kept
 from unperplexed.monitoring.history import WHOLE, History, Period
 from unperplexed.monitoring.hypotheses import (
     PERIOD_WEIGHTS,
@@ -27,7 +27,6 @@ from unperplexed.monitoring.hypotheses import (
     row_factors,
 )
 from unperplexed.monitoring.measures import MEASURE_WEIGHTS, MEASURES, measured
-from unperplexed.monitoring.requirements import kept
 from unperplexed.results import Alarm
 from unperplexed.statistics.rank_evidence import log_evidence, rank_evidence
 

@@ -8,7 +8,7 @@ import pytest
 
 from unperplexed import decide, decision_curve, pool
 from unperplexed.describe.decisions import decision_curve_document, decision_document
-from unperplexed.describe.recalibration import pool_document
+from unperplexed.describe.pools import pool_document
 from unperplexed.report.result import Naming
 
 

@@ -11,8 +11,8 @@ from scipy.special import expit, logit, softmax
 from helpers import maps_of_groups
 from printed import unfolded
 from unperplexed import InputError, Recalibrator, Tally, assess
+from unperplexed.cli.comparing import AFTER, BEFORE, before_and_after
 from unperplexed.cli.parser import main
-from unperplexed.cli.recalibrate import AFTER, BEFORE, before_and_after
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.results import GroupRecalibrator
 
@@ -455,7 +455,7 @@ def test_a_report_compares_raw_and_recalibrated_rows_and_gives_the_command(small
 def test_a_report_is_limited_by_memory(monkeypatch):
     forecasts = Forecasts([0, 1, 1], [0.2, 0.7, 0.6])
     made = Recalibrator("identity").fit_chunks(lambda: [forecasts])
-    monkeypatch.setattr("unperplexed.cli.recalibrate.MOST_PROBABILITIES", 5)
+    monkeypatch.setattr("unperplexed.cli.comparing.MOST_PROBABILITIES", 5)
     with pytest.raises(InputError, match="--report compares up to 5 probabilities. Leave it out, or name fewer files"):
         before_and_after(lambda: [forecasts], made)
 

@@ -8,8 +8,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from unperplexed import InputError, Tally, monitor
-from unperplexed.monitoring.event_counts import EventCounts
-from unperplexed.monitoring.requirements import kept
+from unperplexed.monitoring.event_counts import EventCounts, kept
 from unperplexed.scores import brier_score, log_loss
 
 LIMIT = math.log(20)

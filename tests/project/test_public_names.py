@@ -100,6 +100,16 @@ def test_counting_files_loads_no_other_engine():
     assert not {"dask", "distributed", "pyspark", "pandas"} & loaded
 
 
+@pytest.mark.parametrize("command", [["check", "--require", "log_loss<1"], ["recalibrate", "-o", "map.json"]])
+def test_commands_on_a_small_file_load_no_scipy(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    name, *options = command
+    arguments = [name, str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", *options]
+    loaded = loaded_by(f"from unperplexed.cli.parser import main; assert not main({arguments})")
+    assert "numpy" in loaded
+    assert not {"scipy", "matplotlib", "pandas"} & loaded
+
+
 @pytest.mark.slow
 def test_assessing_arrays_loads_neither_files_nor_pictures():
     loaded = loaded_by(

@@ -10,9 +10,8 @@ import pytest
 from many_classes import blocks, diagnose, prepared, simulate
 from unperplexed import InputError, Tallies, Tally, assess, assess_by
 from unperplexed import diagnose as diagnose_tally
-from unperplexed.calibration.diagnosis.class_counts import statistics_of_sums
 from unperplexed.calibration.diagnosis.class_scores import Curvature
-from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of
+from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of, statistics_of_sums
 from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.cli import parser as cli
 from unperplexed.describe.diagnosis import UNTOLD

@@ -81,9 +81,9 @@ def _recalibrated(a: argparse.Namespace, rows: Input) -> Change:
     """Give what recalibrates the forecasts before they are assessed."""
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: --apply needs rows; give the file that the tally was counted from.")
-    if a.engine != "local":
-        raise InputError(f"--engine {a.engine}: --apply is by the engine local; leave one of them out.")
-    from .recalibrate import recalibrated_by
+    if rows.engine.name != "local":
+        raise InputError(f"--engine {rows.engine.name}: --apply is by the engine local; leave one of them out.")
+    from .classes import recalibrated_by
 
     recalibrated = recalibrated_by(a.apply)
     rows.say(

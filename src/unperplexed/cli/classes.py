@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..forecasts.column_names import positives, readings
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..kernels.devices import Scale
+from ..recalibration.recalibrator import Recalibrator
 from ..sources.columns import Plan
 from ..sources.file_reading import FileReading
 from ..sources.readers import Batch
@@ -185,3 +187,14 @@ def unit_of(reading: FileReading, n_columns: int) -> str:
     one = n_columns == 1
     logs = {"logits": " in log-odds" if one else " in log-probabilities", "log-probs": " in log-probabilities"}
     return {"percent": " in percent", **logs}.get(reading.options["scale"], "")
+
+
+def recalibrated_by(path: Path) -> Callable[[Forecasts], Forecasts]:
+    """Give what recalibrates forecasts by a saved map."""
+    recalibrator = Recalibrator.load(path)
+
+    def change(forecasts: Forecasts) -> Forecasts:
+        refuse_other_classes(recalibrator.labels_, forecasts.labels)
+        return forecasts.with_probabilities(recalibrator.of_block)
+
+    return change

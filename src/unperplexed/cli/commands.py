@@ -10,13 +10,8 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
-from .._lib.typing import Ints
-from .assessing import Asked, assessment_of, breakdown_of, ordered_of
 from .input import Input, rivals_of
 from .options import first_given
 from .outputs import Outputs, called, sayer
@@ -24,6 +19,10 @@ from .sections import Sections
 from .skill import reference_of, skill_beside
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .._lib.typing import Ints
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison as Compared
@@ -43,6 +42,8 @@ _NOT_SEQUENTIAL = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
+    from .assessing import Asked, assessment_of, breakdown_of
+
     a = arguments
     if a.ordered:
         _ordered(a)
@@ -68,6 +69,8 @@ def assess(arguments: argparse.Namespace) -> None:
 
 def _ordered(a: argparse.Namespace) -> None:
     """Assess forecasts of ordered classes."""
+    from .assessing import ordered_of
+
     outputs = Outputs(a)
     found = ordered_of(a, Input.of(a))
     outputs.write(found.to_json, outputs.text(found), outputs.picture(found) | outputs.page(found))
@@ -224,12 +227,15 @@ def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:
     what = "naive Bayes on scikit-learn's 1,797 handwritten digits, each predicted by a model that has not seen it"
     if find_spec("sklearn") is not None:
         return *train_digits(), f"{what}; trained just now"
+    import numpy as np
+
     with (files(__package__) / "example" / "digits.npz").open("rb") as stream, np.load(stream) as archive:
         return archive["digit"], archive["probability"], f"{what}; predictions that come with the package"
 
 
 def train_digits() -> tuple[Ints, NDArray[np.float32]]:
     """Predict each digit by Gaussian naive Bayes trained on the other folds; needs scikit-learn."""
+    import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from sklearn.naive_bayes import GaussianNB

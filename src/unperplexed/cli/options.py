@@ -39,9 +39,9 @@ class About:
         """Add an option that names a file."""
         return self._group.add_argument(*flags, type=Path, metavar=metavar, help=text, **settings)
 
-    def switch(self, flag: str, text: str) -> argparse.Action:
-        """Add an option that takes no value."""
-        return self._group.add_argument(flag, action="store_true", help=text)
+    def switch(self, flag: str, text: str, *also: str) -> argparse.Action:
+        """Add an option that takes no value, under one name or several."""
+        return self._group.add_argument(flag, *also, action="store_true", help=text)
 
     def one_of(self, flag: str, choices: Sequence[str], text: str, **settings: Any) -> argparse.Action:
         """Add an option that takes one of some words, by default the first."""

@@ -265,5 +265,5 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
     command.set_defaults(command=name)
     command.add_argument("--help-all", action=HelpAll, nargs=0, help="show all options")
     text = "print nothing but errors, and JSON if asked for"
-    options.About("work", command)._group.add_argument("-q", "--quiet", action="store_true", help=text)
+    options.About("work", command).switch("-q", text, "--quiet")
     return command

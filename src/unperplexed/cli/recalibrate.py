@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,17 @@ from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
 from .._lib.typing import Floats, Ints
 from ..assessment.remedy import remaining_lines
-from ..comparison.compare import ComparisonSettings, compared
-from ..comparison.result import Comparison
-from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
-from ..pairing.rows import Chunk, Pairing
-from ..recalibration.gain import Gain
 from ..recalibration.group_recalibrator import GroupRecalibrator
 from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.saved import GROUPS
-from ..scores.registry import LOG_LOSS
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
 from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.row_filter import RowFilter, group_columns
 from ..sources.writers import TABLES
-from ..statistics.intervals import Interval
-from ..statistics.means import DEFAULT_FLOOR
 from ..tally.tally import Tally
-from .classes import NewRows, refuse_other_classes, unit_of
+from .classes import NewRows, unit_of
 from .input import Input
 from .options import first_given
 from .outputs import MAPS, Outputs, show_while_read
@@ -108,6 +99,7 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
 def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibrator) -> dict[Path, bytes]:
     """Make the page of the forecasts before and after."""
     from .advice import apply_command
+    from .comparing import before_and_after
 
     if rows.tallies:
         raise InputError(f"{rows.files[0]}: --report needs rows; name the file that the tally was counted from.")
@@ -174,17 +166,6 @@ def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
 _MOST_NAMED = 3
 
 
-def recalibrated_by(path: Path) -> Callable[[Forecasts], Forecasts]:
-    """Give what recalibrates forecasts by a saved map."""
-    recalibrator = Recalibrator.load(path)
-
-    def change(forecasts: Forecasts) -> Forecasts:
-        refuse_other_classes(recalibrator.labels_, forecasts.labels)
-        return forecasts.with_probabilities(recalibrator.of_block)
-
-    return change
-
-
 Map = Callable[[Floats, Batch, Ints], Floats]
 """Makes calibrated probabilities of log-probabilities of every class, (n, C), at some places of a batch."""
 
@@ -228,77 +209,3 @@ class RecalibratedRows:
         kept = raw.astype(np.float64)
         kept[places] = new[places]
         return kept
-
-
-MOST_PROBABILITIES = 20_000_000
-"""The comparison keeps so many probabilities in memory."""
-
-BEFORE, AFTER = "raw", "recalibrated"
-
-
-def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrator) -> Comparison:
-    """Compare forecasts with themselves, recalibrated by the maps that the fit of each fold's other rows gave.
-
-    Parameters
-    ----------
-    chunks : callable
-        Reads the forecasts.
-    how : Recalibrator
-        The recalibrator that was fitted to them.
-
-    Returns
-    -------
-    Comparison
-        Log losses and the interval of their difference are those of the gain: zeros count as they do there.
-    """
-    parts = [*_weighing(chunks(), len(how.labels_))]
-    hashes = [part.hashes(part.index) for part in parts]
-    groups = None if hashes[0] is None else np.concatenate([each.view(np.int64) for each in hashes if each is not None])
-    parts = [part.in_clusters(None) for part in parts]  # which the pairing knows
-    recalibrated = _recalibrated(parts, how)
-    starts = np.cumsum([0, *(part.index.max(initial=-1) - part.first_row + 1 for part in parts)]).tolist()
-    named = ((BEFORE, parts), (AFTER, recalibrated))
-    read = [Chunk(name, part, at) for name, some in named for part, at in zip(some, starts, strict=False)]
-    position = np.concatenate([part.index - part.first_row + at for part, at in zip(parts, starts, strict=False)])
-    pairing = Pairing(dict.fromkeys((BEFORE, AFTER), position), groups)
-    floor = how.baseline.zeros_as if how.baseline is not None and how.baseline.zeros else DEFAULT_FLOOR
-    settings = ComparisonSettings(floor=floor, clustered=groups is not None)
-    found = compared(lambda: read, lambda _: pairing, settings)
-    found = replace(found, _paired=None)  # the next step is the recalibration that this compares
-    return found if how.gain_ is None else _by_gain(found, how.gain_)
-
-
-def _weighing(chunks: Iterable[Forecasts], n_classes: int) -> Iterator[Forecasts]:
-    """Read the rows of positive weight."""
-    held = 0
-    for forecasts in chunks:
-        blocks = [block.weighing for block in forecasts.blocks()]
-        held += sum(map(len, blocks)) * n_classes
-        if held > MOST_PROBABILITIES:
-            raise InputError(
-                f"--report compares up to {MOST_PROBABILITIES:,} probabilities. Leave it out, or name fewer files."
-            )
-        yield forecasts.chosen(np.concatenate([block.index for block in blocks]) - forecasts.first_row)
-
-
-def _recalibrated(parts: Iterable[Forecasts], how: Recalibrator) -> list[Forecasts]:
-    assert how.held_out is not None  # the fit is to as many probabilities
-    (q, _), done = how.held_out.recalibrated(block for part in parts for block in part.blocks()), 0
-
-    def next_of(block: Block) -> Floats:
-        nonlocal done
-        done += len(block)
-        return q[done - len(block) : done]
-
-    return [part.with_probabilities(next_of) for part in parts]
-
-
-def _by_gain(found: Comparison, gain: Gain) -> Comparison:
-    """Take the interval and the p-value of the gain, which are those of a fit to all rows, for the log loss."""
-    [pair] = found.pairs
-    low, high = gain.interval if pair.first == BEFORE else (-gain.interval[1], -gain.interval[0])
-    known: dict[str, Any] = {"interval": Interval(low, high), "p_value": gain.p_value}
-    by_gain = replace(pair.differences[LOG_LOSS], **known, adjusted_p_value=gain.p_value)
-    ratios = Interval(float(np.exp(-high)), float(np.exp(-low)))
-    pair = replace(pair, differences=pair.differences | {LOG_LOSS: by_gain}, accuracy_ratio_interval=ratios)
-    return replace(found, pairs=(pair,))

@@ -9,7 +9,7 @@ MODULES = {
     "Skill": "skill",
     "Recalibrator": "recalibration",
     "GroupRecalibrator": "recalibration",
-    "Pool": "recalibration",
+    "Pool": "pools",
     "Assessment": "assessment",
     "Breakdown": "groups",
     "RiskProfile": "profile",

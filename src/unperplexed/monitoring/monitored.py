@@ -18,7 +18,7 @@ from ..report.numbers import count
 from ..tally.periods import at
 from .alarms import Began, Watched
 from .control import ControlPoint
-from .requirements import Kept
+from .event_counts import Kept
 
 if TYPE_CHECKING:
     import polars as pl

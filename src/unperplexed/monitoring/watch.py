@@ -16,9 +16,9 @@ from ..statistics.intervals import alpha_of
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
 from .control import NORMAL, control_points, dispersion, point_of
+from .event_counts import kept
 from .history import WHOLE, Events, History, history_of
 from .monitored import Alarm, Impossible, Monitored, OfGroup
-from .requirements import kept
 
 _SHARED = {"none": False, "period": True}
 """Words for clusters: whether the rows of a period share a shock."""

@@ -47,13 +47,13 @@ from ..comparison.sequential import SequentialComparison as SequentialComparison
 from ..forecasts.forecasts import Notes as Notes
 from ..monitoring.drifted import Drift as Drift
 from ..monitoring.drifted import Shift as Shift
+from ..monitoring.event_counts import Kept as Kept
 from ..monitoring.gate import Check as Check
 from ..monitoring.gate import Outcome as Outcome
 from ..monitoring.history import History as History
 from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
-from ..monitoring.requirements import Kept as Kept
 from ..monitoring.requirements import Requirement as Requirement
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill

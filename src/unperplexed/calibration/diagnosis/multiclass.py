@@ -15,13 +15,12 @@ from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
 from .choice import LEVEL, POWER, as_good
-from .class_counts import statistics_of_sums, surprising_levels
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
 from .class_rows import MOST_SURPRISING, Certain, Chunk, PreparedRows, Rows, count
 from .class_scores import SumLikelihoods
 from .class_search import Search
-from .class_statistics import ClassStatistics, statistics_of
+from .class_statistics import ClassStatistics, statistics_of, statistics_of_sums, surprising_levels
 from .class_tests import ClassGate, gate
 from .kind import ClassMeans
 from .kinds import certainty, shape
