@@ -408,11 +408,12 @@ def _uncounted_zeros(tally: Tally) -> bool:
 
 
 def mendable(findings: Sequence[Finding]) -> bool:
-    """Whether recalibration is a remedy of any of these findings."""
+    """Whether recalibration is a remedy of any of these findings: columns are to be named rightly first."""
     # Beside a tail term the slope alone does not say where the forecasts point.
     bent = any(f.error == "tail" for f in findings)
     reversed_forecasts = not bent and any(f.error == "confidence" and f.interval[1] < -1 for f in findings)
-    return not reversed_forecasts and any(f.error != "rows" for f in findings)
+    amiss = reversed_forecasts or any(f.error == "permuted" for f in findings)
+    return not amiss and any(f.error != "rows" for f in findings)
 
 
 def method_for(diagnosis: Diagnosis, n_classes: int) -> str:

@@ -117,6 +117,8 @@ UNTOLD = (
 )
 """What a tally of more than two classes does not tell."""
 
+UNORDERED = "Permuted columns are not looked for: the tally was written by an earlier version. Count it anew for these."
+
 _MOST_SHORT = 2
 
 
@@ -141,7 +143,8 @@ class DiagnosisParts(NamedTuple):
 def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
     """Return what stands beside the verdict; ``log_loss`` is that of the forecasts."""
     others = [*_mended(d), *_alternatives(d)] if d.findings else list(seen(d)) if d.made else []
-    return DiagnosisParts(_cost(d, log_loss), tuple(_remedies(d)), (*others, *([UNTOLD] if d.by == COUNTS else [])))
+    untold = [UNTOLD] * (d.by == COUNTS) + [UNORDERED] * (not d.any_order)
+    return DiagnosisParts(_cost(d, log_loss), tuple(_remedies(d)), (*others, *untold))
 
 
 def remedies_text(remedies: Sequence[NamedAdvice]) -> str:

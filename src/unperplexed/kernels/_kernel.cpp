@@ -61,8 +61,8 @@ NB_MODULE(_kernel, m) {
     m.def("limb_sums_of_powers", &limb_sums_of_powers, nb::arg("values"));
     m.def("line_of_other_width", &line_of_other_width, nb::arg("text"), nb::arg("separator"), nb::arg("width"));
     m.def("limb_sums", &limb_sums, nb::arg("values"), nb::arg("bits"), nb::arg("limbs"));
-    m.def("class_sums", &class_sums, nb::arg("p"), nb::arg("truth"), nb::arg("logs"), nb::arg("tails"), nb::arg("sums"),
-          nb::arg("coarse"));
+    m.def("class_sums", &class_sums, nb::arg("p"), nb::arg("truth"), nb::arg("logs"), nb::arg("tails"),
+          nb::arg("least_log"), nb::arg("sums"), nb::arg("coarse"));
     m.def("isotonic_blocks", &isotonic_blocks, nb::arg("values"), nb::arg("weights"), nb::arg("out"));
     m.def("shrunk_isotonic", &shrunk_isotonic, nb::arg("reported"), nb::arg("happened"), nb::arg("total"),
           nb::arg("out"));

@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr double FINE = 0x1p40, COARSE_UNITS = 0x1p20, SCORE = 0x1p30, MOMENT = 0x1p24, THIRD = 0x1p20;
+constexpr double FINE = 0x1p40, COARSE_UNITS = 0x1p20, SCORE = 0x1p30, MOMENT = 0x1p24, THIRD = 0x1p20, LOGS = 0x1p12;
 constexpr Index CODE_BITS = 10, LOWEST_CODE = Index(1023 - 60) << CODE_BITS;
 constexpr Index CLASS_CELLS = 88, HALF_CELLS = 44, LEVELS = 64, FIRST_LEVEL = 6;
 constexpr Index TOP_CELL = (Index(1022) << 1) - (LOWEST_CODE >> (CODE_BITS - 1));
@@ -33,7 +33,7 @@ INLINED Index class_level(double mass) {
 // Where sums over rows go.
 struct ClassSums {
     double *observed, *predicted, *information, *score, *moments, *classes, *third, *cells, *cell_sums, *right, *wrong;
-    double *wrong_residual, *wrong_score;
+    double *wrong_residual, *wrong_score, *logs, *squares, *raised;
 };
 
 // Rows are taken so many at a time, each class of all of them after the other: sums over the classes of a row are made in
@@ -56,7 +56,7 @@ struct ClassRoom {
 
 template <class T>
 DISPATCHED void class_sums_of(const T* given, Index row_stride, Index stride, const Index* truth, Index n, Index c,
-                              const double* __restrict log_table, const double* __restrict tail_table,
+                              const double* __restrict log_table, const double* __restrict tail_table, double least_log,
                               const ClassSums& to, double* __restrict coarse,
                               ClassRoom& room) {
     double* __restrict p = room.p;
@@ -159,6 +159,13 @@ DISPATCHED void class_sums_of(const T* given, Index row_stride, Index stride, co
             to.observed[mine] += 1;
             to.score[0] += score[0];
             to.score[1] += score[1];
+            const double log_own = log_table[codes[mine * LANES + r]], mine_log = std::max(log_own, least_log);
+            to.raised[0] += log_own < least_log;
+            for (Index k = 0; k < c; ++k) {
+                const double x = std::max(log_table[codes[k * LANES + r]], least_log);
+                to.logs[mine * c + k] += x * LOGS;
+                to.squares[mine * c + k] += (x - mine_log) * (x - mine_log) * MOMENT;
+            }
             if (!(own < highest[r])) {
                 to.right[class_level(others[r])] += 1;
                 continue;
@@ -197,11 +204,11 @@ using Doubles = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 // Adds the rows' sums to arrays, one after the other as ClassSums has them; coarse probabilities go to a matrix.
 void class_sums(nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> p,
                 nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu> truth, Doubles logs, Doubles tails,
-                const std::vector<Doubles>& sums, Doubles coarse) {
-    constexpr std::size_t SUMS = 13;
+                double least_log, const std::vector<Doubles>& sums, Doubles coarse) {
+    constexpr std::size_t SUMS = 16;
     const std::size_t c_ = p.shape(1);
     const std::size_t sizes[SUMS] = {c_,     c_,     c_, 2, 3, 2 * c_, 4, c_ * CLASS_CELLS, c_ * CLASS_CELLS,
-                                     LEVELS, LEVELS, LEVELS * c_, LEVELS * 2};
+                                     LEVELS, LEVELS, LEVELS * c_, LEVELS * 2, c_ * c_, c_ * c_, 1};
     bool fits = sums.size() == SUMS && truth.shape(0) == p.shape(0) && coarse.size() == p.size();
     for (std::size_t k = 0; fits && k < SUMS; ++k) fits = sums[k].size() == sizes[k];
     for (std::size_t row = 0; fits && row < truth.shape(0); ++row) {
@@ -210,12 +217,13 @@ void class_sums(nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> p,
     if (!fits) throw nb::value_error("class_sums: shapes do not go together");
     double* at[SUMS];
     for (std::size_t k = 0; k < SUMS; ++k) at[k] = sums[k].data();
-    const ClassSums to{at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9], at[10], at[11], at[12]};
+    const ClassSums to{at[0], at[1], at[2],  at[3],  at[4],  at[5],  at[6],  at[7],
+                       at[8], at[9], at[10], at[11], at[12], at[13], at[14], at[15]};
     const Index n = static_cast<Index>(p.shape(0)), c = static_cast<Index>(p.shape(1));
     ClassRoom room(c);
     const auto of = [&](auto kind) {
         class_sums_of(static_cast<const decltype(kind)*>(p.data()), Index(p.stride(0)), Index(p.stride(1)), truth.data(),
-                      n, c, logs.data(), tails.data(), to, coarse.data(), room);
+                      n, c, logs.data(), tails.data(), least_log, to, coarse.data(), room);
     };
     const bool single = p.dtype() == nb::dtype<float>();
     if (!single && p.dtype() != nb::dtype<double>()) throw nb::type_error("class_sums: expected floats");

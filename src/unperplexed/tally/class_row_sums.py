@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 
+from .._lib.arrays import run_starts
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
 from ..maps.two import tail
@@ -28,8 +29,11 @@ LEVELS = 64
 FIRST_LEVEL = 6
 """Rows of a lower level are certain in no data: a hundred of them would be expected to err once."""
 
-COARSE, FINE, SCORE, MOMENT, THIRD = 20, 40, 30, 24, 20
-"""Bits of the units: of p in products of two, of p in sums, of scores, of their second and of their third moments."""
+COARSE, FINE, SCORE, MOMENT, THIRD, LOGS = 20, 40, 30, 24, 20, 12
+"""Bits of the units: of p in products of two, of p in sums, of scores, of their second and third moments, of log p."""
+
+RAISED = 1e-4
+"""Divided by the number of classes: lower probabilities count as this where logarithms of classes are compared."""
 
 _CODE_BITS = 10
 """Bits of the fraction of a probability, in the cells in which log-probabilities are taken."""
@@ -51,6 +55,11 @@ def directions() -> tuple[Floats, Floats]:
     p = np.minimum(np.ldexp(1 + fraction, code // 2**_CODE_BITS - 1023), 1.0)
     odds = np.log(p) - np.log1p(-np.minimum(p, 0.75))
     return np.rint(np.log(p) * 2**12) / 2**12, np.rint(tail(odds) * 2**12) / 2**12
+
+
+def least_log(classes: int) -> float:
+    """Give the logarithm that lower ones count as, in whole units."""
+    return float(np.rint(np.log(RAISED / classes) * 2**LOGS) / 2**LOGS)
 
 
 def _code(p: Floats) -> Ints:
@@ -83,6 +92,7 @@ def sums_of(given: AnyFloats, truth: Ints, w: Floats | None, shard: Ints | None)
     yield from _of_shape(rows)
     yield from _of_cells(rows)
     yield from _of_levels(rows)
+    yield from _by_outcome(rows)
     if shard is not None:
         yield from _of_shards(rows, shard)
 
@@ -178,6 +188,27 @@ def _of_levels(rows: _Few) -> Iterator[tuple[str, Floats]]:
     np.add.at(scores, level[few], rows.score[:, few].T)
     yield "wrong_residual", residual
     yield "wrong_score", scores
+
+
+def _by_outcome(rows: _Few) -> Iterator[tuple[str, Floats]]:
+    """Log-probabilities of all classes, and their squared differences from that of the observed one, by this one."""
+    logs, least = directions()[0][rows.code].T, least_log(len(rows.p))
+    own = logs[np.arange(rows.truth.size), rows.truth]
+    yield "raised", np.array([rows.weight[own < least].sum()])
+    logs = np.maximum(logs, least)
+    off = logs - np.maximum(own, least)[:, None]
+    for name, x, bits in (("logs", logs, LOGS), ("squares", off * off, MOMENT)):
+        found = np.zeros((len(rows.p), len(rows.p)))
+        add_by_class(found, rows.units(x * rows.weight[:, None], bits), rows.truth)
+        yield name, found
+
+
+def add_by_class(to: Floats, x: Floats, truth: Ints) -> None:
+    """Add rows, (n, C), to those of their observed classes, (C, C)."""
+    order = np.argsort(truth, kind="stable")
+    first = run_starts(truth[order])
+    if len(order):
+        to[truth[order][first]] += np.add.reduceat(x[order], first, axis=0)
 
 
 def _of_shards(rows: _Few, shard: Ints) -> Iterator[tuple[str, Floats]]:

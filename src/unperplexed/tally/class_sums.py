@@ -1,6 +1,7 @@
 """The part "diagnosis" of a tally of more than two classes: sums from which its calibration is tested and diagnosed.
 
-They are the scores of class biases, confidence and tail with their moments, were the forecasts calibrated. Without
+They are the scores of class biases, confidence and tail with their moments, were the forecasts calibrated, and
+log-probabilities by the observed class, which tell whether columns were permuted. Without
 weights every sum is of whole numbers of a unit, so that no order and no split of the rows matters.
 """
 
@@ -16,7 +17,7 @@ from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Codes, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
 from ..kernels.compiled import kernel as _kernel
-from .class_row_sums import CELLS, COARSE, FINE, LEVELS, MOMENT, SCORE, THIRD, directions, sums_of
+from .class_row_sums import CELLS, COARSE, FINE, LEVELS, LOGS, MOMENT, SCORE, THIRD, directions, least_log, sums_of
 
 MOST_CLASSES = 2000
 """Covariances of more take gigabytes."""
@@ -44,8 +45,11 @@ class Field(NamedTuple):
 
 
 @cache
-def layout(classes: int, clustered: bool = False) -> dict[str, Field]:
-    """Name the sums of so many classes, w being a row's weight; those by shard of clusters come last."""
+def layout(classes: int, clustered: bool = False, by_outcome: bool = True) -> dict[str, Field]:
+    """Name the sums of so many classes, w being a row's weight; those by shard of clusters come last.
+
+    Those ``by_outcome`` tell whether columns were permuted.
+    """
     c = classes
     shapes: dict[str, tuple[tuple[int, ...], int]] = {
         "rows": ((1,), 0),
@@ -67,6 +71,12 @@ def layout(classes: int, clustered: bool = False) -> dict[str, Field]:
         "wrong_residual": ((LEVELS, c), FINE),  # w (1[y] - p) of these, from the first level on
         "wrong_score": ((LEVELS, 2), SCORE),
     }
+    if by_outcome:
+        shapes |= {
+            "logs": ((c, c), LOGS),  # w ln p of each class by the observed one, p being 1e-4/c at least
+            "squares": ((c, c), MOMENT),  # w (ln p - ln p_y)^2 likewise
+            "raised": ((1,), 0),  # w of the rows whose observed class had less than 1e-4/c
+        }
     if clustered:
         shapes |= {
             "shard_rows": ((N_SHARDS,), 0),
@@ -83,9 +93,9 @@ def layout(classes: int, clustered: bool = False) -> dict[str, Field]:
     return found
 
 
-def length(classes: int, clustered: bool = False) -> int:
+def length(classes: int, clustered: bool = False, by_outcome: bool = True) -> int:
     """Count the sums of so many classes."""
-    return max(int(at.place.stop) for at in layout(classes, clustered).values())
+    return max(int(at.place.stop) for at in layout(classes, clustered, by_outcome).values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +110,8 @@ class ClassSums:
     """Sums over rows with weights, in units."""
     clustered: bool = False
     """Whether sums by shard of clusters are among them: of two parts they are kept where both have them."""
+    by_outcome: bool = True
+    """Whether log-probabilities by the observed class are among them, likewise; files of earlier versions lack them."""
 
     @staticmethod
     def of(classes: int, high: Ints, low: Ints, rest: Floats) -> ClassSums:
@@ -118,14 +130,22 @@ class ClassSums:
 
     def __add__(self, other: ClassSums) -> ClassSums:
         """Add exactly, but for rows with weights."""
-        size = min(self.high.size, other.high.size)
-        high, low = _carried(self.high[:size] + other.high[:size], self.low[:size] + other.low[:size])
-        both = self.clustered and other.clustered
-        return ClassSums(self.classes, high, low, self.rest[:size] + other.rest[:size], both)
+        both = self.clustered and other.clustered, self.by_outcome and other.by_outcome
+        (high, low, rest), others = self._only(*both), other._only(*both)
+        return ClassSums(self.classes, *_carried(high + others[0], low + others[1]), rest + others[2], *both)
+
+    def _only(self, clustered: bool, by_outcome: bool) -> tuple[Ints, Ints, Floats]:
+        """The columns of those sums that are in both parts."""
+        if (self.clustered, self.by_outcome) == (clustered, by_outcome):
+            return self.high, self.low, self.rest
+        mine = layout(self.classes, self.clustered, self.by_outcome)
+        places = [mine[name].place for name in layout(self.classes, clustered, by_outcome)]
+        here = np.concatenate([np.arange(place.start, place.stop) for place in places])
+        return self.high[here], self.low[here], self.rest[here]
 
     def __getitem__(self, name: str) -> Floats:
         """Sums of a name."""
-        at, shape, bits = layout(self.classes, self.clustered)[name]
+        at, shape, bits = layout(self.classes, self.clustered, self.by_outcome)[name]
         values = self.high[at].astype(np.float64) * 2.0**32 + self.low[at] + self.rest[at]
         return np.asarray(np.ldexp(values, -bits).reshape(shape))
 
@@ -207,7 +227,7 @@ class _Open:
         self.rows += len(p)
         if _kernel is not None and w is None and shard is None and p.dtype in (np.float32, np.float64):
             sums = [self._sums[name] for name in _BY_KERNEL]
-            _kernel.class_sums(p, truth, *directions(), sums, coarse)
+            _kernel.class_sums(p, truth, *directions(), least_log(p.shape[1]), sums, coarse)
             for name in ("rows", "squared_weight"):
                 self._sums[name] += len(p)
             return
@@ -231,7 +251,7 @@ class _Open:
 
 _BY_KERNEL = (
     *("observed", "predicted", "information", "shape_score", "shape_information", "shape_classes", "shape_third"),
-    *("cells", "cell_sums", "right", "wrong", "wrong_residual", "wrong_score"),
+    *("cells", "cell_sums", "right", "wrong", "wrong_residual", "wrong_score", "logs", "squares", "raised"),
 )
 """Sums that the compiled kernel makes, in its order."""
 

@@ -61,11 +61,12 @@ from .tags import UNKNOWN, Tags
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 9
+VERSION = 10
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
 anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
 rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"; up to 7 there are no tags, and
-every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are."""
+every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are; up to 9
+the part "diagnosis" does not tell whether columns were permuted."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _BYTES_AT_ONCE = 1 << 16
@@ -103,6 +104,7 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], ClassPairTable)],
         "grouped": state["shards"] is not None and state["shards"].clustered,
         "clustered": state["diagnosis"] is not None and state["diagnosis"].clustered,
+        "by_outcome": state["diagnosis"] is not None and state["diagnosis"].by_outcome,
         "row_sample": state["row_sample"] is not None,
         "surprises": state["surprises"],
         "binary": state["binary"] is not None,
@@ -179,7 +181,9 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
-    header["top_in_pairs"] = {}
+    header["by_outcome"] = False
+    if version < 9:
+        header["top_in_pairs"] = {}
     if version < 8:
         header["tags"] = {kind: list(UNKNOWN) for kind in ("names", "models", "periods")}
     if version < 6:
@@ -373,19 +377,20 @@ def _binary(sections: Sections, state: Mapping[str, Any], kind: type[PairTable],
 
 
 def _diagnosis(sections: Sections, state: Mapping[str, Any]) -> ClassSums:
-    classes, clustered = state["n_classes"], _flag(sections.header["clustered"])
+    classes, *kept = state["n_classes"], *(_flag(sections.header[name]) for name in ("clustered", "by_outcome"))
     require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
-    size = length(classes, clustered)
+    size = length(classes, *kept)
     high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in ("high", "low", "rest"))
     require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
     require(high.size == low.size == rest.size == size, "there are other sums than are kept")
     require((low >= 0).all() and (low < 1 << 32).all(), "half a sum is out of range")
     require((high > -MOST_WHOLE).all() and (high < MOST_WHOLE).all(), "a sum is out of range")
     require((np.abs(rest) < _LARGEST_SUM).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
-    found = ClassSums(classes, high, low, rest, clustered)
+    found = ClassSums(classes, high, low, rest, *kept)
     require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
     require_close(float(found["observed"].sum()), state["weight"], "the diagnosis does not add up to the weight")
-    require(all((found[name] >= 0).all() for name in _COUNTS), "a sum of the diagnosis is negative")
+    positive = (*_COUNTS, *(("squares", "raised") if found.by_outcome else ()))
+    require(all((found[name] >= 0).all() for name in positive), "a sum of the diagnosis is negative")
     return found
 
 

@@ -42,6 +42,12 @@ class RowBlock(NamedTuple):
     """Numbers of the rows as the user counts them, where they are from one source."""
     given: Given | None = None
     """The rows as they came; None where they came as these probabilities."""
+    columns: Ints | None = None
+    """Which of those columns each class has, where they were reordered."""
+
+    def reordered(self, columns: Ints) -> RowBlock:
+        """Give each class another column."""
+        return self._replace(p=self.p[:, columns], columns=columns)
 
     def log_odds(self) -> Floats:
         """Log-odds of the second of two classes."""
@@ -53,6 +59,7 @@ class RowBlock(NamedTuple):
         """Log-probabilities of some rows, of which ``p`` are the probabilities divided by their sums."""
         if self.given is not None and self.given.scale in ("logits", "log-probs"):
             x = self.given[here].log_probabilities
+            x = x if self.columns is None else x[:, self.columns]
             sums = self.p[here].sum(axis=1, keepdims=True, dtype=np.float64)
             return np.asarray(x - np.log(sums), dtype=p.dtype)
         with np.errstate(divide="ignore"):

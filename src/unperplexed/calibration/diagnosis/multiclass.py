@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.typing import Floats
+from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...statistics.tails import normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
@@ -26,12 +26,16 @@ from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
+from .permutations import OutcomeSums, permutation_of
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
 from .scored import FEWEST_CLUSTERS
-from .words import in_words, not_made, too_few
+from .words import in_words, named_rightly, not_made, too_few
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
+
+_UNTESTED = ClassGate(1.0, 1.0, 1.0, 1.0, math.nan, 1.0, np.ones(0))
+"""Of rows that can show nothing."""
 
 _SLOPES = (0.05, 5)
 """Slopes that sums at the forecasts as they are still tell: beyond, they say little of where errors end."""
@@ -40,7 +44,7 @@ _QUANTILE_80 = 0.84
 """Standard normal quantile of 80%, the power at which errors are called detectable."""
 
 
-def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
+def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], permuted: bool = True) -> Diagnosis:
     """Find what is wrong with forecasts of several classes, and say so; nothing in it is random.
 
     Parameters
@@ -50,6 +54,8 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
         are read once for each pass, some thirty to a hundred times if anything is wrong, else four times.
     labels : tuple
         Labels of the classes in the order of the columns; None for a class without a label.
+    permuted : bool, default True
+        Whether to look for columns that were permuted: other errors are those of the columns named rightly.
     """
     counts = count(rows)
     if not counts.rows:
@@ -65,8 +71,14 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
             _Read(statistics, prepared.certain, labels),
             _without_rows(prepared, statistics),
             lambda: RowLikelihoods(prepared, statistics),
+            (lambda: OutcomeSums.of_rows(prepared)) if permuted else _nothing,
             prepared,
+            lambda columns: diagnose_classes(lambda: (block.reordered(columns) for block in rows()), labels, False),
         )
+
+
+def _nothing() -> None:
+    """Give no sums by the observed class."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -97,10 +109,18 @@ def diagnose_class_sums(
         statistics, certain = statistics_of_sums(sums, clustered=clustered)
         clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
         return _diagnosed(
-            Diagnosis((), n_rows=statistics.rows, n_classes=len(labels), by=COUNTS, n_clusters=clusters),
+            Diagnosis(
+                (),
+                n_rows=statistics.rows,
+                n_classes=len(labels),
+                by=COUNTS,
+                n_clusters=clusters,
+                any_order=sums.by_outcome,
+            ),
             _Read(statistics, certain, labels, observed),
             _without_levels(sums, observed, statistics, clustered),
             lambda: SumLikelihoods(statistics, sample, observed),
+            lambda: OutcomeSums.of_tally(sums),
         )
 
 
@@ -119,7 +139,9 @@ def _diagnosed(
     read: _Read,
     without: Iterable[_Without],
     likelihoods: Callable[[], Likelihoods],
+    outcome_sums: Callable[[], OutcomeSums | None],
     prepared: PreparedRows | None = None,
+    again: Callable[[Ints], Diagnosis] | None = None,
 ) -> Diagnosis:
     """Test, name, and test what the names leave where rows are at hand."""
     statistics, certain, labels, observed = read
@@ -127,11 +149,17 @@ def _diagnosed(
     if clusters is not None and clusters < FEWEST_CLUSTERS:
         return not_made(too_few(clusters), about.n_rows, labels)
     findings = _certainty(certain, clusters is not None)
-    if not float(statistics.information.sum()) > _SEEN:
+    tested = float(statistics.information.sum()) > _SEEN
+    opened = gate(statistics) if tested else _UNTESTED
+    if tested:
+        seen = _detectable(statistics, opened)
+        about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
+    if not (findings or opened.p_value < LEVEL):
         return in_words(about, findings)
-    opened = gate(statistics)
-    seen = _detectable(statistics, opened)
-    about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
+    sums = outcome_sums() if tested or clusters is None else None
+    moved = None if sums is None else permutation_of(sums, labels, opened.effect)
+    if moved is not None:
+        return named_rightly(about, moved, labels, None if again is None else again(np.array(moved.columns)))
     if not opened.p_value < LEVEL:
         return in_words(about, findings)
     for left, probabilities, rows in without:

@@ -83,8 +83,8 @@ class Finding(ByValue):
     """One thing that is wrong with the forecasts."""
 
     error: str
-    """The kind of error: "bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows" or "shape". A share of
-    outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
+    """The kind of error: "bias", "confidence", "asymmetry", "tail", "noise", "permuted", "certainty", "rows" or
+    "shape". A share of outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
     clause: Clause
     """What is said of it, in parts."""
     advice: Advice = Advice("")
@@ -93,7 +93,8 @@ class Finding(ByValue):
     """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
     parameter: float = math.nan
     """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
-    coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
+    coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows", and how many
+    columns for "permuted"."""
     interval: tuple[float, float] = (math.nan, math.nan)
     """Confidence interval of the parameter at 95%; NaN where there is none."""
     p_value: float = math.nan
@@ -107,6 +108,8 @@ class Finding(ByValue):
     """The advice in words."""
     rows: tuple[int, ...] = ()
     """Numbers of the rows that "certainty" and "rows" are about, counted from 0, as far as they are known."""
+    column_labels: tuple[Label | None, ...] = ()
+    """For "permuted" the label that is right for each column, to be passed as ``labels``."""
 
     def __post_init__(self) -> None:
         """Say it in words."""
@@ -151,7 +154,8 @@ class Diagnosis(JsonResult):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 
     clauses: tuple[Clause, ...]
-    """What was found, costliest first, or that there is no evidence of miscalibration."""
+    """What was found, costliest first, or that there is no evidence of miscalibration. Permuted columns come first of
+    all, and the others are then those of the columns named rightly."""
     verdict: str = field(init=False, compare=False)
     """The clauses as one sentence."""
     headline: str = field(init=False, compare=False)
@@ -176,6 +180,8 @@ class Diagnosis(JsonResult):
     n_classes: int = 0
     by: str = ""
     """What was read: "rows", the "values" or "cells" of a tally, or with more than two classes its "sums"."""
+    any_order: bool = True
+    """Whether permuted columns were looked for: tally files of earlier versions do not tell."""
     n_clusters: int | None = None
     """Number of clusters of dependent rows, in a tally that of its shards; None for independent rows."""
     made: bool = field(init=False, compare=False)

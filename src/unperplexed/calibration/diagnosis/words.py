@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..._lib.formatting import p_value_text
 from ...forecasts.labels import Label
 from .kind import OfClasses, OfTwo
-from .kinds import KINDS, shape
+from .kinds import KINDS, permuted, shape
 from .result import COUNTS, Advice, Clause, Diagnosis, Finding
+
+if TYPE_CHECKING:
+    from .permutations import Permutation
 
 REST_LEVEL = 0.01
 """Level at which a further error is reported."""
@@ -49,6 +53,45 @@ def _costliest_first(findings: Sequence[Finding], n: int) -> list[Finding]:
         least = certain.parameter * math.log(100 * n) / n
         found.insert(next((at for at, other in enumerate(found) if not other.cost >= least), len(found)), certain)
     return found
+
+
+def named_rightly(
+    about: Diagnosis, moved: Permutation, labels: tuple[Label | None, ...], rest: Diagnosis | None
+) -> Diagnosis:
+    """Say first that columns look permuted, and then what else is wrong once they are named rightly.
+
+    Parameters
+    ----------
+    about : Diagnosis
+        What was tested.
+    moved : Permutation
+        The columns that look permuted.
+    labels : tuple
+        Labels that the columns have.
+    rest : Diagnosis or None
+        That of the columns named rightly; None where this takes rows that are not at hand.
+    """
+    size, right = float(len(moved.moved)), moved.right(labels)
+    clause, advice = permuted.said(moved, labels, alone=rest is None)
+    finding = Finding("permuted", clause, advice, size, p_value=moved.p_value, cost=moved.gain, column_labels=right)
+    found = about if rest is None else rest
+    first, others = found.clauses[:1], found.clauses[1:]
+    after = [
+        replace(
+            each,
+            name=each.name if found.findings else "",
+            instead=f"once they are named rightly, {each.instead or each.short}",
+        )
+        for each in first
+    ]
+    return replace(
+        found,
+        clauses=(clause, *after, *others),
+        findings=(finding, *found.findings),
+        cost=moved.gain + found.cost,
+        p_value=about.p_value,
+        statistic=about.statistic,
+    )
 
 
 def _tested(p_value: float) -> str:

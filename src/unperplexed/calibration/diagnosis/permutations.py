@@ -1,0 +1,205 @@
+"""Columns of classes that were permuted: each row's log-probabilities tell it, added up by the observed class.
+
+With a the observed class and p at least 1e-4/C, M[a, c] sums ln p_c, Q[a, c] sums (ln p_c - ln p_a)^2, and n_a counts.
+Class a gains M[a, c] - M[a, a] with column c. Biases of classes gain too, so what is tested is the gain beyond n_a d,
+where d is the difference of the columns' means: z is its sum over the classes that are moved, over the root of the sum
+of Q[a, c] - 2 d (M[a, c] - M[a, a]) + n_a d^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ..._lib.by_value import ByValue
+from ..._lib.typing import Floats, Ints
+from ...forecasts.labels import Label
+from ...tally.class_row_sums import RAISED, add_by_class, least_log
+from ...tally.class_sums import ClassSums
+from .class_rows import PreparedRows, Rows, count
+
+T = TypeVar("T")
+
+_NAMED = 5.0
+"""Standard deviations beyond which an order that has a name is said."""
+
+_UNLIKELY = 10.0
+"""Nats against any permutation at all, beside ln C for each class that is moved: it stands for how many there are."""
+
+
+class OutcomeSums(NamedTuple):
+    """Log-probabilities of all classes by the observed class."""
+
+    logs: Floats
+    """M, (C, C)."""
+    squares: Floats
+    """Q, (C, C)."""
+    observed: Floats
+    """n, (C,)."""
+    raised: float
+    """Rows whose observed class had less than the least probability, and counts as that."""
+
+    @classmethod
+    def of_rows(cls, rows: PreparedRows) -> OutcomeSums:
+        """Add up all rows, those that were certain too."""
+        size = rows.counts.classes
+        least, raised = least_log(size), 0.0
+        logs, squares, observed = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
+        for chunk in rows.everything():
+            x = np.maximum(chunk.log_p, least, dtype=np.float64)
+            w, off = chunk.weights[:, None], x - chunk.pick(x)[:, None]
+            add_by_class(logs, x * w, chunk.truth)
+            add_by_class(squares, off * off * w, chunk.truth)
+            observed += np.bincount(chunk.truth, chunk.weights, size)
+            raised += float(chunk.weights @ (chunk.pick(chunk.log_p) < least))
+        return cls(logs, squares, observed, raised)
+
+    @classmethod
+    def of_tally(cls, sums: ClassSums) -> OutcomeSums | None:
+        """Take those of a tally, weights having a mean of 1; None for files of versions that lack them."""
+        if not sums.by_outcome:
+            return None
+        scale = float(sums["rows"][0]) / float(sums["observed"].sum())
+        logs, squares, observed, raised = (scale * sums[name] for name in ("logs", "squares", "observed", "raised"))
+        return cls(logs, squares, observed, float(raised[0]))
+
+
+@dataclass(frozen=True)
+class Permutation(ByValue):
+    """Columns that look permuted."""
+
+    columns: tuple[int, ...]
+    """The column that holds each class."""
+    order: str
+    """What the order of the columns is called; "" for one without a name."""
+    gain: float
+    """Nats a row that the right order gains."""
+    log_loss: float
+    """Of the columns as they are, probabilities being 1e-4/C at least."""
+    p_value: float
+    """Bound for the probability that some permutation of as many columns looks so likely by chance."""
+    least: float = 0.0
+    """What lower probabilities count as; 0 where no observed class had a lower one."""
+
+    @property
+    def moved(self) -> list[int]:
+        """Classes that are in another column."""
+        return [at for at, column in enumerate(self.columns) if at != column]
+
+    def right(self, names: Sequence[T]) -> tuple[T, ...]:
+        """Give each column the name of the class that it holds."""
+        return tuple(names[at] for at in np.argsort(self.columns).tolist())
+
+
+class _Gains:
+    """What each class would gain with each column, in nats: raw, and beyond biases with its variance."""
+
+    def __init__(self, sums: OutcomeSums, effect: float) -> None:
+        self.raw = sums.logs - np.diag(sums.logs)[:, None]
+        mean, n = sums.logs.sum(axis=0) / sums.observed.sum(), sums.observed[:, None]
+        apart = mean - mean[:, None]
+        self.beyond = self.raw - n * apart
+        self.variance = effect * np.maximum(sums.squares - 2 * apart * self.raw + n * apart**2, 0)
+
+    def tested(self, columns: Ints, moved: Ints) -> tuple[float, float]:
+        """Return z and the raw gain of some classes in other columns."""
+        here = moved, columns[moved]
+        variance = max(float(self.variance[here].sum()), 1e-12)
+        return float(self.beyond[here].sum()) / math.sqrt(variance), float(self.raw[here].sum())
+
+    def any_column_fits(self) -> bool:
+        """Whether a cycle can be found: by Cauchy and Schwarz its squared z is at most the sum of its classes'."""
+        likely = self.beyond**2 > 2 * math.log(len(self.raw)) * self.variance
+        return bool((likely & (self.beyond > 0)).any())
+
+
+def permutation_of(sums: OutcomeSums, labels: Sequence[Label | None], effect: float = 1.0) -> Permutation | None:
+    """Find the permutation of columns that gains most, among orders with a name and all that are likely enough.
+
+    Parameters
+    ----------
+    sums : OutcomeSums
+        Of all rows.
+    labels : sequence
+        Labels of the columns.
+    effect : float, default 1
+        Design effect of weights and clusters.
+
+    Returns
+    -------
+    Permutation or None
+        None where the columns look right.
+    """
+    gains, found = _Gains(sums, effect), list[Permutation]()
+    n, least = float(sums.observed.sum()), RAISED / len(labels) if sums.raised else 0.0
+    for order, columns, p_value, gain in (*_named(gains, labels), *_assigned(gains)):
+        loss = -float(np.trace(sums.logs)) / n
+        found.append(Permutation(tuple(columns.tolist()), order, gain / n, loss, p_value, least))
+    return max(found, key=lambda each: each.gain, default=None)  # of equal ones the first, which has a name
+
+
+_Found = tuple[str, Ints, float, float]
+"""Name of an order, column of each class, p-value and gain."""
+
+
+def _named(gains: _Gains, labels: Sequence[Label | None]) -> Iterator[_Found]:
+    """Test the orders that have a name."""
+    orders = [(name, columns) for name, columns in _orders(labels) if (columns != np.arange(len(labels))).any()]
+    for name, columns in orders:
+        z, gain = gains.tested(columns, np.flatnonzero(columns != np.arange(len(labels))))
+        if z > _NAMED and gain > 0:
+            yield name, columns, min(1.0, len(orders) * math.erfc(z / math.sqrt(2)) / 2), gain
+
+
+def _orders(labels: Sequence[Label | None]) -> Iterator[tuple[str, Ints]]:
+    """Name orders that columns come in by mistake, each with the column of each class."""
+    at = np.arange(len(labels))
+    yield "shifted by one", np.roll(at, -1)
+    yield "shifted by one", np.roll(at, 1)
+    yield "in reversed order", at[::-1]
+    texts = [str(number if label is None else label) for number, label in enumerate(labels)]
+    sorts = {"text": np.array(sorted(at, key=texts.__getitem__))}
+    if all(text.removeprefix("-").isdecimal() for text in texts):
+        sorts["numbers"] = np.array(sorted(at, key=[int(text) for text in texts].__getitem__))
+    for how, order in sorts.items():
+        yield f"sorted as {how}", np.argsort(order)
+        yield f"in an order that sorting the labels as {how} undoes", order
+
+
+def _assigned(gains: _Gains) -> Iterator[_Found]:
+    """Assign the columns so that the gain beyond biases is largest, and keep the cycles that are likely enough."""
+    if not gains.any_column_fits():
+        return
+    from scipy.optimize import linear_sum_assignment  # which takes a while to load
+
+    _, best = linear_sum_assignment(-gains.beyond)
+    columns, least, total = np.arange(len(best)), math.inf, 0.0
+    for cycle in _cycles(best):
+        z, gain = gains.tested(best, cycle)
+        against = len(cycle) * math.log(len(best))
+        if z > math.sqrt(2 * (against + _UNLIKELY)) and gain > 0:
+            columns[cycle], least, total = best[cycle], min(least, z**2 / 2 - against), total + gain
+    if total > 0:
+        yield "", columns, math.exp(-least), total
+
+
+def _cycles(columns: Ints) -> Iterator[Ints]:
+    """Split a permutation into the cycles that move."""
+    left = set(np.flatnonzero(columns != np.arange(len(columns))).tolist())
+    while left:
+        cycle, at = [], min(left)
+        while at in left:
+            left.remove(at)
+            cycle.append(at)
+            at = int(columns[at])
+        yield np.array(cycle)
+
+
+def permutation_of_rows(rows: Rows, labels: Sequence[Label | None]) -> Permutation | None:
+    """Look at rows that are not to be diagnosed."""
+    prepared = PreparedRows(rows, count(rows))
+    return permutation_of(OutcomeSums.of_rows(prepared), labels)
