@@ -19,7 +19,7 @@ from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
-from ..forecasts.labels import plain
+from ..forecasts.labels import Label, plain
 from ..forecasts.reading import DEFAULTS
 from ..recalibration.gain import FEWEST_ROWS
 from ..report.document import Python
@@ -27,6 +27,7 @@ from ..statistics.averages import averages
 from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
+from .column_names import ColumnNames
 from .familiar import ECE_GROUPS
 from .group_error import expected_error, probability_groups
 
@@ -47,6 +48,12 @@ class Commands:
     apply: str = ""
     scale: str = "probability"
     """What the columns hold."""
+    columns: ColumnNames | None = None
+    """What names their columns; None where none are named."""
+
+    def naming(self, labels: Sequence[Label | None], right: Sequence[Label | None]) -> str:
+        """Give the command that names the columns rightly; "" for none."""
+        return "" if self.columns is None else self.columns.command(labels, right)
 
     def text(self, method: str) -> str:
         """Give both, each in a line."""
@@ -91,6 +98,13 @@ class PythonLine:
         named = "" if method == "auto" else repr(method)
         fit = f"fit(y_true, y_prob{self.arguments()})"
         return Python(f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self._new()})")
+
+    def naming(self, _: Sequence[Label | None], right: Sequence[Label | None]) -> Python:
+        """Give the line that assesses the columns, named rightly."""
+        few = len(right) <= _MOST_LABELS and None not in right
+        named = [*right] if few else "assessment.diagnosis.findings[0].column_labels"
+        words = PythonLine({name: word for name, word in self.words.items() if name != "labels"})
+        return Python(f"assess(y_true, np.asarray(y_prob), labels={named}{words.arguments()})")
 
     def of_rows(self, _: str) -> Python:
         """Give the line for some rows, whose places or truth values are called rows."""

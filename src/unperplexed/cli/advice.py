@@ -13,6 +13,7 @@ from .outputs import TALLY
 from .reading import KEPT
 
 if TYPE_CHECKING:
+    from ..assessment.column_names import ColumnNames
     from ..assessment.remedy import Commands
     from ..comparison.next_step import MapCommands
 
@@ -26,7 +27,19 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     from ..assessment.remedy import Commands
 
     fit = ["unperplexed", "recalibrate", *arguments.files, *_reading(arguments)[0]]
-    return Commands(command_line(fit), apply_command(arguments), arguments.scale)
+    return Commands(command_line(fit), apply_command(arguments), arguments.scale, column_names(arguments, "assess"))
+
+
+def column_names(arguments: argparse.Namespace, command: str) -> ColumnNames | None:
+    """Give what a command needs to name the columns of the same files rightly; None for a tally, which has none."""
+    from ..assessment.column_names import ColumnNames
+
+    a = arguments
+    if a.pair or any(Path(name).suffix == TALLY for name in a.files):
+        return None
+    unnamed = () if "labels" in a.from_reading else ("prob", "labels")
+    words = ["unperplexed", command, *a.files, *_options(a, unnamed)]
+    return ColumnNames(tuple(words), tuple(a.prob or ()) if unnamed else (), bool(a.labels))
 
 
 def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
+from .._lib.formatting import command_line, number_of
 from .._lib.json_files import READING, made_of_file
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
@@ -66,11 +66,28 @@ def _fit(a: argparse.Namespace) -> None:
             made.fit_chunks(rows.chunks())
     except InputError as error:
         raise rows.naming(error) from None
+    if not rows.tallies:
+        _say_permuted(a, rows, made.labels_)
     remaining = remaining_lines(made.gain_, made.baseline)
     text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
     written = {} if a.report is None else _report(a, rows, outputs, made)
     written[a.output] = saved_with_reading(a, made.to_dict())
     outputs.write(partial(json_text, made.to_dict()), text, written)
+
+
+def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None, ...]) -> None:
+    """Say that columns look permuted, which no map mends, and the command that names them rightly."""
+    from ..calibration.diagnosis.diagnose import permuted_columns, rows_of
+    from .advice import column_names
+
+    found = permuted_columns(rows_of(rows.chunks()), labels)
+    if found is None:
+        return
+    named = column_names(a, "recalibrate")
+    command = "" if named is None else named.command(labels, found.column_labels)
+    method = [] if a.method == "auto" else ["--method", a.method]
+    again = f": {command} {command_line([*method, '-o', str(a.output)])}" if command else ""
+    rows.say(f"{found.words}; name them rightly before you recalibrate{again}")
 
 
 def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:

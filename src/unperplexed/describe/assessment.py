@@ -266,6 +266,9 @@ class Described:
             return None
         if recalibrate:
             return Code(recalibrate, "Command that fits the recalibration")
+        if right := next((f.column_labels for f in self.a.diagnosis.findings if f.column_labels), ()):
+            code = self.a.source.commands.naming(self.a.labels, right)
+            return Code(code, "Command or line of Python that names the columns rightly") if code else None
         remedy, untried = self.a.remedy, self.a.untried_remedy
         code = untried.code if untried else remedy.code if remedy and remedy.significant else ""
         return Code(code, "Command or lines of Python that recalibrate") if code else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -53,6 +53,10 @@ class Builder:
         """Make the forecasts of a batch; the plan has this number among all."""
         batch = place.batch
         columns = batch.probabilities[number]
+        if (
+            self._plan.labels and self._plan.labels != self._plan.truth
+        ):  # given with each column, whose name may be wrong
+            columns = replace(columns, names=None)
         found = (settled or {}).get("".join(self._plan.truth[:1]))
         with named(place.part.name):
             if self._width not in (None, columns.n_columns):

@@ -13,12 +13,13 @@ from ..._lib.errors import InputError
 from ...forecasts.forecasts import Forecasts
 from ...forecasts.labels import Label
 from ...forecasts.reading import RowReading, reads
+from ...tally.class_sums import MOST_CLASSES
 from ...tally.tally import Tally
 from ...tally.views import refuse_rows
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally, line_of_top_class
 from .class_rows import CERTAIN, RowBlock, Rows
-from .result import Diagnosis
+from .result import Diagnosis, Finding
 from .words import not_made
 
 
@@ -135,6 +136,17 @@ def _of_classes(tally: Tally) -> Diagnosis:
     likely = points.p > CERTAIN / (tally.n_weighing * tally.n_classes)
     observed = points.p[likely], points.weight[likely] * (tally.n_weighing / tally.weight)
     return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels, clustered=tally.clustered)
+
+
+def permuted_columns(rows: Rows, labels: tuple[Label | None, ...]) -> Finding | None:
+    """Look only whether columns of more than two classes are permuted; None where they look right."""
+    if not 2 < len(labels) <= MOST_CLASSES:
+        return None
+    from .multiclass import permutation_of_rows
+    from .words import permuted_finding
+
+    moved = permutation_of_rows(rows, labels)
+    return None if moved is None else permuted_finding(moved, labels, alone=False)
 
 
 _CLUSTERS = "the tally does not keep its clusters of dependent rows class by class; count it anew, or assess the rows"

@@ -26,7 +26,7 @@ from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
-from .permutations import OutcomeSums, permutation_of
+from .permutations import OutcomeSums, Permutation, permutation_of
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
 from .scored import FEWEST_CLUSTERS
 from .words import in_words, named_rightly, not_made, too_few
@@ -75,6 +75,13 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], permuted: boo
             prepared,
             lambda columns: diagnose_classes(lambda: (block.reordered(columns) for block in rows()), labels, False),
         )
+
+
+def permutation_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> Permutation | None:
+    """Look only whether columns are permuted; how much clusters tell is estimated as in a diagnosis."""
+    prepared = PreparedRows(rows, count(rows))
+    effect = 1.0 if prepared.counts.clusters is None else gate(statistics_of(prepared)).effect
+    return permutation_of(OutcomeSums.of_rows(prepared), labels, effect)
 
 
 def _nothing() -> None:

@@ -20,7 +20,7 @@ from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...tally.class_row_sums import RAISED, add_by_class, least_log
 from ...tally.class_sums import ClassSums
-from .class_rows import PreparedRows, Rows, count
+from .class_rows import PreparedRows
 
 T = TypeVar("T")
 
@@ -197,9 +197,3 @@ def _cycles(columns: Ints) -> Iterator[Ints]:
             cycle.append(at)
             at = int(columns[at])
         yield np.array(cycle)
-
-
-def permutation_of_rows(rows: Rows, labels: Sequence[Label | None]) -> Permutation | None:
-    """Look at rows that are not to be diagnosed."""
-    prepared = PreparedRows(rows, count(rows))
-    return permutation_of(OutcomeSums.of_rows(prepared), labels)

@@ -71,9 +71,7 @@ def named_rightly(
     rest : Diagnosis or None
         That of the columns named rightly; None where this takes rows that are not at hand.
     """
-    size, right = float(len(moved.moved)), moved.right(labels)
-    clause, advice = permuted.said(moved, labels, alone=rest is None)
-    finding = Finding("permuted", clause, advice, size, p_value=moved.p_value, cost=moved.gain, column_labels=right)
+    finding = permuted_finding(moved, labels, alone=rest is None)
     found = about if rest is None else rest
     first, others = found.clauses[:1], found.clauses[1:]
     after = [
@@ -86,12 +84,19 @@ def named_rightly(
     ]
     return replace(
         found,
-        clauses=(clause, *after, *others),
+        clauses=(finding.clause, *after, *others),
         findings=(finding, *found.findings),
         cost=moved.gain + found.cost,
         p_value=about.p_value,
         statistic=about.statistic,
     )
+
+
+def permuted_finding(moved: Permutation, labels: tuple[Label | None, ...], *, alone: bool) -> Finding:
+    """Return the finding of permuted columns; ``alone`` if other errors are not looked for."""
+    said, right = permuted.said(moved, labels, alone=alone), moved.right(labels)
+    size = float(len(moved.moved))
+    return Finding("permuted", *said, size, p_value=moved.p_value, cost=moved.gain, column_labels=right)
 
 
 def _tested(p_value: float) -> str:

@@ -45,7 +45,7 @@ def said(found: Permutation, labels: Sequence[Label | None], *, alone: bool) -> 
     in_order = ", ".join(found.right(names))
     order = f": in their order they look like {in_order}" if len(labels) <= _MOST_LABELS else ""
     others = " Then count the rows anew: counts of permuted columns do not tell other errors." * alone
-    advice = Advice(f"Name the columns rightly{order}. Recalibration does not mend this.{others}")
+    advice = Advice(f"Name the columns rightly before you recalibrate{order}.{others}")
     return KIND.clause(instead=f"{which} look {how}", more=losses), advice
 
 
