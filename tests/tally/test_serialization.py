@@ -13,7 +13,8 @@ import pytest
 from helpers import softmax_forecasts
 from spoiled_tallies import PARTS, older, put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
-from unperplexed.tally.class_sums import layout
+from unperplexed.tally import class_sums
+from unperplexed.tally.class_sums import ClassSums, layout
 from unperplexed.tally.serialization import _PREFIX, MAGIC, _columns, tally_state
 
 
@@ -468,9 +469,19 @@ def test_packed_steps_are_not_unpacked():
         Tally.from_bytes(rewritten(content, pack))
 
 
+def without_logarithms(tally):
+    """As versions up to 9 wrote it: without log-probabilities by the observed class."""
+    if tally.diagnosis is None:
+        return tally
+    classes, clustered = tally.diagnosis.classes, tally.diagnosis.clustered
+    size = class_sums.length(classes, clustered, by_outcome=False)
+    earlier = ClassSums(classes, *np.zeros((2, size), dtype=np.int64), np.zeros(size), clustered, by_outcome=False)
+    return replace(tally, diagnosis=tally.diagnosis + earlier)
+
+
 @pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))
 def test_files_of_version_8_write_every_table(rng, name):
-    tally = tallies(rng)[name].tagged(model="v7")
+    tally = without_logarithms(tallies(rng)[name]).tagged(model="v7")
     assert Tally.from_bytes(older(tally.to_bytes(), lambda h, b, _: (h, b, 8))).to_bytes() == tally.to_bytes()
 
 
@@ -508,3 +519,14 @@ def test_version_2_said_which_parts_are_exact():
 
     first = zlib.decompress(base64.b64decode(VERSION_1))
     assert Tally.from_bytes(rewritten(first, change)).to_bytes() == Tally.from_bytes(first).to_bytes()
+
+
+def test_files_of_version_9_do_not_tell_the_order_of_the_columns(rng):
+    tally = without_logarithms(Tally.of(*softmax_forecasts(rng, 500, 4), parts=["shards", "diagnosis"]))
+
+    def earlier(header, body, _):
+        return {name: value for name, value in header.items() if name != "by_outcome"}, body, 9
+
+    again = Tally.from_bytes(rewritten(tally.to_bytes(), earlier))
+    assert not again.diagnosis.by_outcome
+    assert again.to_bytes() == tally.to_bytes()

@@ -40,12 +40,12 @@ def of_two(kind, value, together=(), separated=False):
 
 
 def test_they_are_in_the_order_of_their_places():
-    assert list(KINDS) == ["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
+    assert list(KINDS) == ["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape", "permuted"]
     assert len({kind.place for kind in KINDS.values()}) == len(KINDS)
     assert len({kind.heading or kind.error for kind in KINDS.values()}) == len(KINDS)
     assert (
         *("biased", "overconfident", "underconfident", "asymmetric", "extremes-overstated", "extremes-understated"),
-        *("certain-and-wrong", "miscalibrated", "pointing-away"),
+        *("certain-and-wrong", "miscalibrated", "columns-permuted", "pointing-away"),
     ) == WORDS
 
 

@@ -18,7 +18,7 @@ from ...tally.tally import Tally
 from ...tally.views import refuse_rows
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally, line_of_top_class
-from .class_rows import CERTAIN, RowBlock, Rows
+from .class_rows import CERTAIN, PreparedRows, RowBlock, Rows, count
 from .result import Diagnosis, Finding
 from .words import not_made
 
@@ -142,10 +142,10 @@ def permuted_columns(rows: Rows, labels: tuple[Label | None, ...]) -> Finding | 
     """Look only whether columns of more than two classes are permuted; None where they look right."""
     if not 2 < len(labels) <= MOST_CLASSES:
         return None
-    from .multiclass import permutation_of_rows
+    from .permutations import permutation_of_rows
     from .words import permuted_finding
 
-    moved = permutation_of_rows(rows, labels)
+    moved = permutation_of_rows(PreparedRows(rows, count(rows)), labels)
     return None if moved is None else permuted_finding(moved, labels, alone=False)
 
 

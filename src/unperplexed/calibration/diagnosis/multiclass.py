@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
-from .permutations import OutcomeSums, Permutation, permutation_of
+from .permutations import Permutation, permutation_of_rows, permutation_of_sums
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
 from .scored import FEWEST_CLUSTERS
 from .words import in_words, named_rightly, not_made, too_few
@@ -71,21 +72,14 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], permuted: boo
             _Read(statistics, prepared.certain, labels),
             _without_rows(prepared, statistics),
             lambda: RowLikelihoods(prepared, statistics),
-            (lambda: OutcomeSums.of_rows(prepared)) if permuted else _nothing,
+            partial(permutation_of_rows, prepared, labels) if permuted else _not_looked_for,
             prepared,
             lambda columns: diagnose_classes(lambda: (block.reordered(columns) for block in rows()), labels, False),
         )
 
 
-def permutation_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> Permutation | None:
-    """Look only whether columns are permuted; how much clusters tell is estimated as in a diagnosis."""
-    prepared = PreparedRows(rows, count(rows))
-    effect = 1.0 if prepared.counts.clusters is None else gate(statistics_of(prepared)).effect
-    return permutation_of(OutcomeSums.of_rows(prepared), labels, effect)
-
-
-def _nothing() -> None:
-    """Give no sums by the observed class."""
+def _not_looked_for(_: float) -> None:
+    """Find no permutation."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -127,7 +121,7 @@ def diagnose_class_sums(
             _Read(statistics, certain, labels, observed),
             _without_levels(sums, observed, statistics, clustered),
             lambda: SumLikelihoods(statistics, sample, observed),
-            lambda: OutcomeSums.of_tally(sums),
+            partial(permutation_of_sums, sums, labels),
         )
 
 
@@ -146,7 +140,7 @@ def _diagnosed(
     read: _Read,
     without: Iterable[_Without],
     likelihoods: Callable[[], Likelihoods],
-    outcome_sums: Callable[[], OutcomeSums | None],
+    permutation: Callable[[float], Permutation | None],
     prepared: PreparedRows | None = None,
     again: Callable[[Ints], Diagnosis] | None = None,
 ) -> Diagnosis:
@@ -163,8 +157,7 @@ def _diagnosed(
         about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
     if not (findings or opened.p_value < LEVEL):
         return in_words(about, findings)
-    sums = outcome_sums() if tested or clusters is None else None
-    moved = None if sums is None else permutation_of(sums, labels, opened.effect)
+    moved = permutation(opened.effect)
     if moved is not None:
         return named_rightly(about, moved, labels, None if again is None else again(np.array(moved.columns)))
     if not opened.p_value < LEVEL:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -42,6 +42,11 @@ class OutcomeSums(NamedTuple):
     """n, (C,)."""
     raised: float
     """Rows whose observed class had less than the least probability, and counts as that."""
+
+    @property
+    def mean(self) -> Floats:
+        """Mean log-probability of each class."""
+        return np.asarray(self.logs.sum(axis=0) / self.observed.sum())
 
     @classmethod
     def of_rows(cls, rows: PreparedRows) -> OutcomeSums:
@@ -81,7 +86,7 @@ class Permutation(ByValue):
     log_loss: float
     """Of the columns as they are, probabilities being 1e-4/C at least."""
     p_value: float
-    """Bound for the probability that some permutation of as many columns looks so likely by chance."""
+    """Bound for the probability that any permutation of as many columns looks so likely by chance."""
     least: float = 0.0
     """What lower probabilities count as; 0 where no observed class had a lower one."""
 
@@ -100,7 +105,7 @@ class _Gains:
 
     def __init__(self, sums: OutcomeSums, effect: float) -> None:
         self.raw = sums.logs - np.diag(sums.logs)[:, None]
-        mean, n = sums.logs.sum(axis=0) / sums.observed.sum(), sums.observed[:, None]
+        mean, n = sums.mean, sums.observed[:, None]
         apart = mean - mean[:, None]
         self.beyond = self.raw - n * apart
         self.variance = effect * np.maximum(sums.squares - 2 * apart * self.raw + n * apart**2, 0)
@@ -108,7 +113,7 @@ class _Gains:
     def tested(self, columns: Ints, moved: Ints) -> tuple[float, float]:
         """Return z and the raw gain of some classes in other columns."""
         here = moved, columns[moved]
-        variance = max(float(self.variance[here].sum()), 1e-12)
+        variance = max(float(self.variance[here].sum()), 1e-12)  # of no class, for an order that is the present one
         return float(self.beyond[here].sum()) / math.sqrt(variance), float(self.raw[here].sum())
 
     def any_column_fits(self) -> bool:
@@ -134,12 +139,48 @@ def permutation_of(sums: OutcomeSums, labels: Sequence[Label | None], effect: fl
     Permutation or None
         None where the columns look right.
     """
-    gains, found = _Gains(sums, effect), list[Permutation]()
+    gains, found = _Gains(sums, effect), dict[tuple[int, ...], Permutation]()
     n, least = float(sums.observed.sum()), RAISED / len(labels) if sums.raised else 0.0
     for order, columns, p_value, gain in (*_named(gains, labels), *_assigned(gains)):
-        loss = -float(np.trace(sums.logs)) / n
-        found.append(Permutation(tuple(columns.tolist()), order, gain / n, loss, p_value, least))
-    return max(found, key=lambda each: each.gain, default=None)  # of equal ones the first, which has a name
+        held, loss = tuple(columns.tolist()), -float(np.trace(sums.logs)) / n
+        found.setdefault(held, Permutation(held, order, gain / n, loss, p_value, least))  # by its name, if it has one
+    return max(found.values(), key=lambda each: each.gain, default=None)
+
+
+def permutation_of_rows(rows: PreparedRows, labels: Sequence[Label | None], effect: float = 1.0) -> Permutation | None:
+    """Find the permutation of the columns of rows; of rows in clusters each cluster counts as one.
+
+    ``effect`` is the design effect of weights.
+    """
+    sums = OutcomeSums.of_rows(rows)
+    if rows.counts.clusters is None:
+        return permutation_of(sums, labels, effect)
+    found = permutation_of(sums, labels)
+    if found is None:
+        return None
+    columns, mean, by_cluster = np.array(found.columns), sums.mean, np.zeros(len(rows.counts.clusters))
+    for chunk in rows.everything():
+        assert chunk.cluster is not None
+        x = np.maximum(chunk.log_p, least_log(len(columns)), dtype=np.float64) - mean
+        gain = x[np.arange(len(x)), columns[chunk.truth]] - chunk.pick(x)
+        by_cluster += np.bincount(chunk.cluster, gain * chunk.weights, by_cluster.size)
+    z = float(by_cluster.sum() / np.sqrt(by_cluster @ by_cluster))
+    p_value = _chance(z, len(found.moved), len(columns), found.order)
+    return None if p_value is None else replace(found, p_value=p_value)
+
+
+def permutation_of_sums(sums: ClassSums, labels: Sequence[Label | None], effect: float = 1.0) -> Permutation | None:
+    """Find the permutation of the columns that a tally counted; ``effect`` is that of weights and clusters."""
+    found = OutcomeSums.of_tally(sums)
+    return None if found is None else permutation_of(found, labels, effect)
+
+
+def _chance(z: float, moved: int, classes: int, order: str) -> float | None:
+    """Bound the probability of such a z for any permutation of so many classes; None where it is too likely."""
+    if order:
+        return min(1.0, _ORDERS * math.erfc(z / math.sqrt(2)) / 2) if z > _NAMED else None
+    likely = z**2 / 2 - moved * math.log(classes)
+    return math.exp(-likely) if z > 0 and likely > _UNLIKELY else None
 
 
 _Found = tuple[str, Ints, float, float]
@@ -148,11 +189,16 @@ _Found = tuple[str, Ints, float, float]
 
 def _named(gains: _Gains, labels: Sequence[Label | None]) -> Iterator[_Found]:
     """Test the orders that have a name."""
-    orders = [(name, columns) for name, columns in _orders(labels) if (columns != np.arange(len(labels))).any()]
-    for name, columns in orders:
-        z, gain = gains.tested(columns, np.flatnonzero(columns != np.arange(len(labels))))
-        if z > _NAMED and gain > 0:
-            yield name, columns, min(1.0, len(orders) * math.erfc(z / math.sqrt(2)) / 2), gain
+    for name, columns in _orders(labels):
+        moved = np.flatnonzero(columns != np.arange(len(labels)))
+        z, gain = gains.tested(columns, moved)
+        p_value = _chance(z, len(moved), len(labels), name)
+        if p_value is not None and gain > 0:
+            yield name, columns, p_value, gain
+
+
+_ORDERS = 7
+"""Orders that have a name, at most."""
 
 
 def _orders(labels: Sequence[Label | None]) -> Iterator[tuple[str, Ints]]:
@@ -177,14 +223,14 @@ def _assigned(gains: _Gains) -> Iterator[_Found]:
     from scipy.optimize import linear_sum_assignment  # which takes a while to load
 
     _, best = linear_sum_assignment(-gains.beyond)
-    columns, least, total = np.arange(len(best)), math.inf, 0.0
+    columns, p_value, total = np.arange(len(best)), 0.0, 0.0
     for cycle in _cycles(best):
         z, gain = gains.tested(best, cycle)
-        against = len(cycle) * math.log(len(best))
-        if z > math.sqrt(2 * (against + _UNLIKELY)) and gain > 0:
-            columns[cycle], least, total = best[cycle], min(least, z**2 / 2 - against), total + gain
+        chance = _chance(z, len(cycle), len(best), "")
+        if chance is not None and gain > 0:
+            columns[cycle], p_value, total = best[cycle], max(p_value, chance), total + gain
     if total > 0:
-        yield "", columns, math.exp(-least), total
+        yield "", columns, p_value, total
 
 
 def _cycles(columns: Ints) -> Iterator[Ints]:
