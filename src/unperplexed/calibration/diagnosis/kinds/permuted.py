@@ -29,21 +29,19 @@ def said(found: Permutation, labels: Sequence[Label | None], *, alone: bool) -> 
         Whether other errors are not looked for.
     """
     names, moved = [quoted(label, str(at)) for at, label in enumerate(labels)], found.moved
-    how, right = "permuted", "in the right order"
+    *first, last = [names[at] for at in moved]
+    which, how, right = f"columns {', '.join(first)} and {last}", "permuted", "in the right order"
     if len(moved) == 2:
-        how, right = "exchanged", "exchanged"
+        how = right = "exchanged"
     elif found.order:
-        how = found.order
-    which = f"{len(moved)} of {len(labels)} columns"
-    if how == found.order:
-        which = "columns"
-    elif len(moved) <= _MOST_NAMED:
-        *first, last = [names[at] for at in moved]
-        which = f"columns {', '.join(first)} and {last}"
+        which, how = "columns", found.order
+    elif len(moved) > _MOST_NAMED:
+        which = f"{len(moved)} of {len(labels)} columns"
     floor = f", with probabilities of at least {found.least:.2g}" * (found.least > 0)
     losses = f": log loss {found.log_loss:.3g}, {right} {found.log_loss - found.gain:.3g}{floor}"
     in_order = ", ".join(found.right(names))
-    order = f": in their order they look like {in_order}" if len(labels) <= _MOST_LABELS else ""
+    few = len(labels) <= _MOST_LABELS
+    order = f": in their order they look like {in_order}" if few else ": the finding's column_labels, in --json too"
     others = " Then count the rows anew: counts of permuted columns do not tell other errors." * alone
     advice = Advice(f"Name the columns rightly before you recalibrate{order}.{others}")
     return KIND.clause(instead=f"{which} look {how}", more=losses), advice
