@@ -66,7 +66,7 @@ def _fit(a: argparse.Namespace) -> None:
             made.fit_chunks(rows.chunks())
     except InputError as error:
         raise rows.naming(error) from None
-    if not rows.tallies:
+    if not rows.once:
         _say_permuted(a, rows, made.labels_)
     remaining = remaining_lines(made.gain_, made.baseline)
     text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
@@ -76,7 +76,7 @@ def _fit(a: argparse.Namespace) -> None:
 
 
 def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None, ...]) -> None:
-    """Say that columns look permuted, which no map mends, and the command that names them rightly."""
+    """Say that columns look permuted, before any map, and the command that names them rightly."""
     from ..calibration.diagnosis.diagnose import permuted_columns, rows_of
     from .advice import column_names
 
