@@ -125,6 +125,17 @@ def test_what_is_said_of_the_columns_decides_and_is_refused_against_their_names(
     assert main([*command, "--prob", "win=p_win", "-q"]) == 0
 
 
+def test_labels_with_each_of_several_columns_tell_more_than_their_names(tmp_path, monkeypatch, capsys):
+    """Names may be the error: the verdict on permuted columns advises such labels."""
+    monkeypatch.chdir(tmp_path)
+    write("f.csv", ["p_win", "p_draw", "p_loss"], ["win", "draw", "loss"])
+    command = ["tally", "f.csv", "--truth", "y", "-o", "f.tally"]
+    assert main([*command, "--prob", "loss=p_win", "draw=p_draw", "win=p_loss"]) in (0, None)
+    assert Tally.load("f.tally").labels == ("loss", "draw", "win")
+    assert main([*command, "--prob", "p_*", "--labels", "loss", "draw", "win"]) == 2
+    assert "named" in capsys.readouterr().err
+
+
 COMMANDS = {
     "assess": "assess f.csv --truth y --prob p_* --resamples 0",
     "check": "check f.csv --truth y --prob p_* --require log_loss<9",

@@ -53,9 +53,8 @@ class Builder:
         """Make the forecasts of a batch; the plan has this number among all."""
         batch = place.batch
         columns = batch.probabilities[number]
-        if (
-            self._plan.labels and self._plan.labels != self._plan.truth
-        ):  # given with each column, whose name may be wrong
+        if len(self._plan.prob) > 2 and self._plan.labels not in (None, self._plan.truth):
+            # They are given with each column, and tell more than its name, which may be that of another class.
             columns = replace(columns, names=None)
         found = (settled or {}).get("".join(self._plan.truth[:1]))
         with named(place.part.name):
