@@ -13,8 +13,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .class_families import IsotonicMap, MapOfClasses
 from .classes import ARRAYS, ClassMap
-from .curves import CurveMap
-from .families import MapOfTwo
+from .families import CurveMap, MapOfTwo
 from .parameters import LAPSE, MANY_CLASSES, TWO_CLASSES
 from .two import BinaryMap, finite
 
