@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, is_number
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
@@ -303,7 +303,7 @@ def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float
     """
     given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "cost_tp": cost_tp, "cost_tn": cost_tn}
     for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        if not is_number(value) or not math.isfinite(value):
             raise InputError(f"{name}: expected a finite number, got {value!r}.")
     for wrong, right, rows, act in (
         ("cost_fp", "cost_tn", "negative", "always"),
@@ -366,8 +366,7 @@ class Deciding(NamedTuple):
     def interval(self, rows: CountedRows, x: Floats) -> MeanCost:
         """Mean of one value a lot, with its interval."""
         found = rows.mean(x)
-        half = found.half_width(self.confidence)
-        return MeanCost(found.mean, Interval(found.mean - half, found.mean + half))
+        return MeanCost(found.mean, found.interval(self.confidence))
 
     def compared(self, recalibrated: Recalibrated) -> tuple[MeanCost, MeanCost]:
         """Cost by the recalibrated probabilities, and the paired difference from that by the predicted ones."""

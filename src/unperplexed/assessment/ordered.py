@@ -25,7 +25,7 @@ from ..pairing.skill_result import Skill
 from ..report.numbers import between, number
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.standard_errors import Dependence, UncertainMean, holm, simultaneous, uncertain_mean
+from ..statistics.standard_errors import Dependence, holm, simultaneous, uncertain_mean
 from .assess import assess
 from .result import Assessment
 
@@ -336,7 +336,7 @@ def _thresholds(
                 float(rows.weights @ q) / weight,
                 float(rows.weights[event].sum()) / weight,  # exactly 1 where all rows exceed it
                 excess.mean,
-                _interval(excess, level),
+                excess.interval(level),
                 p_value,
                 of_event,
             )
@@ -349,11 +349,6 @@ def _p_value(d: Diagnosis) -> float:
     return d.overall_p_value if d.findings or not np.isnan(d.p_value) else np.nan
 
 
-def _interval(found: UncertainMean, confidence: float) -> Interval:
-    half = found.half_width(confidence)
-    return Interval(found.mean - half, found.mean + half)
-
-
 def _pit(low: Floats, high: Floats, w: Floats, sample: Dependence, confidence: float) -> PitHistogram:
     """Share of each row's probability interval in each bin; a row whose outcome was assigned 0 is at one place."""
     edges = np.arange(_BINS + 1) / _BINS
@@ -364,7 +359,7 @@ def _pit(low: Floats, high: Floats, w: Floats, sample: Dependence, confidence: f
     inside[point] = edges > np.clip(low[point, None], 0.0, np.nextafter(1.0, 0.0))
     mass = np.diff(inside, axis=1)
     found = [uncertain_mean(mass[:, at], w, sample) for at in range(_BINS)]
-    limits = np.array([_interval(each, confidence) for each in found])
+    limits = np.array([each.interval(confidence) for each in found])
     share = np.array([each.mean for each in found])
     return PitHistogram(edges, share, np.maximum(limits[:, 0], 0.0), np.minimum(limits[:, 1], 1.0))
 
@@ -376,6 +371,6 @@ def _moments(low: Floats, high: Floats, w: Floats, sample: Dependence, confidenc
     found = [(uncertain_mean(x, w, sample), uncertain_mean(x - value, w, sample), value) for x, value in moments]
     p, level = simultaneous(np.array([apart.p_value() for _, apart, _ in found]), confidence)
     return [
-        PitMoment(each.mean, _interval(each, level), value, p_value)
+        PitMoment(each.mean, each.interval(level), value, p_value)
         for (each, _, value), p_value in zip(found, p.tolist(), strict=True)
     ]
