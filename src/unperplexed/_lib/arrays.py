@@ -31,8 +31,7 @@ class Unreadable:
     @property
     def rows(self) -> Bools:
         """Say of each row whether it has such text."""
-        found: Bools = np.logical_or.reduce([column != None for column in self.texts.values()])  # noqa: E711
-        return found
+        return np.asarray(np.logical_or.reduce([column != None for column in self.texts.values()]))  # noqa: E711
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ..forecasts.reading import RowReading, reads
 from ..report.document import Python
 from ..report.numbers import between, number
 from ..report.result import JsonResult
-from ..statistics.intervals import Interval, checked_sampling, wilson
+from ..statistics.intervals import UNKNOWN, Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
@@ -420,7 +420,7 @@ class Deciding(NamedTuple):
         """Share of some kinds of rows among others, with its Wilson interval."""
         value, rows = cells.share_of(kinds, among)
         if math.isnan(value):
-            return Share(value, Interval(math.nan, math.nan))
+            return Share(value, UNKNOWN)
         freedom = max(cells.worth - 1, _LEAST_FREEDOM) if cells.clustered else math.inf
         return Share(value, wilson(value, rows, float(t_quantile(self.confidence, freedom))))
 

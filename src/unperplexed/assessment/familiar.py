@@ -18,7 +18,7 @@ from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.line import CalibrationLine
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
-from ..statistics.intervals import Interval, Metric
+from ..statistics.intervals import UNKNOWN, Interval, Metric
 from ..statistics.means import t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
@@ -156,7 +156,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
-    limits = Interval(math.nan, math.nan) if noise is None else error_interval(groups, noise, confidence)
+    limits = UNKNOWN if noise is None else error_interval(groups, noise, confidence)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         slope=line.slope.metric(confidence),

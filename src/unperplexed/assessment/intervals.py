@@ -7,7 +7,7 @@ What is measured has none: its intervals come from samples like the one at hand 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_ce
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
-from ..statistics.intervals import Band, Interval, wilson
+from ..statistics.intervals import UNKNOWN, Band, Interval, wilson
 from ..statistics.means import Limit, apply_limit, means_of_points, t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..statistics.tails import normal_cdf
@@ -113,7 +113,7 @@ def uncertainty(source: Source, figures: dict[str, float]) -> Uncertainty:
         low, high = found.intervals["averages_slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
-    ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
+    ordered = {name: intervals.get(name, UNKNOWN) for name in figures}
     return Uncertainty(
         intervals=ordered,
         curve=found.curve,
@@ -233,7 +233,7 @@ def closed_intervals(source: Source) -> dict[str, Interval]:
     none = {name for name, (low, high) in found.items() if units < LEAST_WORTH or low == high}
     if not tally.clustered:
         none.discard("prediction_accuracy")
-    return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
+    return {name: UNKNOWN if name in none else interval for name, interval in found.items()}
 
 
 def profile_of_tally(tally: Tally, orders: Floats, floor: float, limit: Limit) -> RiskProfile:
@@ -396,11 +396,11 @@ def _log_figures(logs: Logs) -> Floats:
 def _interval(figure: float, low: float, high: float, highest: float, most: float) -> Interval:
     """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm."""
     if not 0 <= figure < math.inf:
-        return Interval(math.nan, math.nan)
+        return UNKNOWN
     if figure == 0:
-        return Interval(0.0, min(highest, most)) if math.isfinite(highest) else Interval(math.nan, math.nan)
+        return Interval(0.0, min(highest, most)) if math.isfinite(highest) else UNKNOWN
     if not (math.isfinite(high) and low < high):  # nothing tells how much others vary
-        return Interval(math.nan, math.nan)
+        return UNKNOWN
     return Interval(min(low, figure), max(min(high, most), figure))  # but for the rounding of logarithms
 
 
@@ -429,10 +429,14 @@ def profiles_of(source: Source, reported: RiskProfile) -> tuple[MeasuredProfile,
     return MeasuredProfile(orders, values, low, high), DivergenceProfile(orders, logs[1], *limits[2:])
 
 
+_PROFILES: Sequence[Callable[[Logs], Floats]] = (lambda of: of.measured, lambda of: of.reported - of.measured)
+"""Logarithms of the measured profile, and of the divergence profile."""
+
+
 def _limits(draws: Draws, logs: Floats) -> Floats:
     """Lower and upper limits of the logarithms of measured means, then of reported over measured ones."""
     pairs = []
-    for at, figures in enumerate((_measured, _divergence)):
+    for at, figures in enumerate(_PROFILES):
         with np.errstate(invalid="ignore"):
             off = [world.deviation(figures) for world in draws.worlds]
             low, high = hull(logs[at], off, draws.reach, _growth(draws, at == 1))
@@ -446,11 +450,3 @@ def _growth(draws: Draws, divergence: bool) -> Floats:
         return np.ones(1)
     reported, measured, _ = draws.influences
     return draws.growth(*((x - y if divergence else y) for x, y in zip(reported, measured, strict=True)))
-
-
-def _measured(logs: Logs) -> Floats:
-    return logs.measured
-
-
-def _divergence(logs: Logs) -> Floats:
-    return logs.reported - logs.measured

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -435,26 +435,11 @@ class Forecasts:
         """Rows as a matrix of probabilities, one column a class."""
         if isinstance(x, DeviceRows):
             return x
-        if self.one_column:
-            x = x.reshape(-1)
-            if self._scale == "logits":
-                # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
-                e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
-                small, large = e / (1 + e), 1 / (1 + e)
-                return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
-            if self._scale == "log-probs":
-                with np.errstate(over="ignore"):
-                    return np.stack([-np.expm1(x), np.exp(x)], axis=1)
-            if self._scale == "percent":
-                return np.stack([(100 - x) / 100, x / 100], axis=1)
-            with np.errstate(invalid="ignore"):  # what is no number is refused by its row
-                return np.stack([1 - x, x], axis=1)
         if self._scale == "logits":
-            return logit_rows(x)
-        if self._scale == "log-probs":
-            with np.errstate(over="ignore"):
-                return np.asarray(np.exp(x))
-        return x / 100 if self._scale == "percent" else x
+            return _sigmoids(x.reshape(-1)) if self.one_column else logit_rows(x)
+        rest, given = _OF_SCALE[self._scale]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no probability is refused by its row
+            return np.concatenate([rest(x), given(x)], axis=1) if self.one_column else given(x)
 
     def _problems(self, start: int, step: int) -> InputError:
         """Describe every invalid row from the block at start on, with what mends them all."""
@@ -480,6 +465,21 @@ class Forecasts:
     @property
     def _unreadable(self) -> Unreadable | None:
         return getattr(self._columns, "unreadable", None)
+
+
+_OF_SCALE: Mapping[str, tuple[Callable[[AnyFloats], AnyFloats], Callable[[AnyFloats], AnyFloats]]] = {
+    "probability": (lambda x: 1 - x, lambda x: x),
+    "percent": (lambda x: (100 - x) / 100, lambda x: x / 100),
+    "log-probs": (lambda x: -np.expm1(x), np.exp),
+}
+"""Probabilities from values as they came: of the other class, and of the value's own."""
+
+
+def _sigmoids(x: AnyFloats) -> AnyFloats:
+    """Probabilities of both classes from logits, each of its own exponential: of 1 - sigmoid(x) digits are lost."""
+    e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
+    small, large = e / (1 + e), 1 / (1 + e)
+    return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

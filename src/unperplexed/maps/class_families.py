@@ -268,11 +268,8 @@ class Matrix(Coefficients):
 
     def _pairs(self, t: AnyFloats, weights: Floats, lapse: float) -> Floats:
         """Return the Fisher information of each row by the scores of each pair of classes."""
-        (q, _, s, h), first, second = (
-            curvature(t.astype(np.float64, copy=False), weights, lapse),
-            self.first,
-            self.second,
-        )
+        first, second = self.first, self.second
+        q, _, s, h = curvature(t.astype(np.float64, copy=False), weights, lapse)
         found = -h[:, first] * q[:, second] - q[:, first] * h[:, second]
         found[:, first == second] += s
         return found

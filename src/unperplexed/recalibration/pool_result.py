@@ -20,7 +20,7 @@ from ..forecasts.labels import Label
 from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..report.result import Result
-from ..statistics.intervals import Interval
+from ..statistics.intervals import UNKNOWN, Interval
 from .files import Form, SavedFit
 from .pool_models import PoolModel
 
@@ -52,7 +52,7 @@ class HeldOut(ByValue):
     """The forecaster with the smallest log loss once it is recalibrated alone."""
     gain_recalibrated: float = math.nan
     """Log loss of that forecaster, recalibrated alone, minus that of the pool, in nats a row. Larger is better."""
-    interval_recalibrated: Interval = field(default_factory=lambda: Interval(math.nan, math.nan))
+    interval_recalibrated: Interval = UNKNOWN
     """95% confidence interval of that gain; NaN where it cannot be computed."""
 
     @property

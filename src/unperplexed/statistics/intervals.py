@@ -20,12 +20,16 @@ class Interval(NamedTuple):
     high: float
 
 
+UNKNOWN = Interval(math.nan, math.nan)
+"""Of what no interval is known."""
+
+
 class Metric(NamedTuple):
     """A metric with its standard error and confidence interval; NaN where there is none."""
 
     value: float = math.nan
     standard_error: float = math.nan
-    interval: Interval = Interval(math.nan, math.nan)
+    interval: Interval = UNKNOWN
 
 
 Metric.__getattr__ = ByValue.__getattr__  # type: ignore[attr-defined]  # other names are told ours

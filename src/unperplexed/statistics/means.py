@@ -231,8 +231,7 @@ def _inner_means(p: Floats, w: Floats, orders: Floats) -> Floats:
         correction = (share * np.where(order == 0, x, np.expm1(order * x))).sum(axis=1, keepdims=True)
         correction = np.divide(np.log1p(correction), order, out=correction, where=order != 0)
         means[again[some]] = np.clip(mean * np.exp(correction), lowest, highest)
-    inner: Floats = means[:, 0]
-    return inner
+    return np.asarray(means[:, 0])
 
 
 def log_apart(p: Floats, centre: float | Floats) -> Floats:
@@ -257,8 +256,7 @@ def means_of_runs(p: Floats, w: Floats, first: Ints) -> Floats:
         geometric = np.exp(np.add.reduceat(share * np.log(p), first))
         robust = np.add.reduceat(share * p**ROBUST, first) ** (1 / ROBUST)
     means = np.stack([arithmetic, geometric, robust])
-    within: Floats = np.clip(means, np.minimum.reduceat(p, first), np.maximum.reduceat(p, first))
-    return within
+    return np.asarray(np.clip(means, np.minimum.reduceat(p, first), np.maximum.reduceat(p, first)))
 
 
 def weighted_sum(w: Floats, x: Floats) -> float:
@@ -274,8 +272,7 @@ def _log_means(x: Floats, share: Floats, r: Floats) -> Floats:
     np.exp(terms, out=terms)
     terms *= share
     sums = terms.sum(axis=1, keepdims=True)
-    means: Floats = np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= _TAKEN_AGAIN)
-    return means
+    return np.asarray(np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= _TAKEN_AGAIN))
 
 
 def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.typing import Floats, Ints
-from .intervals import Interval
+from .intervals import UNKNOWN, Interval
 from .means import effective_number, t_quantile
 
 _ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
@@ -251,9 +251,9 @@ class UncertainRatio(NamedTuple):
         """
         ratio, limits = self.ratio, []
         if self.equal:
-            return Interval(1.0, 1.0) if ratio == 1 else _UNKNOWN
+            return Interval(1.0, 1.0) if ratio == 1 else UNKNOWN
         if not (self.apart.judged and math.isfinite(ratio)):
-            return _UNKNOWN
+            return UNKNOWN
         t = float(t_quantile(confidence, self.apart.degrees)) ** 2
         top, bottom = self.top.mean, self.bottom.mean
         # The t-test does not reject where it does not with one of the variances.
@@ -261,13 +261,10 @@ class UncertainRatio(NamedTuple):
             together = (of_x + of_b - of_both) / 2
             a, h, c = bottom**2 - t * of_b, top * bottom - t * together, top**2 - t * of_x
             if a <= 0:
-                return _UNKNOWN
+                return UNKNOWN
             if (inside := h * h - a * c) >= 0:
                 limits += [(h - math.sqrt(inside)) / a, (h + math.sqrt(inside)) / a]
-        return Interval(max(min(limits), 0.0), max(limits)) if limits else _UNKNOWN
-
-
-_UNKNOWN = Interval(math.nan, math.nan)
+        return Interval(max(min(limits), 0.0), max(limits)) if limits else UNKNOWN
 
 
 def uncertain_ratio(x: Floats, b: Floats, w: Floats, dependence: Dependence) -> UncertainRatio:
