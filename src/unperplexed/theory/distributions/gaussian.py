@@ -9,6 +9,7 @@ arguments of the beta function grow without bound, Gauss-Legendre quadrature of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from scipy import special
 from scipy.stats import qmc
 
 from ..._lib.errors import InputError
-from ..._lib.typing import Floats
+from ..._lib.typing import Floats, Ints
 from ..coupled import expm1_ratio, log1p_ratio
 from .elliptical_fit import draw, fit_elliptical, log_average_density, log_normalizer, squared_deviate
 from .fitting import CoupledFit, Given, Sample
@@ -282,28 +283,32 @@ def _outer_deviate(log_q: Floats, k: Floats) -> Floats:
     w = special.betaincinv(_beta_shape(k[large]), 0.5, 2 * np.exp(log_q[large]))
     usable = (w > 1e-300) & (w < 1)  # else the normal deviate does
     y[large] = np.where(usable, np.sqrt(-np.log(np.where(usable, w, 0.5)) / np.abs(k[large])), y[large])
-    left = np.arange(y.size)
-    for _ in range(60):
-        at, c = y[left], k[left]
-        tail = log_tail(at, c)
-        step = (tail - log_q[left]) * np.exp(tail - _log_density(at, c))
-        y[left] = np.maximum(at + step, 0.0)
-        left = left[np.abs(step) > _LAST_STEP * y[left]]
-        if not left.size:
-            break
-    return np.asarray(y)
+
+    def step(at: Floats, left: Ints) -> Floats:
+        tail = log_tail(at, k[left])
+        return np.asarray((tail - log_q[left]) * np.exp(tail - _log_density(at, k[left])))
+
+    return _newton(y, step)
 
 
 def _central_quantile(mass: Floats, k: Floats) -> Floats:
     """z with P(0 < X < z) = mass: concave in z, so Newton's steps from 0 rise to it."""
     log_z = log_normalizer(k)
-    z = mass * np.exp(log_z)
-    left = np.arange(z.size)
+
+    def step(at: Floats, left: Ints) -> Floats:
+        y2 = log1p_ratio(k[left], at * at)
+        return (mass[left] - central_mass(np.sqrt(y2), k[left])) * np.exp(log_z[left] + (1 + k[left]) / 2 * y2)
+
+    return _newton(mass * np.exp(log_z), step)
+
+
+def _newton(x: Floats, step: Callable[[Floats, Ints], Floats]) -> Floats:
+    """Take Newton's steps, each place until only its last digits change."""
+    left = np.arange(x.size)
     for _ in range(100):
-        at, c = z[left], k[left]
-        y2 = log1p_ratio(c, at * at)
-        z[left] += (mass[left] - central_mass(np.sqrt(y2), c)) * np.exp(log_z[left] + (1 + c) / 2 * y2)
-        left = left[z[left] - at > _LAST_STEP * at]
+        by = step(x[left], left)
+        x[left] = np.maximum(x[left] + by, 0.0)
+        left = left[np.abs(by) > _LAST_STEP * x[left]]
         if not left.size:
             break
-    return z
+    return x
