@@ -14,6 +14,7 @@ from ..forecasts.reading import RowReading, reads
 from ..pairing.skill import skill
 from ..report.result import frames_as_input
 from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.products import product
 from ..statistics.standard_errors import Dependence, UncertainMean, holm, simultaneous, uncertain_mean
 from .assess import assess
 from .ordered_result import OrderedAssessment, PitHistogram, PitMoment, Threshold
@@ -126,7 +127,7 @@ def _thresholds(
             Threshold(
                 rows.labels[k],
                 f"{rows.labels[k]}{' or above' if k < rows.n_classes - 1 else ''}",
-                float(rows.weights @ q) / weight,
+                float(product(rows.weights, q)) / weight,
                 float(rows.weights[event].sum()) / weight,  # exactly 1 where all rows exceed it
                 excess.mean,
                 _interval(excess, level),

@@ -25,6 +25,7 @@ from ..recalibration.gain import FEWEST_ROWS
 from ..report.document import Python
 from ..statistics.averages import averages
 from ..statistics.means import Limit, apply_limit
+from ..statistics.products import product
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
 from .familiar import ECE_GROUPS
@@ -446,7 +447,7 @@ def after_remedy(found: HeldOut, floor: float, limit: Limit, *, two: bool) -> Af
     means = averages(apply_limit(found.correct, floor, limit), found.weights)
     pairs = Pairs(found.predicted, found.happened, found.total)
     return AfterRemedy(
-        log_loss=-float(found.weights @ np.log(found.correct)) / float(found.weights.sum()),
+        log_loss=-float(product(found.weights, np.log(found.correct))) / float(found.weights.sum()),
         brier_score=found.brier_score,
         accuracy=_accuracy(pairs, two=two),
         decisiveness=means.decisiveness,

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._lib.arrays import run_starts
 from .._lib.typing import Floats
+from ..statistics.products import product
 from ..tally.tally import Tally
 from .estimators import Estimator
 from .sampled_rows import ClassRows, ClassWorld
@@ -138,7 +139,7 @@ class _Measure:
         sides = list(counts)[: len(values)]
         weight = sum(x.sum(axis=1, keepdims=True) for x in sides)
         shares = [x / weight for x in sides]
-        means = np.sum([share @ power.T for share, power in zip(shares, self.powers, strict=True)], axis=0)
+        means = np.sum([product(share, power.T) for share, power in zip(shares, self.powers, strict=True)], axis=0)
         order = np.where(self.orders == 0, 1.0, self.orders)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             reported = np.where(self.orders == 0, means, np.log(means) / order)

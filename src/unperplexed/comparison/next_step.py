@@ -24,6 +24,7 @@ from ..report.numbers import estimate, number
 from ..scores.registry import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
 from ..statistics.means import apply_limit, t_quantile
+from ..statistics.products import product
 from ..statistics.standard_errors import Dependence, uncertain_mean
 
 _POWER = 0.8416
@@ -244,7 +245,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
             except InputError:  # rows that cannot be read any more
                 return None
             mended[name] = each.remedy
-    means = {name: float(paired.weights @ each / paired.weights.sum()) for name, each in losses.items()}
+    means = {name: float(product(paired.weights, each) / paired.weights.sum()) for name, each in losses.items()}
     if not paired.floor:
         means |= {name: each.gain.after for name, each in mended.items()}
     ranked = dict(sorted(means.items(), key=lambda each: each[1]))

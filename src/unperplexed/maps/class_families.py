@@ -11,6 +11,7 @@ import numpy as np
 
 from .._lib.errors import check_choice
 from .._lib.typing import AnyFloats, Floats, Ints
+from ..statistics.products import product
 from .classes import BLOCK_VALUES, CURVES, ClassMap, inside
 from .fit import ESTIMATED, Likelihood, Prior, fitted
 from .parameters import LAPSE, MANY_CLASSES
@@ -245,7 +246,7 @@ class Matrix(Coefficients):
             value += height
             rest = -share[:, None] * f
             rest[np.arange(chunk.truth.size), chunk.truth] += pull
-            gradient[self.at] += rest.T @ x
+            gradient[self.at] += product(rest.T, x)
         return value, gradient
 
     def information(self, theta: Floats) -> Floats:
@@ -256,7 +257,7 @@ class Matrix(Coefficients):
             for low in range(0, chunk.truth.size, step):
                 here = slice(low, low + step)
                 pairs = self._pairs(t[here], chunk.weights[here], fitted.lapse)
-                sums += pairs.T @ (x[here][:, self.left] * x[here][:, self.right])
+                sums += product(pairs.T, x[here][:, self.left] * x[here][:, self.right])
         C = self.classes
         both = np.empty((C, C, C + 1, C + 1))
         pairs = np.empty((self.first.size, C + 1, C + 1))

@@ -22,6 +22,7 @@ from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores
 from ..scores.rules import Score
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
+from ..statistics.products import product
 from ..statistics.standard_errors import Dependence, UncertainRatio, simultaneous, uncertain_ratio
 from .dependence import PairedSettings, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired
@@ -233,8 +234,8 @@ class _SkillRows:
         return uncertain_ratio(x, b, self.weights[rows], self.dependence.at(rows))
 
     def _share(self, x: Floats, rows: Ints) -> float:
-        total = float(self.weights @ x)
-        return float(self.weights[rows] @ x[rows]) / total if 0 < total < np.inf else math.nan
+        total = float(product(self.weights, x))
+        return float(product(self.weights[rows], x[rows])) / total if 0 < total < np.inf else math.nan
 
 
 def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
