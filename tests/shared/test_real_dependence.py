@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
@@ -76,8 +77,9 @@ def simulated(seed):
 
 
 def check_same(decide, y, p, columns, order=True):
-    expected = decide(y, p, columns, order=order)
-    found = find_dependence(y, logit(p), None, columns, order=order)
+    with np.errstate(divide="ignore"):
+        s = np.log(p) - np.log1p(-p)
+    expected, found = decide(y, p, columns, order=order), find_dependence(y, s, None, columns, order=order)
     if expected["choice"] is None:
         assert found is None
         return None
@@ -104,3 +106,62 @@ def check_same(decide, y, p, columns, order=True):
 def test_simulated_forecasts(decide, start):
     for seed in range(start, start + 40):
         check_same(decide, *simulated(seed))
+
+
+def coded(frame, names):
+    return {name: frame[name].cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) for name in names}
+
+
+def searched(decide, y, p, columns):
+    return check_same(decide, np.asarray(y, dtype=np.int64), np.asarray(p, dtype=np.float64), columns)
+
+
+@pytest.mark.parametrize("name", ["nba", "nfl"])
+def test_games_are_independent(decide, name):
+    frame = pl.read_csv(DATA / f"fte_games/{name}_games.csv", infer_schema_length=None).filter(
+        pl.col("prob1_outcome") != 0.5
+    )
+    columns = coded(frame, ["season", "date", "team1", "team2"])
+    assert searched(decide, frame["prob1_outcome"], frame["prob1"], columns) is None
+
+
+def test_minutes_of_a_match_are_one_match(decide):
+    frame = pl.read_csv(DATA / "fte_worldcup/world_cup_matches_in_game_men.csv")
+    columns = coded(frame, ["season", "league", "team1", "team2", "period", "mins"])
+    p, outcome = (frame.select(f"{c}{end}" for c in ("prob1", "probtie", "prob2")) for end in ("", "_outcome"))
+    top = p.to_numpy().argmax(axis=1)[:, None]
+    of_top = [np.take_along_axis(each.to_numpy(), top, axis=1)[:, 0] for each in (outcome, p)]
+    for y, q in (*zip(outcome, p, strict=True), of_top):
+        found = searched(decide, y, q, columns)
+        assert ({*found.columns}, found.taken, found.also) == ({"team1", "team2"}, True, ())
+        assert 90 < found.n_clusters <= 124  # four pairs of teams played in two cups
+        assert found.design_effect > 40
+
+
+def test_a_player_is_one_in_all_forecasts_of_a_tournament(decide):
+    frame = pl.read_csv(DATA / "fte_brackets/tennis_men.csv")
+    columns = coded(frame, ["season", "forecast_date", "player"])
+    first, third = (searched(decide, frame[f"round_{k}_outcome"], frame[f"round_{k}"], columns) for k in (1, 3))
+    assert first is None  # nearly all rows are certain
+    assert (third.columns, third.n_clusters, third.taken) == (("player",), 128, True)
+
+
+def test_three_models_predict_each_race(decide):
+    frame = pl.read_csv(DATA / "fte_review_2018/forecast_results_2018.csv").filter(pl.col("uncalled") == 0)
+    columns = coded(frame, ["branch", "race", "version", "category", "forecastdate"])
+    found = searched(decide, frame["Democrat_Won"], frame["Democrat_WinProbability"], columns)
+    assert (found.columns, found.taken) == (("race",), True)
+    assert found.design_effect == pytest.approx(2.88, abs=0.01)
+
+
+def test_a_finding_is_replicated_or_not_for_all_who_predict_it(decide):
+    answers = pl.read_csv(DATA / "replication_markets/survey.csv")
+    findings = pl.read_csv(DATA / "replication_markets/findings.csv")
+    frame = answers.join(findings, on=["project", "finding_id"]).drop_nulls(["response", "replicated"])
+    columns = coded(frame, ["project", "finding_id", "forecaster_id"])
+    found = searched(decide, frame["replicated"], frame["response"], columns)
+    assert (found.columns, found.n_clusters, found.taken) == (("finding_id",), 103, True)
+    assert found.also == ("forecaster_id",)
+    markets = pl.read_csv(DATA / "replication_markets/aggregated.csv").drop_nulls()
+    columns = coded(markets, ["project", "finding_id"])
+    assert searched(decide, markets["replicated"], markets["final_market_price"], columns) is None

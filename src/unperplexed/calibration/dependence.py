@@ -358,10 +358,11 @@ class _Search:
         """Number the groups of all rows, or of a sample: of whole groups, or of rows where there are few groups."""
         if self._sample is None:
             return _Groups(slice(None), *_numbered(code), 1.0)
-        some = np.flatnonzero(_hashed(code) < self.share)
-        number, count = _numbered(code[some]) if some.size else (some, 0)
-        if count * _ROWS_EACH > self.share * code.size:
-            return _Groups(some, number, count, self.share)
+        if int(code.max()) * _ROWS_EACH > code.size:  # there may be as many groups
+            some = np.flatnonzero(_hashed(code) < self.share)
+            number, n = _numbered(code[some]) if some.size else (some, 0)
+            if n * _ROWS_EACH > self.share * code.size:
+                return _Groups(some, number, n, self.share)
         return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2)
 
     def found(self) -> Dependence | None:
