@@ -3,9 +3,10 @@
     python benchmarks/dependence.py [--runs R] [--only WORD] [--out FILE.csv]
 
 Each run draws forecasts of a design, with columns that have nothing to do with it. A line of the result counts how
-often dependence was flagged, how often it was taken, how often the cluster that was drawn was among the chosen columns
-(or, where no column has it, the order), and how often the gate rejected at 5%: of independent rows, and as the search
-decides. The last whole run is results/dependence.csv.
+often dependence was flagged and taken, how often it would be taken if of several classes the most probable one alone
+were looked at, how often the cluster that was drawn was among the chosen columns (or, where no column has it, the
+order), and how often the gate rejected at 5%: of independent rows, and as the search decides. The last whole run is
+results/dependence.csv.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from scipy.special import expit, logit, softmax
 from scipy.stats import norm
 
 from unperplexed import diagnose
-from unperplexed.calibration.dependence import Dependence, find_dependence
+from unperplexed.calibration.dependence import Dependence, events_of_classes, find_dependence, largest
 
 Rng = np.random.Generator
 
@@ -109,6 +110,14 @@ def classes(rng: Rng, k: int, count: int, each: int, temperature: float = 1.0, s
     return Drawn(y, softmax(logits / temperature, axis=1), noise(rng, event.size) | {"event": event}, right)
 
 
+def signals(rng: Rng, k: int, count: int = 200, each: int = 10, strength: float = 1.0) -> Drawn:
+    """Rows that share an outcome, each predicted by the posterior of a signal of its own."""
+    event = rng.permutation(np.repeat(np.arange(count), each))
+    y = rng.integers(0, k, count)[event]
+    seen = strength * (np.arange(k) == y[:, None]) + rng.normal(size=(event.size, k))
+    return Drawn(y, softmax(strength * seen, axis=1), noise(rng, event.size) | {"event": event}, "event")
+
+
 DESIGNS: dict[str, Callable[[Rng], Drawn]] = {
     "200 events x 10": partial(events, count=200, each=10),
     "40 events x 50": partial(events, count=40, each=50),
@@ -136,6 +145,9 @@ DESIGNS: dict[str, Callable[[Rng], Drawn]] = {
     "3 classes, 200 events x 3": partial(classes, k=3, count=200, each=3),
     "10 classes, 200 events x 3": partial(classes, k=10, count=200, each=3),
     "10 classes, nearly sure, 200 events x 10": partial(classes, k=10, count=200, each=10, sd=5.0),
+    "3 classes, 200 outcomes x 10 signals": partial(signals, k=3),
+    "10 classes, 200 outcomes x 10 signals": partial(signals, k=10),
+    "100 classes, 200 outcomes x 10 signals": partial(signals, k=100),
     "3 classes, temperature 0.5, 200 events x 10": partial(classes, k=3, count=200, each=10, temperature=0.5),
     "10 classes, temperature 0.5, 200 events x 10": partial(classes, k=10, count=200, each=10, temperature=0.5),
     "10 classes, temperature 2, 200 events x 10": partial(classes, k=10, count=200, each=10, temperature=2.0),
@@ -144,12 +156,12 @@ DESIGNS: dict[str, Callable[[Rng], Drawn]] = {
 }
 
 
-def searched(drawn: Drawn) -> Dependence | None:
-    """Search rows of two classes; of more whether the most probable class is observed."""
+def searched(drawn: Drawn, *, top: bool = False) -> Dependence | None:
+    """Search rows of two classes, or two events of more; of these only that the most probable class is observed."""
     if drawn.p.ndim == 1:
         return find_dependence(drawn.y, logit(drawn.p), drawn.weight, drawn.columns)
-    top = drawn.p.argmax(axis=1)
-    return find_dependence(drawn.y == top, logit(drawn.p[np.arange(top.size), top]), drawn.weight, drawn.columns)
+    events = events_of_classes(drawn.y, drawn.p)[: 1 if top else 2]
+    return largest(find_dependence(y, s, drawn.weight, drawn.columns) for y, s in events)
 
 
 def judged_by(found: Dependence, columns: dict[str, np.ndarray], n: int) -> np.ndarray:
@@ -163,7 +175,7 @@ def judged_by(found: Dependence, columns: dict[str, np.ndarray], n: int) -> np.n
 def run(design: str, runs: int, seed: int) -> dict[str, str | int]:
     """Count what is found in the runs of a design."""
     rng, start = np.random.default_rng(seed), time.perf_counter()
-    counts = dict.fromkeys(("flagged", "taken", "right", "rejected_of_independent_rows", "rejected"), 0)
+    counts = dict.fromkeys(("flagged", "taken", "taken_by_top", "right", "rejected_of_independent_rows", "rejected"), 0)
     for _ in range(runs):
         drawn = DESIGNS[design](rng)
         found, n = searched(drawn), drawn.y.size
@@ -176,6 +188,8 @@ def run(design: str, runs: int, seed: int) -> dict[str, str | int]:
             continue
         counts["flagged"] += 1
         counts["taken"] += found.taken
+        by_top = searched(drawn, top=True)
+        counts["taken_by_top"] += by_top is not None and by_top.taken
         counts["right"] += drawn.right in found.columns or not (drawn.right or found.columns)
         if found.taken:
             clusters = judged_by(found, drawn.columns, n)

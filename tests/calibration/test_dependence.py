@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed.calibration import dependence
-from unperplexed.calibration.dependence import find_dependence, largest
+from unperplexed.calibration.dependence import events_of_classes, find_dependence, largest
 
 
 def repeated(seed, count=100, each=10):
@@ -138,6 +138,26 @@ def test_one_design_for_several_forecasters():
     assert largest([None, weaker, found]) is found
     assert largest([weaker, replace(found, taken=False)]) is weaker  # the other would leave rows independent
     assert largest([None, None]) is None
+
+
+def test_events_of_classes():
+    p = np.array([[0.1, 0.2, 0.3, 0.4], [0.7, 0.3, 0.0, 0.0]])
+    (likely, of_likely), (upper, of_upper) = events_of_classes(np.array([2, 0]), p)
+    assert (likely.tolist(), upper.tolist()) == ([False, True], [True, False])
+    np.testing.assert_allclose(of_likely, np.log([0.4 / 0.6, 0.7 / 0.3]))
+    np.testing.assert_allclose(of_upper, [np.log(0.7 / 0.3), -np.inf])
+
+
+def test_outcomes_of_many_classes_that_rows_share_are_found():
+    """Each row is predicted by the posterior of a signal of its own, so that most probable classes differ."""
+    rng = np.random.default_rng(14)
+    event = rng.permutation(np.repeat(np.arange(200), 10))
+    truth = rng.integers(0, 10, 200)[event]
+    p = np.exp((np.arange(10) == truth[:, None]) + rng.normal(size=(2000, 10)))
+    columns = {"event": event}
+    first, second = (find_dependence(y, s, None, columns) for y, s in events_of_classes(truth, p))
+    assert largest([first, second]) == second
+    assert second.taken
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from numpy.polynomial import legendre
 
 from .._lib.by_value import ByValue
 from .._lib.elementary import expit
-from .._lib.typing import Floats, Ints
+from .._lib.typing import AnyFloats, Floats, Ints
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.tails import skewed_sf
@@ -150,6 +150,32 @@ def find_dependence(
 def largest(found: Iterable[Dependence | None]) -> Dependence | None:
     """Return what is used for all of several forecasters: the largest dependence of any, those that are taken first."""
     return max(filter(None, found), key=lambda each: (each.taken, each.design_effect), default=None)
+
+
+def events_of_classes(truth: Ints, p: AnyFloats) -> tuple[tuple[np.ndarray, Floats], tuple[np.ndarray, Floats]]:
+    """Return two events of more than two classes, each as outcomes and log-odds: each is searched, `largest` decides.
+
+    One is that the most probable class is observed. Where rows that share an outcome have different most probable
+    classes, they do not share this event, so that it hides the dependence. The other is that a class of the upper half
+    is observed: rows with the same outcome share it, and so do most rows of neighbouring classes, where these are in an
+    order. Calibrated forecasts of 200 outcomes, each predicted ten times by the posterior of a signal of its own, were
+    taken in 0 of 100 samples by the first alone, and in all by both (benchmarks/dependence.py).
+
+    Parameters
+    ----------
+    truth : array of int, shape (n,)
+        Number of the observed class.
+    p : array of shape (n, C)
+    """
+    top, number = p.argmax(axis=1), np.arange(p.shape[1])
+    likely, upper = number == top[:, None], np.broadcast_to(number >= p.shape[1] // 2, p.shape)
+
+    def event(of: np.ndarray) -> tuple[np.ndarray, Floats]:
+        yes, no = (np.where(each, p, 0.0).sum(axis=1, dtype=np.float64) for each in (of, ~of))
+        with np.errstate(divide="ignore"):
+            return of[np.arange(top.size), truth], np.log(yes) - np.log(no)
+
+    return event(likely), event(upper)
 
 
 class _Scores(NamedTuple):
