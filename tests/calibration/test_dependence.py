@@ -113,6 +113,16 @@ def test_few_rows(rows):
     assert find_dependence(happened[:rows], s[:rows], None, few) is None
 
 
+def test_one_probability_for_all():
+    rng = np.random.default_rng(15)
+    event = rng.permutation(np.repeat(np.arange(100), 10))
+    happened, columns = (rng.random(100) < 0.4)[event], {"event": event}
+    for s in (np.zeros(1000), np.full(1000, -0.3)):
+        found = find_dependence(happened, s, None, columns)
+        assert (found.columns, found.correlation) == (("event",), pytest.approx(1, abs=0.02))
+        assert find_dependence(happened, s, None, {"event": rng.permutation(event)}, order=False) is None
+
+
 @pytest.mark.parametrize("happened", [np.ones(200, bool), np.arange(200) >= 100])
 def test_outcomes_that_are_all_the_same_or_separated(happened):
     columns = {"ten": np.arange(200) % 10, "twenty": np.arange(200) // 10}

@@ -12,7 +12,7 @@ pairs is (E^2 - sum of squares) / 2, so that a column takes a few sums over rows
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -68,6 +68,9 @@ _LEFT = 4.0
 
 _SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
 """Degrees of the Legendre polynomials, which are fitted if the information of the rows is that of so many events."""
+
+_SAME = 1e-6
+"""Standard deviation of log-odds up to which all are the same."""
 
 _SEARCHED = 500_000
 """Rows of which more are sampled."""
@@ -199,8 +202,8 @@ class _Residuals(NamedTuple):
     """Rows, those among them that are certain."""
     kept: np.ndarray
     happened: np.ndarray
-    directions: tuple[_Scores, _Scores]
-    """Residuals as they are, and times the standardised log-odds."""
+    directions: Sequence[_Scores]
+    """Residuals as they are, and times the standardised log-odds if these differ."""
 
 
 def _residuals(happened: np.ndarray, log_odds: Floats, weight: Floats | None) -> _Residuals | None:
@@ -217,9 +220,12 @@ def _residuals(happened: np.ndarray, log_odds: Floats, weight: Floats | None) ->
     if not v.sum() > 0:
         return None
     x = s - np.average(s, weights=v)
-    x /= math.sqrt(np.average(x * x, weights=v)) or 1.0
+    spread = math.sqrt(np.average(x * x, weights=v))
     score, third = w * (y - q), w * v * (1 - 2 * q)
-    directions = _Scores.of(score, v, third), _Scores.of(x * score, x * x * v, x * x * x * third)
+    directions = [_Scores.of(score, v, third)]
+    if spread > _SAME:
+        x /= spread
+        directions.append(_Scores.of(x * score, x * x * v, x * x * x * third))
     return _Residuals(n, kept, y, directions)
 
 
