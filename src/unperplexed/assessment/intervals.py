@@ -24,8 +24,7 @@ from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import measured_of_samples
 from ..calibration.null_samples import calibrated
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
-from ..calibration.world_cells import WorldCells, world_cells
-from ..calibration.world_samples import Logs, WorldSamples, world_samples
+from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_cells, world_samples
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread

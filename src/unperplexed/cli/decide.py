@@ -12,7 +12,7 @@ from . import options
 if TYPE_CHECKING:
     from ..assessment.counted_rows import CountedRows
     from ..assessment.decision_curve import DecisionCurve
-    from ..assessment.decision_result import Decision
+    from ..assessment.decisions import Decision
     from .input import Input
 
 
@@ -35,9 +35,9 @@ def add_decide(command: argparse.ArgumentParser) -> None:
 def decide(arguments: argparse.Namespace) -> None:
     """Decide by the forecasts of files, or by tallies of them."""
     from .._lib.errors import InputError
+    from ..assessment.counted_rows import recalibrated_beside
     from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of
     from ..assessment.decisions import Deciding, checked_costs
-    from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
     from .advice import decision_commands
     from .input import Input

@@ -11,11 +11,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._lib.arrays import Columns, Unreadable, as_columns, check_indexes
+from .._lib.arrays import Columns, Unreadable, as_columns, at_hand, check_indexes
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
-from .._lib.lists import at_hand
 from .._lib.typing import AnyFloats, Bools, Codes, Floats, Ints
 from ..kernels.devices import DeviceColumns, DeviceRows, Scale, device_columns
 from ..kernels.logarithms import log_odds, log_probabilities

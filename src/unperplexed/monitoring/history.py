@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.arrays import as_columns
+from .._lib.arrays import as_columns, at_hand
 from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
-from .._lib.lists import at_hand
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._lib.arrays import as_columns
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError, listed, rows_text
+from .._lib.errors import InputError, is_number, is_whole, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
@@ -217,7 +217,7 @@ def pool_state(data: Any) -> dict[str, Any]:
     _require(beta is None or (isinstance(beta, list) and len(beta) == 2), "beta")
     _require(isinstance(labels, list) and len(labels) > 1 and (beta is None or len(labels) == 2), "labels")
     _require(all(label is None or isinstance(label, bool | int | float | str) for label in labels), "labels")
-    _require(isinstance(n_rows, int) and not isinstance(n_rows, bool) and n_rows >= 0, "n_rows")
+    _require(is_whole(n_rows, 0), "n_rows")
     return {
         "method": data["method"],
         "weights": weights,
@@ -258,8 +258,7 @@ def _require(condition: bool, what: str) -> None:
 
 
 def _number(value: Any, what: str, low: float, high: float) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-    _require(good, what)
+    _require(is_number(value, low, high), what)
     return float(value)
 
 

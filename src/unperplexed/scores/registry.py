@@ -21,7 +21,7 @@ from .._lib.formatting import at_floor_text, rule_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..statistics.means import apply_limit
-from .rules import RULES, Score, power_score, ranked_probability_score, surprisal
+from .rules import RULES, Score, generalized_surprisal, power_score, ranked_probability_score
 
 SCORES: Mapping[str, Score] = MappingProxyType({score.name: score for score in RULES})
 """Scoring rules by name that are functions of the per-row primitives; every tally keeps their sums."""
@@ -30,35 +30,13 @@ LOG_LOSS, BRIER_SCORE = "log_loss", "brier_score"
 """Rules that every verdict on differences goes by; both proper, and better when smaller."""
 
 
-def _ranked_probability_score(block: Block) -> Floats:
-    return ranked_probability_score(block.probabilities, block.truth)
-
-
-def _generalized_surprisal(block: Block, r: float) -> Floats:
-    return surprisal(block.rows.correct, r)
-
-
-def _power_score(block: Block, r: float) -> Floats:
-    return power_score(block.probabilities, block.rows.correct, r)
-
-
-_OTHERS = {
-    "ranked_probability_score": Score("ranked_probability_score", _ranked_probability_score, note="for ordered classes")
-}
-
-
-def _generalized_surprisal_of_order(r: float, name: str) -> Score:
-    rule = partial(_generalized_surprisal, r=r)
-    return Score(name, rule, proper=r == 0, note="proper only of order 0", surprisal=True)
-
-
-def _power_score_of_order(r: float, name: str) -> Score:
-    return Score(name, partial(_power_score, r=r), note="proper at every order")
-
+_RANKED = Score("ranked_probability_score", ranked_probability_score, note="for ordered classes")
 
 _PARAMETRIC: Mapping[str, Callable[[float, str], Score]] = {
-    "generalized_surprisal": _generalized_surprisal_of_order,
-    "power_score": _power_score_of_order,
+    "generalized_surprisal": lambda r, name: Score(
+        name, partial(generalized_surprisal, r=r), proper=r == 0, note="proper only of order 0", surprisal=True
+    ),
+    "power_score": lambda r, name: Score(name, partial(power_score, r=r), note="proper at every order"),
 }
 
 
@@ -102,7 +80,7 @@ def score_named(name: str) -> Score:
     >>> score_named("spherical_score").larger_is_better
     True
     """
-    plain = {**SCORES, **_OTHERS}
+    plain = {**SCORES, _RANKED.name: _RANKED}
     if isinstance(name, str) and name in plain:
         return plain[name]
     parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import Floats
 from ..forecasts.forecasts import Block
 from ..kernels.rows import Rows
 from ..kernels.softmax import row_sums
+from ..statistics.means import apply_limit
 from ..theory.coupled import expm1_ratio
 
 KERAS_EPSILON = 1e-7
@@ -117,19 +118,24 @@ def surprisal(p: Floats, r: float = 0.0) -> Floats:
     return 0.0 - (log_p if r == 0 else (1 + r) * expm1_ratio(r, log_p))  # no negative zero
 
 
-def power_score(p: AnyFloats, correct: Floats, r: float) -> Floats:
+def generalized_surprisal(block: Block, r: float, floor: float = 0.0) -> Floats:
+    """Return the surprisal of order r of each row, of a probability that is at least the floor."""
+    return surprisal(apply_limit(block.rows.correct, floor), r)
+
+
+def power_score(block: Block, r: float) -> Floats:
     """Return the surprisal of order r made proper; smaller is better (Selten 1998)."""
     # The sum is not divided by r, so its plain form loses nothing near r = 0. What the row's own sum is off by
     # stays in it as it is: it belongs to the rule, which is proper for rows of any sum.
-    powers = row_sums(np.power(p, 1 + r, dtype=np.float64))
-    return np.maximum(surprisal(correct, r) + (powers - 1), 0.0)
+    powers = row_sums(np.power(block.probabilities, 1 + r, dtype=np.float64))
+    return np.maximum(surprisal(block.rows.correct, r) + (powers - 1), 0.0)
 
 
-def ranked_probability_score(p: AnyFloats, truth: Ints) -> Floats:
+def ranked_probability_score(block: Block) -> Floats:
     """Return the squared distance of cumulative probabilities, for ordered classes; smaller is better (Murphy 1971)."""
     # Row by row in memory, so that a row's sum does not depend on the layout in which it came.
-    steps = np.cumsum(np.ascontiguousarray(p[:, :-1]), axis=1, dtype=np.float64)
-    steps -= truth[:, None] <= np.arange(steps.shape[1])
+    steps = np.cumsum(np.ascontiguousarray(block.probabilities[:, :-1]), axis=1, dtype=np.float64)
+    steps -= block.truth[:, None] <= np.arange(steps.shape[1])
     return np.asarray(np.einsum("ij,ij->i", steps, steps))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_seed, is_whole
 from .._lib.typing import Floats, ReadOnlyArrays
 
 
@@ -70,9 +70,6 @@ def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:
     """Refuse a confidence that is none, and numbers of samples and seeds that are no whole numbers."""
     if not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
         raise InputError(f"confidence: expected a number between 0 and 1, such as 0.95, got {confidence!r}.")
-    whole = isinstance(resamples, int | np.integer) and not isinstance(resamples, bool)
-    if not whole or (resamples != 0 and not _FEWEST <= resamples <= _MOST):
+    if not (is_whole(resamples, _FEWEST, _MOST) or is_whole(resamples, 0, 0)):
         raise InputError(f"resamples: expected 0, or a whole number from {_FEWEST} to {_MOST:,}, got {resamples!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
-    return Sampling(float(confidence), int(resamples), int(seed))
+    return Sampling(float(confidence), int(resamples), check_seed(seed))

@@ -9,10 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-
 from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, is_whole
 from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole
 from ..forecasts.forecasts import Forecasts
@@ -400,9 +398,7 @@ _FEWEST_BITS = 3
 
 
 def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:
-    numbers = (exact_limit, fraction_bits)
-    whole = all(isinstance(number, int | np.integer) and not isinstance(number, bool) for number in numbers)
-    if not whole or not 0 <= exact_limit < 1 << 40 or not _FEWEST_BITS <= fraction_bits <= 20:
+    if not (is_whole(exact_limit, 0, (1 << 40) - 1) and is_whole(fraction_bits, _FEWEST_BITS, 20)):
         raise InputError(
             "exact_limit must be a whole number from 0 to 2^40, and fraction_bits one from 3 to 20, got"
             f" {exact_limit!r} and {fraction_bits!r}."
