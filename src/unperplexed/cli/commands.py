@@ -132,55 +132,6 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     return partial(compared_sequentially, settings=settings)
 
 
-def recalibrate(arguments: argparse.Namespace) -> None:
-    """Fit a recalibration map, or apply one."""
-    from .recalibrate import recalibrate
-
-    recalibrate(arguments)
-
-
-def decide(arguments: argparse.Namespace) -> None:
-    """Decide by forecasts at the threshold that follows from costs."""
-    from .decide import decide
-
-    decide(arguments)
-
-
-def check(arguments: argparse.Namespace) -> int:
-    """Test requirements; returns the exit code."""
-    from .check import check
-
-    return check(arguments)
-
-
-def lm(arguments: argparse.Namespace) -> None:
-    """Assess logs of language models."""
-    from .lm import lm
-
-    lm(arguments)
-
-
-def pool(arguments: argparse.Namespace) -> None:
-    """Fit a pool of several forecasters, or apply one."""
-    from .pool import pool
-
-    pool(arguments)
-
-
-def skill(arguments: argparse.Namespace) -> None:
-    """Give skill scores against a reference."""
-    from .skill import skill
-
-    skill(arguments)
-
-
-def monitor(arguments: argparse.Namespace) -> int:
-    """Watch calibration over time; returns the exit code."""
-    from .monitor import monitor
-
-    return monitor(arguments)
-
-
 def tally(arguments: argparse.Namespace) -> None:
     """Count rows into a tally file, add tallies up, or show them."""
     a = arguments
@@ -198,13 +149,6 @@ def tally(arguments: argparse.Namespace) -> None:
     name = called(a.files) if a.output is None else a.output.name
     written = {} if a.output is None else {a.output: found.to_bytes()}
     outputs.write(partial(result_json, found.summary()), found.to_text(name=name), written)
-
-
-def explain(arguments: argparse.Namespace) -> None:
-    """Explain metrics and findings."""
-    from .explain import explain
-
-    explain(arguments)
 
 
 def demo(arguments: argparse.Namespace) -> None:

@@ -45,9 +45,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     options.About("work", command).path("--history", text=text)
-    options.add_json(command)
-    options.add_plot(command)
-    options.add_report(command)
+    options.add_outputs(command)
 
 
 _OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
@@ -68,14 +69,17 @@ def _run(words: Sequence[str]) -> int:
     if words and words[0] in _COMMANDS:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
     parsed = _parsed(parser, words)
-    from . import commands
-
-    code: int | None = getattr(commands, parsed.command)(parsed)
+    module = import_module(f".{'commands' if parsed.command in _TOGETHER else parsed.command}", __package__)
+    code: int | None = getattr(module, parsed.command)(parsed)
     if getattr(parsed, "save_reading", None) is not None:
         write_whole(parsed.save_reading, as_toml(parsed.kept).encode())
     if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
     return code or 0
+
+
+_TOGETHER = ("assess", "compare", "tally", "demo")
+"""Commands that are together in `commands`; each other one is a function of the module of its name."""
 
 
 def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
@@ -150,15 +154,10 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_sampling,
             options.add_clusters,
             options.add_metric,
-            options.add_sections,
-            options.add_ordered,
-            options.add_sorted_groups,
+            options.add_shown,
             options.add_reference,
             options.add_map,
-            options.add_style,
-            options.add_json,
-            options.add_plot,
-            options.add_report,
+            options.add_outputs,
         ),
     ),
     "compare": (
@@ -172,9 +171,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_confidence,
             options.add_metric,
             options.add_anytime,
-            options.add_json,
-            options.add_plot,
-            options.add_report,
+            options.add_outputs,
         ),
     ),
     "skill": ("skill scores against the base rate, climatology or a forecaster", add_skill),
@@ -196,17 +193,13 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_where,
             options.add_metric,
             options.add_counting,
-            options.add_tags,
             partial(options.add_mixed, text=_MIXED),
             options.add_json,
             partial(options.add_output, text="write the tally; without it tallies are shown, added up"),
         ),
     ),
     "explain": ("a metric or a finding: why it is bad, what to try, how to check", add_explain),
-    "demo": (
-        "assess a classifier of handwritten digits",
-        _having(options.add_json, options.add_plot, options.add_report),
-    ),
+    "demo": ("assess a classifier of handwritten digits", options.add_outputs),
 }
 """What each command does, and what gives it its options."""
 

@@ -36,9 +36,7 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_floor(command)
     options.add_confidence(command)
     options.add_metric(command)
-    options.add_json(command)
-    options.add_plot(command)
-    options.add_report(command)
+    options.add_outputs(command)
 
 
 def skill(arguments: argparse.Namespace) -> None:
