@@ -132,6 +132,13 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     return partial(compared_sequentially, settings=settings)
 
 
+def recalibrate(arguments: argparse.Namespace) -> None:
+    """Fit a recalibration map, or apply one, by a module that takes long to load."""
+    from .recalibrate import recalibrate
+
+    recalibrate(arguments)
+
+
 def tally(arguments: argparse.Namespace) -> None:
     """Count rows into a tally file, add tallies up, or show them."""
     a = arguments

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
@@ -17,18 +16,18 @@ from .._lib.formatting import printable
 from .._lib.output_files import write_whole
 from .._version import __version__
 from . import options
-from .check import add_check
-from .decide import add_decide
-from .explain import add_explain
+from .check import add_check, check
+from .decide import add_decide, decide
+from .explain import add_explain, explain
 from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
-from .lm import add_lm
+from .lm import add_lm, lm
 from .meaning import settle
-from .monitor import add_monitor
-from .pool import add_pool
+from .monitor import add_monitor, monitor
+from .pool import add_pool, pool
 from .reading import as_toml, reading_in_use, words_of_reading
 from .signals import listen
-from .skill import add_skill
+from .skill import add_skill, skill
 from .terminal import drop_output, print_error
 
 if TYPE_CHECKING:
@@ -69,8 +68,10 @@ def _run(words: Sequence[str]) -> int:
     if words and words[0] in _COMMANDS:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
     parsed = _parsed(parser, words)
-    module = import_module(f".{'commands' if parsed.command in _TOGETHER else parsed.command}", __package__)
-    code: int | None = getattr(module, parsed.command)(parsed)
+    from . import commands
+
+    run: Any = _OF_MODULES.get(parsed.command) or getattr(commands, parsed.command)
+    code: int | None = run(parsed)
     if getattr(parsed, "save_reading", None) is not None:
         write_whole(parsed.save_reading, as_toml(parsed.kept).encode())
     if sys.stdout is not None:  # closed by the caller
@@ -78,8 +79,8 @@ def _run(words: Sequence[str]) -> int:
     return code or 0
 
 
-_TOGETHER = ("assess", "compare", "tally", "demo")
-"""Commands that are together in `commands`; each other one is a function of the module of its name."""
+_OF_MODULES = {each.__name__: each for each in (check, decide, explain, lm, monitor, pool, skill)}
+"""What commands run that have a module of their own; that of `recalibrate` takes long to load."""
 
 
 def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
