@@ -316,6 +316,12 @@ def add_mixed(command: argparse.ArgumentParser, text: str) -> None:
     About("rows", command).switch("--mixed", text)
 
 
+def add_terms(command: argparse.ArgumentParser) -> None:
+    """Add the terms to explain."""
+    text = "metrics or findings, such as overconfident, log-loss or slope (default: list all terms)"
+    command.add_argument("terms", nargs="*", metavar="TERM", help=text)
+
+
 def add_outputs(command: argparse.ArgumentParser) -> None:
     """Add what most commands write: JSON, a plot and a report."""
     add_json(command)

@@ -18,7 +18,6 @@ from .._version import __version__
 from . import options
 from .check import add_check, check
 from .decide import add_decide, decide
-from .explain import add_explain, explain
 from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
 from .lm import add_lm, lm
@@ -79,7 +78,7 @@ def _run(words: Sequence[str]) -> int:
     return code or 0
 
 
-_OF_MODULES = {each.__name__: each for each in (check, decide, explain, lm, monitor, pool, skill)}
+_OF_MODULES = {each.__name__: each for each in (check, decide, lm, monitor, pool, skill)}
 """What commands run that have a module of their own; that of `recalibrate` takes long to load."""
 
 
@@ -199,7 +198,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             partial(options.add_output, text="write the tally; without it tallies are shown, added up"),
         ),
     ),
-    "explain": ("a metric or a finding: why it is bad, what to try, how to check", add_explain),
+    "explain": ("a metric or a finding: why it is bad, what to try, how to check", options.add_terms),
     "demo": ("assess a classifier of handwritten digits", options.add_outputs),
 }
 """What each command does, and what gives it its options."""
