@@ -290,8 +290,6 @@ class Comparison(JsonResult):
         InputError
             For another name.
         """
-        import polars as pl
-
         check_choice("what", what, get_args(ComparisonFrame))
         tables = {
             "forecasters": self._forecaster_rows,
@@ -299,7 +297,7 @@ class Comparison(JsonResult):
             "groups": self._group_rows,
             "rows": self._rows,
         }
-        return frame_like_input(self, pl.DataFrame(list(tables[what]()), infer_schema_length=None))
+        return frame_like_input(self, list(tables[what]()))
 
     def _forecaster_rows(self) -> Iterable[dict[str, Any]]:
         for name, each in self.forecasters.items():

@@ -19,7 +19,7 @@ from ..report.numbers import between, signed
 from ..report.result import JsonResult
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
-from .clustered_ratios import columns_of
+from .clustered_ratios import metrics_frame
 from .items import Question, Remarks, shown, two_logs, unlike
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics
 
@@ -93,10 +93,7 @@ class QuestionComparison(JsonResult):
         polars.DataFrame
             The columns ``metric``, ``first``, ``second``, ``difference``, ``lower``, ``upper`` and ``p_value``.
         """
-        import polars as pl
-
-        names = ("first", "second", "difference", "interval", "p_value")
-        return pl.DataFrame([{"metric": name} | columns_of(each, *names) for name, each in self.metrics.items()])
+        return metrics_frame(self, "first", "second", "difference", "interval", "p_value")
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -19,7 +19,7 @@ from ..assessment.remedy import PythonLine
 from ..assessment.result import Assessment
 from ..report.result import JsonResult
 from ..statistics.intervals import Sampling, checked_sampling
-from .clustered_ratios import Mean, columns_of, mean_of
+from .clustered_ratios import Mean, mean_of, metrics_frame
 from .items import UNREAD, Answer, Question, Remarks, shown, utf8
 
 Outside = Literal["renormalize", "none-of-these"]
@@ -463,10 +463,7 @@ class GradedAssessment(JsonResult):
         polars.DataFrame
             The columns ``metric``, ``value``, ``standard_error``, ``lower``, ``upper`` and ``n``.
         """
-        import polars as pl
-
-        names = ("value", "standard_error", "interval", "n")
-        return pl.DataFrame([{"metric": name} | columns_of(each, *names) for name, each in self.metrics.items()])
+        return metrics_frame(self, "value", "standard_error", "interval", "n")
 
     def unread_text(self) -> str:
         """Say that no answer could be read, where that is so."""

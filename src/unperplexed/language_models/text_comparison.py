@@ -16,7 +16,7 @@ from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..report.numbers import estimate, number
-from ..report.result import JsonResult
+from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
 from .items import Item, Remarks, Text, shown, two_logs, unlike
@@ -140,22 +140,10 @@ class TextComparison(JsonResult):
         polars.DataFrame
             The columns ``document``, ``bytes``, and the bits of each model and their ``difference``.
         """
-        import polars as pl
-
-        first, second = self.names
-        keys = (first, second) if first != second else ("first", "second")
-        return pl.DataFrame(
-            [
-                {
-                    "document": each.name,
-                    "bytes": each.n_bytes,
-                    keys[0]: each.first_bits,
-                    keys[1]: each.second_bits,
-                    "difference": each.difference,
-                }
-                for each in self.documents
-            ]
-        )
+        first, second = self.names if self.names[0] != self.names[1] else ("first", "second")
+        names = {"document": "name", "bytes": "n_bytes", first: "first_bits", second: "second_bits"}
+        columns = {shown: [getattr(each, name) for each in self.documents] for shown, name in names.items()}
+        return frame_like_input(self, columns | {"difference": [each.difference for each in self.documents]})
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -15,7 +15,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
-from ..report.result import JsonResult
+from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Interval, checked_sampling
 from . import text_tally as counts
 from .clustered_ratios import Mean, RatioSums, UncertainRatio, columns_of, mean_of_sums
@@ -129,11 +129,9 @@ class TextAssessment(JsonResult):
         polars.DataFrame
             The columns ``unit``, ``total``, then each figure with ``_lower`` and ``_upper``.
         """
-        import polars as pl
-
         figures = ("geometric_accuracy", "perplexity", "bits")
         names = ("unit", "total", *(name for each in figures for name in (each, f"{each}_interval")))
-        return pl.DataFrame([columns_of(each, *names) for each in self.rates.values()])
+        return frame_like_input(self, [columns_of(each, *names) for each in self.rates.values()])
 
     def __repr__(self) -> str:
         """Name it in one line."""
