@@ -22,6 +22,7 @@ from ..recalibration.averaging import average
 from ..recalibration.binary_rows import BinaryRows, DealtCounts, rows_of_columns, rows_of_kept
 from ..recalibration.fitting import BINARY_METHODS
 from ..recalibration.folded_rows import Kept
+from ..statistics.products import product
 from ..statistics.standard_errors import Dependence, UncertainMean, uncertain_mean
 from ..statistics.threshold_cells import ThresholdCells, threshold_cells
 from ..tally.binary import BinaryColumns
@@ -73,7 +74,7 @@ class CountedRows:
     @property
     def frequency(self) -> float:
         """Observed frequency of the positive class."""
-        return float(self.weight @ self.positive / self.weight.sum())
+        return float(product(self.weight, self.positive) / self.weight.sum())
 
     def acts(self, threshold: float) -> Bools:
         """Lots that are acted on; the threshold is compared in the probabilities' precision."""
@@ -93,10 +94,10 @@ class CountedRows:
         if self.clusters is not None:
             return uncertain_mean(x, self.weight, Dependence(self.clusters))
         whole, squares = float(self.weight.sum()), float(self.squared.sum())
-        mean = float(self.weight @ x) / whole
+        mean = float(product(self.weight, x)) / whole
         degrees = whole**2 / squares - 1
-        variance = float(self.squared @ (x - mean) ** 2) / whole**2
-        alike = float(self.weight @ np.abs(x - mean)) / whole <= _ROUNDING * max(1.0, abs(mean))
+        variance = float(product(self.squared, (x - mean) ** 2)) / whole**2
+        alike = float(product(self.weight, np.abs(x - mean))) / whole <= _ROUNDING * max(1.0, abs(mean))
         if alike or self.n_rows < 2:
             return UncertainMean(mean, 0.0 if self.n_rows > 1 else math.nan, degrees, math.inf)
         return UncertainMean(mean, math.sqrt(variance * self.n_rows / (self.n_rows - 1)), degrees, math.nan)

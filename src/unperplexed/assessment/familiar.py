@@ -20,6 +20,7 @@ from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..statistics.intervals import UNKNOWN, Interval, Metric
 from ..statistics.means import t_quantile
+from ..statistics.products import product
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
@@ -75,7 +76,7 @@ class _Counts:
 
     def standard_error(self, of_positive: Floats, of_negative: Floats) -> float:
         """Standard error of a sum over the rows, by the influence of a row of either outcome at each probability."""
-        alone = float(self.squared_positive @ of_positive**2 + self.squared_negative @ of_negative**2)
+        alone = float(product(self.squared_positive, of_positive**2) + product(self.squared_negative, of_negative**2))
         if not self.tally.clustered:
             return math.sqrt(alone)
         by_shard = self.over_shards(of_positive, of_negative)
@@ -97,7 +98,7 @@ class _Counts:
             )
             means.append(np.divide(sums, of_cell, out=np.zeros_like(sums), where=of_cell > 0)[counts.codes])
         happened, total = (x / scale for x in counts.shards)
-        by_shard = happened @ means[0] + (total - happened) @ means[1]
+        by_shard = product(happened, means[0]) + product(total - happened, means[1])
         n = by_shard.size
         return np.asarray(math.sqrt(n / max(n - 1, 1)) * (by_shard - by_shard.mean()))
 
@@ -191,7 +192,7 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
         return Metric()
     below = (np.cumsum(counts.negative) - counts.negative / 2) / others
     above = (events - np.cumsum(counts.positive) + counts.positive / 2) / events
-    value = float(counts.positive @ below) / events
+    value = float(product(counts.positive, below)) / events
     # DeLong's placements, and the correction for the degrees of freedom of each sample.
     n, m = (total**2 / float(squares.sum()) for total, squares in (
         (events, counts.squared_positive), (others, counts.squared_negative)
@@ -219,6 +220,6 @@ def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) 
         by_shard.append(found)
     sums = np.stack(by_shard)
     lacking = np.maximum(np.diag(independent_noise(groups, of_row)) ** 2 - (sums**2).sum(axis=1), 0)
-    covariance = sums @ sums.T + np.diag(lacking)
+    covariance = product(sums, sums.T) + np.diag(lacking)
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

@@ -10,6 +10,7 @@ import numpy as np
 from .._lib.elementary import log_gamma, xlogy
 from .._lib.typing import Floats
 from ..statistics.intervals import Interval, wilson
+from ..statistics.products import product
 from ..tally.tables import Pairs
 from .classes import Table
 
@@ -79,12 +80,12 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
     than nearly all that chance gives is the upper end itself.
     """
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
-    drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(groups))) @ noise.T
+    drawn = product(np.random.default_rng(0).standard_normal((_DRAWS, len(groups))), noise.T)
     noise = np.concatenate([drawn, -drawn])
     error = expected_error(groups)
     shape = difference / error if error > 0 else np.ones_like(difference)
-    sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(np.abs(noise) @ share))), _SIZES)
-    errors = [np.abs(size * shape + noise) @ share for size in sizes.tolist()]
+    sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(product(np.abs(noise), share)))), _SIZES)
+    errors = [product(np.abs(size * shape + noise), share) for size in sizes.tolist()]
     low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
     lower, upper = (float(np.interp(error, quantile, sizes)) for quantile in (high, low))
     return Interval(min(lower, error), max(upper, error))

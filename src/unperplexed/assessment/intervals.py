@@ -30,6 +30,7 @@ from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import UNKNOWN, Band, Interval, wilson
 from ..statistics.means import Limit, apply_limit, means_of_points, t_quantile
+from ..statistics.products import product
 from ..statistics.standard_errors import LEAST_WORTH
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
@@ -271,8 +272,8 @@ def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
         terms = expm1_ratio(profile.orders, np.log(p[:, None] / profile.values))
         terms = np.where(np.isfinite(terms), terms, 0.0)
         happened = counts.counted.happened
-        alone = happened @ terms**2 - (happened @ terms) ** 2 / happened.sum()
-        together = tally.shards.standard_error(counts.shards.happened @ terms) * tally.shards.rows.weight.sum()
+        alone = product(happened, terms**2) - product(happened, terms) ** 2 / happened.sum()
+        together = tally.shards.standard_error(product(counts.shards.happened, terms)) * tally.shards.rows.weight.sum()
         growth = np.sqrt(np.maximum(together**2 / alone, 1.0))
     freedom = np.minimum(profile.degrees_of_freedom, tally.independent_rows - 1)
     known = np.where(alone > 0, growth, 1.0) if tally.independent_rows >= LEAST_WORTH else math.nan

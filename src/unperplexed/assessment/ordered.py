@@ -25,6 +25,7 @@ from ..pairing.skill_result import Skill
 from ..report.numbers import between, number
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.products import product
 from ..statistics.standard_errors import Dependence, holm, simultaneous, uncertain_mean
 from .assess import assess
 from .result import Assessment
@@ -333,7 +334,7 @@ def _thresholds(
             Threshold(
                 rows.labels[k],
                 f"{rows.labels[k]}{' or above' if k < rows.n_classes - 1 else ''}",
-                float(rows.weights @ q) / weight,
+                float(product(rows.weights, q)) / weight,
                 float(rows.weights[event].sum()) / weight,  # exactly 1 where all rows exceed it
                 excess.mean,
                 excess.interval(level),

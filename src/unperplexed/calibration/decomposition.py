@@ -16,6 +16,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
+from ..statistics.products import product
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
 from ..tally.tally import Tally, View
@@ -171,5 +172,5 @@ def _cost(divergence: Divergence, q: Floats, happened: Floats, total: Floats) ->
 
 def _exact_score(tally: Tally, rule: str, groups: Sequence[Pairs]) -> float:
     """Score from the tally's own sums; of the log loss, with what row sums exceed 1 by."""
-    excess = sum(float(pairs.reported @ pairs.total) for pairs in groups) / tally.weight - 1
+    excess = sum(float(product(pairs.reported, pairs.total)) for pairs in groups) / tally.weight - 1
     return tally.score(rule) + (excess if rule == "log_loss" else 0.0)

@@ -15,6 +15,7 @@ from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
+from ..statistics.products import product
 from ..tally.tally import EXACT_LIMIT, Tally
 from ..tally.views import counted_for
 from .clustered_test import score_test
@@ -102,7 +103,7 @@ class _CellRows:
         apart = total * p * (1 - p)
         variance = np.where(self.rows.kept > 0, variance * total / np.maximum(self.rows.kept, 1.0), apart)
         values, vectors = np.linalg.eigh(correlation)
-        z = rng.standard_normal((n, total.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        z = product(rng.standard_normal((n, total.size)), (vectors * np.sqrt(np.maximum(values, 0.0))).T)
         happened = np.empty_like(z)
         smooth = apart >= _SMOOTH
         happened[:, smooth] = (total * p)[smooth] + np.sqrt(variance[smooth]) * z[:, smooth]
@@ -115,7 +116,7 @@ class _CellRows:
     def _moments(self) -> tuple[Floats, Floats]:
         """Variances and correlations of how many pairs of each cell happen in these rows."""
         p, count = self.rows.by_cell(self.p), self.rows.count
-        covariance = np.diag(count @ p) - (p * count[:, None]).T @ p
+        covariance = np.diag(product(count, p)) - product((p * count[:, None]).T, p)
         variance = np.maximum(np.diag(covariance).copy(), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             correlation = covariance / np.sqrt(np.outer(variance, variance))

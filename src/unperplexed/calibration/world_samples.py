@@ -13,6 +13,7 @@ from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE
 from ..statistics.means import Limit, apply_limit
+from ..statistics.products import product
 from ..tally.tables import Pairs, grid_of
 from ..tally.tally import Tally, View
 from .estimators import Estimator, measured_of_samples
@@ -141,7 +142,7 @@ class _Measure:
         sides = list(counts)[: len(values)]
         weight = sum(x.sum(axis=1, keepdims=True) for x in sides)
         shares = [x / weight for x in sides]
-        means = np.sum([share @ power.T for share, power in zip(shares, self.powers, strict=True)], axis=0)
+        means = np.sum([product(share, power.T) for share, power in zip(shares, self.powers, strict=True)], axis=0)
         order = np.where(self.orders == 0, 1.0, self.orders)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             reported = np.where(self.orders == 0, means, np.log(means) / order)

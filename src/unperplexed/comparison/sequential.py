@@ -90,11 +90,9 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
 
     def frame(self) -> Any:
         """Give one row a row of the input (pandas for pandas, else polars): rows, difference, limits and e-values."""
-        import polars as pl
-
         columns = ("difference", "low", "high", "e_first", "e_second")
         rows = {"rows": np.arange(1, self.n_rows + 1)}
-        return frame_like_input(self, pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}}))
+        return frame_like_input(self, {**rows, **{name: getattr(self, name) for name in columns}})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean difference and its limits over the rows, and where it was decided; returns the Axes."""

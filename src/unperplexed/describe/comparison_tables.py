@@ -27,7 +27,7 @@ MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
 
 
-def _pair_name(pair: PairedComparison | PairDifferences) -> str:
+def _pair_name(pair: PairDifferences) -> str:
     return f"{short_name(pair.first)} − {short_name(pair.second)}"
 
 

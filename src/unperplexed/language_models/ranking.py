@@ -20,7 +20,7 @@ from ..forecasts.forecasts import Forecasts
 from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.state import conclusion
 from ..report.numbers import share
-from ..report.result import JsonResult
+from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Interval, Metric, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
@@ -117,17 +117,16 @@ class Leaderboard(JsonResult):
         -------
         polars.DataFrame
         """
-        import polars as pl
-
         figures = ("mean_confidence", "auc", "log_loss", "base_rate", "recalibrated", "gain")
-        return pl.DataFrame(
+        return frame_like_input(
+            self,
             [
                 {"model": each.model, "confidence": each.confidence, "n": each.n, "accuracy": each.accuracy.value}
                 | {"accuracy_lower": each.accuracy.interval.low, "accuracy_upper": each.accuracy.interval.high}
                 | columns_of(each, *figures, "auc_interval", "gain_interval")
                 | {"area": each.risk_coverage.area, "finding": each.finding, "remedy": each.remedy}
                 for each in self.entries
-            ]
+            ],
         )
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from ..forecasts.reading import RowReading, reads
 from ..maps.two import zero_of
 from ..statistics.intervals import Interval
 from ..statistics.means import effective_number
+from ..statistics.products import product
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .fitting import checked_settings, state_of_forecasts
 from .folds import held_out
@@ -263,7 +264,7 @@ class _Fitting:
 
     def mean(self, losses: Floats) -> float:
         """Mean of the rows by their weights."""
-        return float(self.rows.weights @ losses / self.rows.weights.sum())
+        return float(product(self.rows.weights, losses) / self.rows.weights.sum())
 
     def compared(self, q: Floats, recalibrated: dict[str, Floats], folds: int) -> HeldOut:
         """Compare the cross-fitted pool with the best forecaster, as it is and recalibrated alone."""

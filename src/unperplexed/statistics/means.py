@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .._lib.arrays import check_indexes, floats
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import Floats, Ints
+from .products import product
 from .tails import normal_quantile, student_quantile
 
 Limit = Literal["floor", "both"]
@@ -426,7 +427,7 @@ def effective_number(weights: Floats) -> float:
     if not largest > 0:
         return 0.0
     w = weights / largest  # so that no scale of weights makes squares vanish or overflow
-    return float(w.sum() ** 2 / (w @ w))
+    return float(w.sum() ** 2 / product(w, w))
 
 
 def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 from .._lib.typing import Floats, Ints
 from .intervals import UNKNOWN, Interval
 from .means import effective_number, t_quantile
+from .products import product
 
 _ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
 """Rounding errors of double precision and of single, with room to spare."""
@@ -164,7 +165,7 @@ def _sandwich(rows: Floats, dependence: Dependence, least: float) -> _Sandwich:
         return _Sandwich((0.0 if n > 1 else math.nan,) * forms, math.inf)
     squares = u * u
     total = float(squares.sum())
-    fourth = float(squares @ squares)
+    fourth = float(product(squares, squares))
     carried_by = total**2 / fourth if fourth else math.inf
     # (n - 1) / n without a lag, and for one unit that of Harvey, Leybourne and Newbold
     factor = 1 - (n + 2 * int(dependence.pairs_apart(n).sum())) / n**2
