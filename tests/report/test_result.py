@@ -81,7 +81,8 @@ RESULTS = {
 
 
 CODE = re.compile(
-    r" +(recalibrated = |Recalibrator\(|methods = |for name, method |fitted = |fitted\.fit\(|new\[|compare\()"
+    r" +['\"]|"
+    r" +(recalibrated = |Recalibrator\(|methods = |for name |fitted = |fitted\.fit\(|new\[|compare\()"
 )
 
 

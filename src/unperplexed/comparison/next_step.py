@@ -60,6 +60,10 @@ class MapCommands:
         return "\n".join([*lines, f"{self.again} --apply {maps}"])
 
 
+_BREAK = ",\n    "
+"""Between names in a list, so that long ones fit a terminal."""
+
+
 @dataclass(frozen=True)
 class PythonLines:
     """Lines of Python that do the same with arrays in memory, read as they were compared."""
@@ -82,7 +86,7 @@ class PythonLines:
         if not mended or self.scale != "probability":
             return Python()
         return Python(
-            f"for name in {[*mended]!r}:\n"
+            f"for name in [{_BREAK.join(map(repr, mended))}]:\n"
             f"    fitted = Recalibrator().fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
             f"compare(new_y_true, new{self.fit.arguments('new_{}')})"
