@@ -31,7 +31,7 @@ from unperplexed import (
     risk_profile,
     skill,
 )
-from unperplexed._lib.by_value import ByValue
+from unperplexed._lib.typing import ByValue
 from unperplexed.language_models import (
     GradedAnswers,
     Question,

@@ -20,8 +20,7 @@ from ..forecasts.reading import RowReading, reads
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import checked_sampling
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
-from ..tally.tally import Tally
-from ..tally.views import refuse_rows
+from ..tally.tally import Tally, refuse_rows
 from .counted_rows import (
     RECALIBRATED,
     CountedRows,

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, is_number
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
-from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label

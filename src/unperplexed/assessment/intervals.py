@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, percent
 from .._lib.progress import steps
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..calibration.clustered_test import independent_share
 from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import measured_of_samples
@@ -26,12 +25,10 @@ from ..calibration.null_samples import calibrated
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
 from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_cells, world_samples
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
-from ..scores.registry import score_named, score_reach
-from ..statistics.averages import HEADLINE_ORDERS, log_spread
-from ..statistics.intervals import UNKNOWN, Band, Interval, wilson
-from ..statistics.means import Limit, apply_limit, means_of_points, t_quantile
+from ..scores.rules import score_named, score_reach
+from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Band, Interval, wilson
+from ..statistics.means import HEADLINE_ORDERS, Limit, apply_limit, log_spread, means_of_points, t_quantile
 from ..statistics.products import product
-from ..statistics.standard_errors import LEAST_WORTH
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
 from ..tally.tally import Tally

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.forecasts import Notes
@@ -24,9 +23,8 @@ from ..pairing.skill import skill
 from ..pairing.skill_result import Skill
 from ..report.numbers import between, number
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
-from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.intervals import Dependence, Interval, checked_sampling, holm, simultaneous, uncertain_mean
 from ..statistics.products import product
-from ..statistics.standard_errors import Dependence, holm, simultaneous, uncertain_mean
 from .assess import assess
 from .result import Assessment
 

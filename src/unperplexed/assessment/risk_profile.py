@@ -16,16 +16,17 @@ from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import WeightedReading, reads
 from ..report.result import Result, picture
-from ..statistics.averages import Averages, averages
 from ..statistics.means import (
     DECISIVE,
     DEFAULT_FLOOR,
     DEFAULT_ORDERS,
     GEOMETRIC,
     ROBUST,
+    Averages,
     Floor,
     Limit,
     apply_limit,
+    averages,
     floor_and_limit,
     floor_for,
     log_apart,

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from .._lib.by_value import ByValue
 from .._lib.elementary import expit
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import AnyFloats, ByValue, Floats, Ints
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.tails import skewed_sf

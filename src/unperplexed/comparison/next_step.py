@@ -11,21 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..assessment.remedy import PythonLine, Remedy, gain_text
 from ..assessment.result import Assessment
 from ..pairing.rows import Chunk, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..report.document import Python
 from ..report.numbers import estimate, number
-from ..scores.registry import LOG_LOSS, rule_at_floor
-from ..statistics.intervals import Interval
+from ..scores.rules import LOG_LOSS, rule_at_floor
+from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import apply_limit, t_quantile
 from ..statistics.products import product
-from ..statistics.standard_errors import Dependence, uncertain_mean
 
 _POWER = 0.8416
 """Standard errors beyond the limit of a test at which it detects a difference with 80% power."""

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__
 from ..assessment.classes import Table
 from ..assessment.result import Assessment
@@ -20,7 +19,7 @@ from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, picture
-from ..scores.registry import score_named
+from ..scores.rules import score_named
 from ..statistics.intervals import Interval
 from .next_step import MapCommands, NextStep, PythonLines
 

@@ -21,8 +21,7 @@ from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
 from ..pairing.rows import Chunk, Chunks, Pair, PairedRows, Pairing, parts_of, read_paired
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
-from ..scores.registry import score_named, scores_by_outcome
-from ..scores.rules import Score
+from ..scores.rules import Score, score_named, scores_by_outcome
 from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread, evidence
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for, t_quantile

@@ -18,7 +18,7 @@ from ..report.charts import Row, forest, identity
 from ..report.document import Column, Table
 from ..report.numbers import between, count, number, share
 from ..report.tables import aside, ci
-from ..scores.registry import rule_at_floor, score_named
+from ..scores.rules import rule_at_floor, score_named
 from . import comparison_tables as tables
 from .assessment_charts import Event, curve_of, profile_line, profiles_of
 

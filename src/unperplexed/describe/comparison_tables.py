@@ -20,7 +20,7 @@ from ..forecasts.group_keys import key_text
 from ..report.document import LONGEST_NAME, Column, Table
 from ..report.numbers import MINUS, count, estimate, number, share
 from ..report.tables import aside, estimates, noted
-from ..scores.registry import LOG_LOSS, is_printed, rule_at_floor, score_named
+from ..scores.rules import LOG_LOSS, is_printed, rule_at_floor, score_named
 from .diagnosis import short_verdict
 
 MOST_COLUMNS = 6

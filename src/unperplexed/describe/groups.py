@@ -25,7 +25,7 @@ from ..report.document import LONGEST_NAME, Block, Code, Column, Document, Prose
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming, document, pictures
 from ..report.tables import aside, ci
-from ..scores.registry import is_printed
+from ..scores.rules import is_printed
 from ..sources.row_filter import condition_of
 from .assessment import assessment_document
 from .assessment_charts import MOST_CURVES, Event, reliability_chart, small_chart

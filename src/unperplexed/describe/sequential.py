@@ -12,7 +12,7 @@ from ..report.document import LONGEST_NAME, Column, Document, Python, Section, T
 from ..report.numbers import count, estimate, number
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, reproduce
-from ..scores.registry import rule_at_floor
+from ..scores.rules import rule_at_floor
 from ..statistics.intervals import Interval, alpha_of
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from .comparison_charts import sequential_chart, sides_of

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._lib.arrays import Columns, Unreadable, as_columns, at_hand, check_indexes
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
-from .._lib.typing import AnyFloats, Bools, Codes, Floats, Ints
+from .._lib.typing import AnyFloats, Bools, ByValue, Codes, Floats, Ints
 from ..kernels.devices import DeviceColumns, DeviceRows, Scale, device_columns
 from ..kernels.logarithms import log_odds, log_probabilities
 from ..kernels.rows import BLOCK_ELEMENTS, BLOCK_ROWS, COUNTED_ELEMENTS, LOGIT_ELEMENTS, CellTotals, Rows
@@ -24,9 +23,8 @@ from ..statistics.means import checked_weights
 from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
 from .outcomes import IGNORED, MISSING, LabelSettings, label_list, read_outcomes
-from .problems import UNREADABLE, Problems, with_text
+from .problems import UNREADABLE, Matrix, Problems, as_rows, primitives, problems_of_rows, renormalized, with_text
 from .reading import Invalid
-from .row_checks import Matrix, as_rows, primitives, problems_of_rows, renormalized
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..assessment.result import Assessment
 from ..calibration import errors as calibration
 from ..recalibration.refinement import refinement_loss
 from ..scores import functions as scores
-from ..scores.registry import SCORES
+from ..scores.rules import SCORES
 
 Function = Callable[..., float]
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
 from ..report.result import frame_like_input
 from ..statistics.intervals import Interval, wilson

@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from .._version import __version__
 from ..report.document import listed
 from ..report.numbers import between, signed
 from ..report.result import JsonResult
-from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..statistics.intervals import Dependence, Interval, checked_sampling, uncertain_mean
 from .clustered_ratios import metrics_frame
 from .items import Question, Remarks, shown, two_logs, unlike
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__
 from ..assessment.assess import assess
 from ..calibration.diagnosis.words import terms
@@ -21,8 +20,7 @@ from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.state import conclusion
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input
-from ..statistics.intervals import Interval, Metric, checked_sampling
-from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..statistics.intervals import Dependence, Interval, Metric, checked_sampling, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
 from .clustered_ratios import Mean, columns_of, mean_of
 from .graded import GradedAnswers, decided, grader_agreement

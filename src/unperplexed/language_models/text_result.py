@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from .._version import __version__
 from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Interval, checked_sampling

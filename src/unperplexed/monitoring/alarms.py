@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from ..report.result import JsonResult, pictures
 from ..statistics.intervals import alpha_of
 from .event_counts import EventCounts

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, called
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from .._version import __version__
 from ..assessment.assess import assess
 from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, named_metrics, verdict_words
@@ -24,8 +24,7 @@ from ..report.numbers import between, count, evidence_text, number
 from ..report.result import JsonResult, Naming, document, frames_as_input
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
-from ..tally.tally import Tally
-from ..tally.views import refuse_rows
+from ..tally.tally import Tally, refuse_rows
 from .requirements import VERDICT, Requirement, scoring_rules
 
 Looks = Literal["one", "many"]

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import capital, p_value_text
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from .._version import __version__
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label

@@ -12,11 +12,9 @@ from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
-from ..scores.registry import scores_kept
-from ..scores.rules import Score
-from ..statistics.intervals import checked_sampling
+from ..scores.rules import Score, scores_kept
+from ..statistics.intervals import Dependence, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor
-from ..statistics.standard_errors import Dependence
 
 
 class Dependent(TypedDict, total=False):

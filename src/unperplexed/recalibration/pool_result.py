@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from .._lib.arrays import as_columns
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, is_number, is_whole, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
 from ..forecasts.unobserved import new_forecasts

@@ -15,10 +15,9 @@ from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
 from ..forecasts.reading import RowReading, reads
 from ..maps.two import zero_of
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import effective_number
 from ..statistics.products import product
-from ..statistics.standard_errors import Dependence, uncertain_mean
 from .fitting import checked_settings, state_of_forecasts
 from .folds import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool

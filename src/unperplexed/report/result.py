@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from .._lib.arrays import library
 from .._lib.by_type import ByType
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
+from .._lib.typing import ByValue
 from .chart import Chart, chart_size
 from .document import LONGEST_NAME, Document
 

@@ -28,10 +28,10 @@ from ..assessment.result import Assessment as Assessment
 from ..assessment.risk_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.risk_profile import MeasuredProfile as MeasuredProfile
 from ..assessment.risk_profile import RiskProfile as RiskProfile
-from ..calibration.decomposition import Decomposition as Decomposition
 from ..calibration.diagnosis.result import Diagnosis as Diagnosis
 from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors
+from ..calibration.errors import Decomposition as Decomposition
 from ..calibration.null_samples import CalibrationTest as CalibrationTest
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep
@@ -59,9 +59,9 @@ from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
 from ..recalibration.gain import Gain as Gain
-from ..recalibration.group_recalibrator import GroupRecalibrator as GroupRecalibrator
 from ..recalibration.pool_result import HeldOut as HeldOut
 from ..recalibration.pool_result import Pool as Pool
+from ..recalibration.recalibrator import GroupRecalibrator as GroupRecalibrator
 from ..report.explanations import Explanation as Explanation
 from ..statistics.many_looks import Spread as Spread
 from ..tally.surprises import SurpriseTable as SurpriseTable

@@ -14,8 +14,7 @@ from ..forecasts.reading import WeightedReading, reads
 from ..kernels.rows import Rows
 from ..statistics.means import weighted_sum
 from . import rules
-from .registry import SCORES, checked_order, score_named
-from .rules import RowRule
+from .rules import SCORES, RowRule, checked_order, score_named
 
 Variant = Literal["proper", "published-code"]
 

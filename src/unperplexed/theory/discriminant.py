@@ -16,7 +16,7 @@ from .._lib.errors import InputError, is_number, missing, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.multivariate import MultivariateCoupledGaussian
-from .log_mean import SUM_TOLERANCE
+from .information import SUM_TOLERANCE
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

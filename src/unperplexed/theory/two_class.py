@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import floats
-from .._lib.by_value import ByValue
 from .._lib.elementary import expit, log_expit, logit
 from .._lib.errors import InputError, check_choice, check_whole, is_number
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
-from ..statistics.averages import Averages, divergence_probability, orientation, slope
-from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST, Averages, divergence_probability, orientation, slope
 from .distributions.gaussian import CoupledGaussian
 from .distributions.parameters import generator
-from .log_mean import log_mean
+from .information import log_mean
 from .log_odds import REACH, LogOdds
 
 Which = Literal["source", "model"]
