@@ -433,11 +433,12 @@ class Forecasts:
         """Rows as a matrix of probabilities, one column a class."""
         if isinstance(x, DeviceRows):
             return x
+        x = x.reshape(-1) if self.one_column else x
         if self._scale == "logits":
-            return _sigmoids(x.reshape(-1)) if self.one_column else logit_rows(x)
+            return _sigmoids(x) if self.one_column else logit_rows(x)
         rest, given = _OF_SCALE[self._scale]
         with np.errstate(over="ignore", invalid="ignore"):  # what is no probability is refused by its row
-            return np.concatenate([rest(x), given(x)], axis=1) if self.one_column else given(x)
+            return np.stack([rest(x), given(x)], axis=1) if self.one_column else given(x)
 
     def _problems(self, start: int, step: int) -> InputError:
         """Describe every invalid row from the block at start on, with what mends them all."""
