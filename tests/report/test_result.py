@@ -80,10 +80,7 @@ RESULTS = {
 }
 
 
-CODE = re.compile(
-    r" +['\"]|"
-    r" +(recalibrated = |Recalibrator\(|methods = |for name |fitted = |fitted\.fit\(|new\[|compare\()"
-)
+CODE = re.compile(r" +(recalibrated = |Recalibrator\(|for name in \[|fitted = |fitted\.fit\(|new\[|compare\()")
 
 
 @pytest.mark.parametrize("name", RESULTS)

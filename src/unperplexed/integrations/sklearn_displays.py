@@ -21,70 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class _Display:
-    """What both displays have: they are made of a classifier, or of its probabilities."""
-
-    ax_: Axes
-    figure_: Figure
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, pos_label: Label | None = None, name: str | None = None, **settings: Any
-    ) -> Self:
-        """Take a fitted classifier on data, which it should not have seen, and draw.
-
-        Parameters
-        ----------
-        estimator : classifier with ``predict_proba``
-            Fitted.
-        X, y : array_like
-            Features, and the classes that happened.
-        pos_label : label, optional
-            The positive one of two classes.
-        name : str, optional
-            Name of the curve; by default that of the class.
-        **settings
-            As in `from_predictions`, without ``labels``.
-
-        Returns
-        -------
-        AssessmentDisplay or RiskProfileDisplay
-        """
-        name = type(estimator).__name__ if name is None else name
-        parts: dict[str, Any] = {**_probabilities(estimator, X, pos_label), **settings}
-        return cls._made(y, name, **parts)
-
-    @classmethod
-    def from_predictions(cls, y_true: Any, y_proba: Any, *, name: str | None = None, **settings: Any) -> Self:
-        """Take probabilities, and draw.
-
-        Parameters
-        ----------
-        y_true : array_like of shape (n,)
-            The classes that happened.
-        y_proba : array_like of shape (n,) or (n, C)
-            Probabilities of the positive class, or of each.
-        name : str, optional
-            Name of the curve.
-        **settings
-            ``ax``, the Axes to draw on (by default those of a new figure), ``sample_weight``, ``labels``, ``pos_label``
-            and further options of `assess` or, of a risk profile, of `risk_profile`: ``floor``, ``orders`` ... An
-            `AssessmentDisplay` also takes ``axes`` and ``kind``, as its `plot`, and ``curve_kwargs``, properties of the
-            curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
-
-        Returns
-        -------
-        AssessmentDisplay or RiskProfileDisplay
-        """
-        return cls._made(y_true, name, y_prob=y_proba, **settings)
-
-    @classmethod
-    def _made(cls, y_true: Any, name: str | None, **settings: Any) -> Self:
-        """Take rows, by the options of what is drawn, and draw."""
-        raise NotImplementedError
-
-
-class AssessmentDisplay(_Display):
+class AssessmentDisplay:
     """Measured against reported probability of a classifier, drawn.
 
     Made by `from_estimator`, `from_predictions` or `from_cv_results`, which draw; ``plot`` draws again.
@@ -121,19 +58,88 @@ class AssessmentDisplay(_Display):
         self.name = name
 
     @classmethod
-    def _made(
+    def from_estimator(
         cls,
-        y_true: Any,
-        name: str | None,
+        estimator: Any,
+        X: Any,
+        y: Any,
         *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
         kind: Literal["reliability", "averages"] | None = None,
         curve_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
+        """Assess a fitted classifier on data, which it should not have seen, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier with ``predict_proba``
+            Fitted.
+        X, y : array_like
+            Features, and the classes that happened.
+        sample_weight : array_like of shape (n,), optional
+            Non-negative importance weights.
+        pos_label : label, optional
+            The positive one of two classes.
+        name : str, optional
+            Name of the curve; by default that of the class.
+        ax, axes, kind
+            As in `plot`.
+        curve_kwargs : dict, optional
+            Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
+        **settings
+            Options of `assess`: ``floor``, ``measured``, ``view``, ``clusters``, ``confidence``, ``resamples`` ...
+
+        Returns
+        -------
+        AssessmentDisplay
+        """
         _refuse_others(settings)
-        return cls(assess(y_true, **settings), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
+        name = type(estimator).__name__ if name is None else name
+        parts: dict[str, Any] = {**_probabilities(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
+        return cls(assess(y, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: Sequence[Label] | None = None,
+        pos_label: Label | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        axes: Literal["reported", "nelson"] = "reported",
+        kind: Literal["reliability", "averages"] | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Assess probabilities, and draw.
+
+        Parameters
+        ----------
+        y_true : array_like of shape (n,)
+            The classes that happened.
+        y_proba : array_like of shape (n,) or (n, C)
+            Probabilities of the positive class, or of each.
+        sample_weight, labels, pos_label
+            As in `assess`.
+        name, ax, axes, kind, curve_kwargs, **settings
+            As in `from_estimator`.
+
+        Returns
+        -------
+        AssessmentDisplay
+        """
+        _refuse_others(settings)
+        known: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+        found = cls(assess(y_true, y_proba, **known, **settings), name=name)
+        return found.plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
     @classmethod
     def from_cv_results(
@@ -145,6 +151,10 @@ class AssessmentDisplay(_Display):
         sample_weight: ArrayLike | None = None,
         clusters: Any = None,
         name: str | None = None,
+        ax: Axes | None = None,
+        axes: Literal["reported", "nelson"] = "reported",
+        kind: Literal["reliability", "averages"] | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
         """Assess what `cross_validate` left out of each fold, all folds together, and draw.
@@ -158,7 +168,7 @@ class AssessmentDisplay(_Display):
         clusters : array_like of shape (n,) or (n, k), mapping or data frame, optional
             Clusters of the rows of X. Where rows are in several folds, as of a repeated cross-validation, by
             default the row itself: it was forecast several times, but happened once.
-        name, **settings
+        name, ax, axes, kind, curve_kwargs, **settings
             As in `from_estimator`.
 
         Returns
@@ -174,6 +184,7 @@ class AssessmentDisplay(_Display):
         -----
         A class that a fold did not see has probability 0 there.
         """
+        _refuse_others(settings)
         folds = _folds(cv_results, X, y, sample_weight)
         at = np.concatenate([fold.at for fold in folds])
         weights = None if sample_weight is None else np.concatenate([fold.weights for fold in folds])
@@ -184,7 +195,7 @@ class AssessmentDisplay(_Display):
         name = type(cv_results["estimator"][0]).__name__ if name is None else name
         parts = {"labels": _all_classes(cv_results), "sample_weight": weights, "clusters": clusters, **settings}
         y_true, y_proba = (np.concatenate([getattr(fold, part) for fold in folds]) for part in ("y_true", "y_proba"))
-        return cls._made(y_true, name, y_prob=y_proba, **parts)
+        return cls(assess(y_true, y_proba, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
     def plot(
         self,
@@ -215,14 +226,14 @@ class AssessmentDisplay(_Display):
         two = self.assessment.n_classes == 2 and axes == "reported"
         diagram = kind == "reliability" or (kind is None and two)
         chosen = {"kind": "reliability", "name": name} if diagram else {"kind": kind}
-        self.ax_ = self.assessment.plot(ax, axes=axes, **chosen, **keywords)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_: Axes = self.assessment.plot(ax, axes=axes, **chosen, **keywords)
+        self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
         if ax is None and name and not diagram:
             self.figure_.suptitle(name)
         return self
 
 
-class RiskProfileDisplay(_Display):
+class RiskProfileDisplay:
     """Generalized means of the probabilities assigned to the outcomes, over the orders, drawn.
 
     Made by `from_estimator`, `from_predictions` or `from_cv_results`, which draw; ``plot`` draws again.
@@ -256,8 +267,63 @@ class RiskProfileDisplay(_Display):
         self.profiles, self.names = list(profiles), list(names)
 
     @classmethod
-    def _made(cls, y_true: Any, name: str | None, *, ax: Axes | None = None, **settings: Any) -> Self:
-        return cls([risk_profile(y_true, **settings)], ["classifier" if name is None else name]).plot(ax)
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Take the profile of a fitted classifier on data, which it should not have seen, and draw.
+
+        Parameters
+        ----------
+        estimator, X, y, sample_weight, pos_label, name, ax
+            As in `AssessmentDisplay.from_estimator`.
+        **settings
+            Options of `risk_profile`: ``orders``, ``floor``, ``limit``.
+
+        Returns
+        -------
+        RiskProfileDisplay
+        """
+        parts: dict[str, Any] = {**_probabilities(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
+        name = type(estimator).__name__ if name is None else name
+        return cls([risk_profile(y, **parts)], [name]).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_proba: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: Sequence[Label] | None = None,
+        pos_label: Label | None = None,
+        name: str = "classifier",
+        ax: Axes | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Take the profile of probabilities, and draw.
+
+        Parameters
+        ----------
+        y_true, y_proba, sample_weight, labels, pos_label
+            As in `AssessmentDisplay.from_predictions`.
+        name, ax, **settings
+            As in `from_estimator`.
+
+        Returns
+        -------
+        RiskProfileDisplay
+        """
+        known: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+        return cls([risk_profile(y_true, y_proba, **known, **settings)], [name]).plot(ax)
 
     @classmethod
     def from_cv_results(
@@ -298,8 +364,8 @@ class RiskProfileDisplay(_Display):
         """
         from ..describe.pictures import plot_profiles
 
-        self.ax_ = plot_profiles(dict(zip(self.names, self.profiles, strict=True)), ax)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_: Axes = plot_profiles(dict(zip(self.names, self.profiles, strict=True)), ax)
+        self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
         return self
 
 
