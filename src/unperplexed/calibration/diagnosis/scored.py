@@ -10,6 +10,7 @@ import numpy as np
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...maps.cells import Counts
+from ...statistics.products import product
 from ...statistics.tails import weighted_chi2_sf
 
 
@@ -38,12 +39,12 @@ class Scored(NamedTuple):
     @property
     def information(self) -> float:
         """Sum of the weighted variances."""
-        return float(self.total @ self.variance)
+        return float(product(self.total, self.variance))
 
     @property
     def design_effect(self) -> float:
         """Factor by which unequal weights inflate the variance."""
-        return float(self.squared @ self.variance) / self.information
+        return float(product(self.squared, self.variance)) / self.information
 
     def own_squares(self, q: Floats) -> Floats:
         """Sum of the squared weighted differences of outcomes and probabilities q."""
@@ -65,7 +66,7 @@ def information_time(s: Floats, v: Floats) -> Floats:
 _IN_CELLS = 4096
 """Distinct log-odds that are fitted one by one; more are in cells."""
 
-_CELLS = 128
+CELLS = 128
 """Cells a unit of the log-odds."""
 
 
@@ -73,7 +74,7 @@ def in_cells(rows: Scored) -> Counts:
     """Return what is fitted: the rows at their log-odds, or in narrow cells of these where they are many."""
     if rows.s.size <= _IN_CELLS:
         return Counts(rows.s, rows.total, rows.positive)
-    _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
+    _, cell = np.unique(np.round(rows.s * CELLS), return_inverse=True)
     total, positive, moment = (
         np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
     )
