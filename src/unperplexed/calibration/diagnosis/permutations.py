@@ -15,8 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..._lib.by_value import ByValue
-from ..._lib.typing import Floats, Ints
+from ..._lib.typing import ByValue, Floats, Ints
 from ...forecasts.labels import Label
 from ...tally.class_row_sums import RAISED, add_by_class, least_log
 from ...tally.class_sums import ClassSums
