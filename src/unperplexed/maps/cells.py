@@ -146,6 +146,17 @@ class Cells:
         return bool(against > 2 * self.counts.total.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class Directions(Cells):
+    """Likelihood of a sum of given directions, one a row, under names of their own."""
+
+    directions: Floats
+
+    @property
+    def _x(self) -> Floats:
+        return self.directions
+
+
 def fitted_cells(of: Cells, prior: Prior, start: Floats | None = None) -> Fit:
     """Fit parameters: from a start, or from none, and then a lapse from two."""
     if start is not None or LAPSE not in of.names:

@@ -66,7 +66,7 @@ def information_time(s: Floats, v: Floats) -> Floats:
 _IN_CELLS = 4096
 """Distinct log-odds that are fitted one by one; more are in cells."""
 
-_CELLS = 128
+CELLS = 128
 """Cells a unit of the log-odds."""
 
 
@@ -74,7 +74,7 @@ def in_cells(rows: Scored) -> Counts:
     """Return what is fitted: the rows at their log-odds, or in narrow cells of these where they are many."""
     if rows.s.size <= _IN_CELLS:
         return Counts(rows.s, rows.total, rows.positive)
-    _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
+    _, cell = np.unique(np.round(rows.s * CELLS), return_inverse=True)
     total, positive, moment = (
         np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
     )

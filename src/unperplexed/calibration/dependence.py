@@ -1,0 +1,509 @@
+"""Dependence that nobody declared: columns, or the order, of rows that err alike.
+
+Forecasts are first recalibrated, with a bias, a slope and four shapes, so that no error of all forecasts, nor one that
+is a function of the probability, looks like dependence. If the outcomes are then independent, the products of the
+residuals of two rows have mean 0 and a known variance. For each column they are summed over all pairs of rows that have
+the same value: as they are, and times the log-odds, which shows rows whose predictions mirror each other.
+
+Pairs of rows are never formed. If E, V are the sums in a group of residuals and of their variances, the sum over its
+pairs is (E^2 - sum of squares) / 2, so that a column takes a few sums over rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from .._lib.by_value import ByValue
+from .._lib.elementary import expit
+from .._lib.typing import AnyFloats, Floats, Ints
+from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
+from ..maps.fit import Prior
+from ..statistics.tails import skewed_sf
+from .diagnosis.class_rows import CERTAIN
+from .diagnosis.gate import orthonormal
+from .diagnosis.scored import CELLS, information_time
+
+LEVEL = 0.01
+"""Of all columns, the order among them, together: how often one is flagged though rows are independent."""
+
+SEEN, TAKEN = 1.25, 1.5
+"""Design effects from which dependence is said, and from which its clusters give the verdict."""
+
+CORRELATED = 0.05
+"""Least correlation with which clusters give the verdict. Biases by group of standard deviation b leave one of about
+b^2 / 4 at most, so that this is a b of 0.5: smaller ones are errors to be named, not clusters."""
+
+FEWEST, FEWEST_EFFECTIVE = 10, 6.0
+"""Clusters, and clusters of equal size that would tell as much, with fewer of which no covariance is known."""
+
+_FEWEST_VALUES = 3
+"""A column of two values may be a copy of the outcome."""
+
+_IDENTIFIER, _CROSSED = 0.98, 0.7
+"""Share of the rows in values of a column, and of crossed columns, above which they tell rows apart, not groups."""
+
+_FEWEST_RUNS = 10
+"""Outcomes that change no more often are sorted by outcome: their order says nothing else."""
+
+_FIRST, _LONGER, _FEWEST_BLOCKS = 2, 4, 20
+"""Rows of the shortest blocks, the factor between lengths, and the fewest blocks. Blocks that give the verdict are
+longer than those found by the same factor, so that what remains between neighbouring blocks is little."""
+
+_NAMED_FIRST = 0.5
+"""A column with this part of the design effect of blocks is preferred to them, as it says why rows err alike."""
+
+_REFINEMENTS, _CAPTURED, _LEFT_COARSE = 2, 0.6, 2.5
+"""Columns to be crossed at most; the part of the dependence that must remain within the crossed groups; and how
+significant, in standard deviations, what they leave to pairs of different ones may be."""
+
+_LEFT = 4.0
+"""Standard deviations from which a column shows dependence that the clusters do not hold."""
+
+_SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
+"""Degrees of the Legendre polynomials, which are fitted if the information of the rows is that of so many events."""
+
+_SAME = 1e-6
+"""Standard deviation of log-odds up to which all are the same."""
+
+_SEARCHED = 500_000
+"""Rows of which more are sampled."""
+
+_ROWS_EACH = 100
+"""A sample is of whole groups where these have fewer rows on average, else of rows: few groups would vary too much."""
+
+
+@dataclass(frozen=True)
+class Dependence(ByValue):
+    """Rows that err alike though nobody declared it: which columns tell them, and whether they give the verdict."""
+
+    columns: tuple[str, ...]
+    """Whose values, crossed, are the clusters; empty where blocks of rows in order are."""
+    block: int | None
+    """Rows of a block, where the order decides."""
+    taken: bool
+    """Whether the clusters give the verdict; else the dependence is a warning."""
+    n_clusters: int
+    effective_clusters: float
+    """Clusters of equal information that would tell as much."""
+    design_effect: float
+    """Factor by which the dependence inflates the variance of a sum of residuals, in the direction that shows it."""
+    correlation: float
+    """Of the residuals of two rows of a cluster; of the order, that of neighbouring rows."""
+    also: tuple[str, ...]
+    """Other columns that show dependence which the clusters do not hold."""
+    looked_at: tuple[str, ...]
+    """Columns that were tried."""
+    order: bool
+    """Whether the order was tried."""
+    sampled: float
+    """Share of the rows that was searched."""
+    n_rows: int
+
+
+def find_dependence(
+    happened: np.ndarray,
+    log_odds: Floats,
+    weight: Floats | None,
+    columns: Mapping[str, Ints],
+    *,
+    order: bool = True,
+) -> Dependence | None:
+    """Search columns, and the order of the rows, for rows that err alike.
+
+    Parameters
+    ----------
+    happened : array of shape (n,)
+        Whether the event occurred.
+    log_odds : array of shape (n,)
+        Of the event. Rows that are certain, whether they are right or wrong, stay out.
+    weight : array of shape (n,), optional
+        Residuals count as often, and their variances as the squares: with exponential weights of rows or of groups, p
+        of independent rows is below .05 in 3.4% to 4.0% of 4,800 tests, and below .001 in .04% to .08%.
+    columns : mapping of str to array of int, shape (n,)
+        Columns by name; equal numbers for equal values, in any order. A missing value is a value.
+    order : bool, default True
+        Whether rows are in an order that may say something.
+
+    Returns
+    -------
+    Dependence or None
+        None where no column is flagged, or none that has enough clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.calibration.dependence import find_dependence
+    >>> rng = np.random.default_rng(0)
+    >>> question = np.arange(1000) % 100
+    >>> log_odds = rng.normal(size=1000)
+    >>> answer = rng.random(100)[question] < 1 / (1 + np.exp(-log_odds))
+    >>> found = find_dependence(answer, log_odds, None, {"question": question, "day": np.arange(1000) // 50})
+    >>> found.columns, found.taken, found.n_clusters
+    (('question',), True, 100)
+    """
+    residuals = _residuals(happened, log_odds, weight)
+    return None if residuals is None else _Search(residuals, columns, order).found()
+
+
+def largest(found: Iterable[Dependence | None]) -> Dependence | None:
+    """Return what is used for all of several forecasters: the largest dependence of any, those that are taken first."""
+    return max(filter(None, found), key=lambda each: (each.taken, each.design_effect), default=None)
+
+
+def events_of_classes(truth: Ints, p: AnyFloats) -> tuple[tuple[np.ndarray, Floats], tuple[np.ndarray, Floats]]:
+    """Return two events of more than two classes, each as outcomes and log-odds: each is searched, `largest` decides.
+
+    One is that the most probable class is observed. Where rows that share an outcome have different most probable
+    classes, they do not share this event, so that it hides the dependence. The other is that a class of the upper half
+    is observed: rows with the same outcome share it, and so do most rows of neighbouring classes, where these are in an
+    order. Calibrated forecasts of 200 outcomes, each predicted ten times by the posterior of a signal of its own, were
+    taken in 0 of 100 samples by the first alone, and in all by both (benchmarks/dependence.py).
+
+    Parameters
+    ----------
+    truth : array of int, shape (n,)
+        Number of the observed class.
+    p : array of shape (n, C)
+    """
+    top, number = p.argmax(axis=1), np.arange(p.shape[1])
+    likely, upper = number == top[:, None], np.broadcast_to(number >= p.shape[1] // 2, p.shape)
+
+    def event(of: np.ndarray) -> tuple[np.ndarray, Floats]:
+        yes, no = (np.where(each, p, 0.0).sum(axis=1, dtype=np.float64) for each in (of, ~of))
+        with np.errstate(divide="ignore"):
+            return of[np.arange(top.size), truth], np.log(yes) - np.log(no)
+
+    return event(likely), event(upper)
+
+
+class _Scores(NamedTuple):
+    """What is summed over groups: residuals in one direction, and the moments that independent rows give them."""
+
+    score: Floats
+    variance: Floats
+    third: Floats
+    total: float
+    """Sum of the variances."""
+
+    @classmethod
+    def of(cls, score: Floats, variance: Floats, third: Floats) -> _Scores:
+        return cls(score, variance, third, float(variance.sum()))
+
+
+class _Residuals(NamedTuple):
+    """Rows that are not certain, recalibrated."""
+
+    n: int
+    """Rows, those among them that are certain."""
+    kept: np.ndarray
+    happened: np.ndarray
+    directions: Sequence[_Scores]
+    """Residuals as they are, and times the standardised log-odds if these differ."""
+
+
+def _residuals(happened: np.ndarray, log_odds: Floats, weight: Floats | None) -> _Residuals | None:
+    """Recalibrate rows; None where all are certain, or nearly so."""
+    n = len(log_odds)
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
+    kept = np.flatnonzero((np.abs(log_odds) <= math.log(n / CERTAIN)) & (w > 0)) if n else np.zeros(0, np.int64)
+    if not kept.size:
+        return None
+    s, y, w = log_odds[kept], np.asarray(happened[kept], dtype=np.float64), w[kept]
+    cell, counts = _in_cells(s, y, w)
+    q = expit(_recalibrated(counts))[cell]
+    v = w * w * q * (1 - q)
+    if not v.sum() > 0:
+        return None
+    x = s - np.average(s, weights=v)
+    spread = math.sqrt(np.average(x * x, weights=v))
+    score, third = w * (y - q), w * v * (1 - 2 * q)
+    directions = [_Scores.of(score, v, third)]
+    if spread > _SAME:
+        x /= spread
+        directions.append(_Scores.of(x * score, x * x * v, x * x * x * third))
+    return _Residuals(n, kept, y, directions)
+
+
+def _in_cells(s: Floats, y: Floats, w: Floats) -> tuple[Ints, Counts]:
+    """Return the cell of each row, and what is fitted."""
+    cell, count = _numbered(np.rint(s * CELLS).astype(np.int64))
+    total, positive, moment = (np.bincount(cell, x, count).astype(np.float64) for x in (w, w * y, w * s))
+    return cell, Counts(moment / total, total, positive)
+
+
+def _recalibrated(counts: Counts) -> Floats:
+    """Return log-odds after a fit of a bias, a slope and, where rows bear it, four shapes."""
+    line = fitted_cells(Cells(counts, ["bias", "slope"]), NO_PRIOR).theta
+    t: Floats = counts.s + line[0] + line[1] * counts.s
+    v = counts.total * expit(t) * expit(-t)
+    if not v.sum() > _FEWEST_EVENTS:
+        return t
+    place = 2 * information_time(counts.s, v) - 1
+    shapes = [legendre.Legendre.basis(degree)(place) for degree in _SHAPES]
+    basis = orthonormal(np.stack([np.ones_like(t), counts.s, *shapes]), v)
+    basis = basis[basis.any(axis=1)]
+    if len(t) <= len(basis):
+        return t
+    names = [str(at) for at in range(len(basis))]
+    fit = fitted_cells(Directions(counts, names, basis), Prior(dict.fromkeys(names, math.inf)))
+    return np.asarray(counts.s + fit.theta @ basis)
+
+
+def _numbered(code: Ints) -> tuple[Ints, int]:
+    """Number the distinct values from 0, in their order, and count them."""
+    low, high = int(code.min()), int(code.max())
+    if high - low > 4 * code.size:  # then it is sooner to sort them
+        values, number = np.unique(code, return_inverse=True)
+        return number, len(values)
+    occurs = np.zeros(high - low + 1, dtype=bool)
+    occurs[code - low] = True
+    rank = np.cumsum(occurs) - 1
+    return rank[code - low], int(rank[-1]) + 1
+
+
+class _Groups(NamedTuple):
+    """Groups of the rows, or of a sample of them."""
+
+    rows: Ints | slice
+    number: Ints
+    """Group of each of these rows."""
+    n: int
+    pairs: float
+    """Share of all pairs of rows of a group that are in the sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What pairs of rows of a group have in common, in one direction."""
+
+    groups: _Groups
+    scores: _Scores
+
+    def _summed(self, x: Floats) -> Floats:
+        return np.bincount(self.groups.number, x[self.groups.rows], self.groups.n).astype(np.float64)
+
+    @cached_property
+    def _variances(self) -> Floats:
+        return self._summed(self.scores.variance)
+
+    @cached_property
+    def _within(self) -> float:
+        """Sum over pairs of the products of their variances."""
+        return (_squares(self._variances) - _squares(self.scores.variance[self.groups.rows])) / 2
+
+    @cached_property
+    def _products(self) -> float:
+        """Sum over pairs of the products of their residuals: fitting a level took a degree of freedom from them."""
+        score = self.scores.score
+        products = (_squares(self._summed(score)) - _squares(score[self.groups.rows])) / 2
+        return products + self._within / self.scores.total
+
+    @cached_property
+    def excess(self) -> float:
+        """The same of all rows."""
+        return self._products / self.groups.pairs
+
+    @property
+    def design_effect(self) -> float:
+        return 1 + 2 * self.excess / self.scores.total
+
+    @cached_property
+    def p_value(self) -> float:
+        """Of independent rows, by the gamma distribution with the first three moments of the sum."""
+        if self._within <= 0:
+            return 1.0
+        c, rows = self.scores.variance[self.groups.rows], self.groups.rows
+        squares = self._summed(self.scores.variance**2)
+        threes = float((self._variances**3 - 3 * self._variances * squares).sum() + 2 * (c**3).sum())
+        third = threes + (_squares(self._summed(self.scores.third)) - _squares(self.scores.third[rows])) / 2
+        z, skewness = self._products / math.sqrt(self._within), max(third, 0.0) / self._within**1.5
+        return float(skewed_sf(np.array([z]), np.array([skewness]))[0])
+
+    @property
+    def correlation(self) -> float:
+        """Mean correlation of the residuals of two rows."""
+        sd = np.sqrt(self.scores.variance)
+        pairs = (_squares(self._summed(sd)) - _squares(sd[self.groups.rows])) / 2
+        return self._products / pairs if pairs > 0 else 0.0
+
+    @property
+    def effective(self) -> float:
+        """Groups of equal information that would tell as much."""
+        return self.scores.total**2 / (_squares(self.scores.variance) + 2 * self._within / self.groups.pairs)
+
+    def beyond(self, code: Ints) -> tuple[float, float]:
+        """Return the excess of pairs of the same group, but of different values of a code, and in standard deviations.
+
+        Its variance is estimated from the squares of sums over the values.
+        """
+        number, rows = self.groups.number, self.groups.rows
+        value, values = _numbered(code[rows])
+        both, count = _numbered(number * values + value)
+        group = np.zeros(count, dtype=np.int64)
+        group[both] = number
+        sums = np.bincount(both, self.scores.score[rows], count).astype(np.float64)
+
+        def pairs(x: Floats) -> float:
+            return (_squares(np.bincount(group, x, self.groups.n).astype(np.float64)) - _squares(x)) / 2
+
+        excess, variance = pairs(sums), pairs(sums**2)
+        return excess / self.groups.pairs, excess / math.sqrt(variance) if variance > 0 else 0.0
+
+
+def _squares(x: Floats) -> float:
+    """Sum of squares; a product of vectors would be spread over threads, which costs more than it saves."""
+    return float(np.einsum("i,i->", x, x))
+
+
+Key = str | int
+"""A column, or the length of blocks."""
+
+
+class _Search:
+    """The search of one forecaster's rows."""
+
+    def __init__(self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool) -> None:
+        self.of = residuals
+        size = residuals.kept.size
+        self.share = min(1.0, _SEARCHED / size)
+        self._sample = np.flatnonzero(_hashed(np.arange(size)) < self.share) if self.share < 1 else None
+        numbered = {name: _numbered(np.asarray(code)[residuals.kept]) for name, code in columns.items()}
+        self.codes: dict[Key, Ints] = {
+            name: code for name, (code, count) in numbered.items() if _FEWEST_VALUES <= count <= _IDENTIFIER * size
+        }
+        self.named = tuple(name for name in self.codes if isinstance(name, str))
+        self.order = order and 1 + int(np.count_nonzero(np.diff(residuals.happened))) > _FEWEST_RUNS
+        if self.order:
+            self.codes |= {rows: np.arange(size) // rows for rows in _lengths(size)}
+        self.tests = {key: self._tests(code) for key, code in self.codes.items()}
+
+    def _tests(self, code: Ints) -> tuple[_Pairs, ...]:
+        groups = self._groups(code)
+        return tuple(_Pairs(groups, scores) for scores in self.of.directions)
+
+    def _groups(self, code: Ints) -> _Groups:
+        """Number the groups of all rows, or of a sample: of whole groups, or of rows where there are few groups."""
+        if self._sample is None:
+            return _Groups(slice(None), *_numbered(code), 1.0)
+        if int(code.max()) * _ROWS_EACH > code.size:  # there may be as many groups
+            some = np.flatnonzero(_hashed(code) < self.share)
+            number, n = _numbered(code[some]) if some.size else (some, 0)
+            if n * _ROWS_EACH > self.share * code.size:
+                return _Groups(some, number, n, self.share)
+        return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2)
+
+    def found(self) -> Dependence | None:
+        """Return the clusters."""
+        flagged = self._flagged()
+        if not flagged:
+            return None
+        top = _strongest(flagged)
+        names, code, pairs = (
+            ((), self.codes[top], flagged[top]) if isinstance(top, int) else self._crossed(top, flagged[top])
+        )
+        correlation, block = pairs.correlation, None
+        if isinstance(top, int):
+            correlation = max(each.correlation for each in self.tests[_FIRST])
+            block = min(_LONGER * top, max(_FIRST, self.of.n // _FEWEST_BLOCKS))
+        judged = code if block is None else np.arange(code.size) // block
+        information = np.bincount(judged, self.of.directions[0].variance).astype(np.float64)
+        return Dependence(
+            columns=names,
+            block=block,
+            taken=pairs.design_effect >= TAKEN and correlation >= CORRELATED,
+            n_clusters=len(information),
+            effective_clusters=float(information.sum()) ** 2 / _squares(information),
+            design_effect=pairs.design_effect,
+            correlation=correlation,
+            also=tuple(
+                name
+                for name, each in flagged.items()
+                if isinstance(name, str) and name not in names and _left(each, code)
+            ),
+            looked_at=self.named,
+            order=self.order,
+            sampled=self.share,
+            n_rows=self.of.n,
+        )
+
+    def _flagged(self) -> dict[Key, _Pairs]:
+        """Return the columns that are flagged and have enough clusters, each in the direction that shows it better."""
+        level = LEVEL / max(2 * len(self.tests), 1)
+
+        def shown(each: _Pairs) -> bool:
+            return each.design_effect >= SEEN and each.p_value < level
+
+        flagged = {}
+        for key, tests in self.tests.items():
+            seen = [each for each in tests if shown(each)]
+            if seen and tests[0].groups.n >= FEWEST and tests[0].effective >= FEWEST_EFFECTIVE:
+                flagged[key] = max(seen, key=lambda each: each.design_effect)
+        return flagged
+
+    def _crossed(self, top: str, flagged: _Pairs) -> tuple[tuple[str, ...], Ints, _Pairs]:
+        """Cross a column with others, as long as the dependence is within the finer groups."""
+        at = next(k for k, each in enumerate(self.tests[top]) if each is flagged)
+        names: tuple[str, ...] = (top,)
+        code, pairs = self.codes[top], flagged
+        for _ in range(_REFINEMENTS):
+            finer: dict[str, tuple[Ints, tuple[_Pairs, ...]]] = {}
+            for name in (each for each in self.named if each not in names):
+                crossed = code * (int(self.codes[name].max()) + 1) + self.codes[name]
+                tests = self._tests(crossed)
+                if self._explains(flagged, pairs, tests[at], crossed):
+                    finer[name] = crossed, tests
+            if not finer:
+                break
+            # Of columns that give the same clusters the first: sums in another order differ in their last digits.
+            best = max(finer, key=lambda name: round(finer[name][1][0].effective, 6))
+            (crossed, tests), names = finer[best], (*names, best)
+            code, pairs = _numbered(crossed)[0], tests[at]
+        return names, code, pairs
+
+    def _explains(self, coarsest: _Pairs, coarse: _Pairs, fine: _Pairs, code: Ints) -> bool:
+        """Whether crossed groups are finer, and hold what dependence there is within the coarser ones."""
+        if fine.groups.n == coarse.groups.n or fine.groups.n > _CROSSED * fine.groups.number.size:
+            return False
+        return fine.excess >= _CAPTURED * coarsest.excess and coarsest.beyond(code)[1] < _LEFT_COARSE
+
+
+def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:
+    """Return the column with the largest design effect, or blocks where none comes near to them."""
+
+    def effect(key: Key) -> float:
+        return flagged[key].design_effect
+
+    top = max(flagged, key=effect)
+    if isinstance(top, int):
+        named = [key for key in flagged if isinstance(key, str) and effect(key) >= _NAMED_FIRST * effect(top)]
+        return max(named, key=effect, default=top)
+    return top
+
+
+def _left(pairs: _Pairs, code: Ints) -> bool:
+    """Whether a column shows dependence between rows of different clusters."""
+    excess, z = pairs.beyond(code)
+    return z > _LEFT and 1 + 2 * excess / pairs.scores.total > SEEN
+
+
+def _lengths(rows: int) -> list[int]:
+    """Lengths of blocks of consecutive rows."""
+    found = [_FIRST]
+    while rows // (found[-1] * _LONGER) >= _FEWEST_BLOCKS:
+        found.append(found[-1] * _LONGER)
+    return found if rows // _FIRST >= _FEWEST_BLOCKS else []
+
+
+def _hashed(code: Ints) -> Floats:
+    """Return a number from 0 to 1 for each code: the same for the same code, else as if at random (Steele 2014)."""
+    x = code.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((x >> np.uint64(11)) * 2.0**-53)

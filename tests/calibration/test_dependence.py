@@ -1,0 +1,183 @@
+"""Dependence that nobody declared: laws of the search, and forecasts of which it is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from unperplexed.calibration import dependence
+from unperplexed.calibration.dependence import events_of_classes, find_dependence, largest
+
+
+def repeated(seed, count=100, each=10):
+    """Events that are predicted several times, in any order, beside columns that have nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    event = rng.permutation(np.repeat(np.arange(count), each))
+    s = rng.normal(0, 1, event.size)
+    happened = rng.random(count)[event] < expit(s)
+    return happened, s, {"other": rng.integers(0, 30, event.size), "event": event}
+
+
+def test_repeated_events_are_found():
+    happened, s, columns = repeated(0)
+    found = find_dependence(happened, s, None, columns)
+    assert (found.columns, found.taken, found.n_clusters, found.n_rows) == (("event",), True, 100, 1000)
+    assert 5 < found.design_effect <= 10  # 10 rows that are nearly one
+    assert found.effective_clusters == pytest.approx(100, rel=0.05)
+    assert (found.looked_at, found.order, found.sampled, found.block) == (("other", "event"), True, 1.0, None)
+
+
+def test_a_crossing_is_found():
+    happened, s, columns = repeated(1)
+    event = columns.pop("event")
+    found = find_dependence(happened, s, None, columns | {"team": event % 10, "season": event // 10})
+    assert {*found.columns} == {"team", "season"}
+    assert found.n_clusters == 100
+
+
+def test_the_order_is_found_and_blocks_are_longer():
+    happened, s, columns = repeated(2, count=200)
+    at = np.argsort(columns.pop("event"), kind="stable")
+    found = find_dependence(happened[at], s[at], None, columns)
+    assert (found.columns, found.taken, found.looked_at) == ((), True, ("other",))
+    assert found.block == 100  # a twentieth of the rows at most
+    assert found.n_clusters == 20
+    assert find_dependence(happened[at], s[at], None, columns, order=False) is None
+
+
+def test_an_order_by_outcome_says_nothing():
+    happened, s, _ = repeated(3)
+    at = np.argsort(happened, kind="stable")
+    assert find_dependence(happened[at], s[at], None, {}) is None
+
+
+@pytest.mark.parametrize("error", [lambda s: s + 1, lambda s: 2 * s, lambda s: np.sin(2 * s)])
+def test_errors_of_all_forecasts_are_not_dependence(error):
+    rng = np.random.default_rng(4)
+    s = rng.normal(0, 1.5, 3000)
+    columns = {"decile": np.argsort(np.argsort(s)) // 300, "other": rng.integers(0, 50, 3000)}
+    assert find_dependence(rng.random(3000) < expit(error(s)), s, None, columns) is None
+
+
+def test_rows_that_mirror_each_other_are_found():
+    """Two sides of a game: their residuals cancel, but not times the log-odds."""
+    rng = np.random.default_rng(5)
+    s = rng.normal(0, 1.5, 500)
+    won = rng.random(500) < expit(s)
+    found = find_dependence(np.append(won, ~won), np.append(s, -s), None, {"game": np.tile(np.arange(500), 2)})
+    assert found.columns == ("game",)
+    assert found.design_effect == pytest.approx(2, abs=0.05)
+
+
+def test_neither_names_of_values_nor_the_scale_of_weights_matter():
+    happened, s, columns = repeated(6)
+    rng = np.random.default_rng(6)
+    renamed = {name: 10**12 + 10**6 * rng.permutation(code.max() + 1)[code] for name, code in columns.items()}
+    first, second = (find_dependence(happened, s, None, each) for each in (columns, renamed))
+    weighted = find_dependence(happened, s, np.full(s.size, 7.0), columns)
+    for other in (second, weighted):
+        assert other.columns == first.columns
+        assert other.design_effect == pytest.approx(first.design_effect, rel=1e-9)
+
+
+def test_a_class_and_its_complement_are_alike():
+    happened, s, columns = repeated(7)
+    first, second = find_dependence(happened, s, None, columns), find_dependence(~happened, -s, None, columns)
+    assert first.columns == second.columns
+    assert first.design_effect == pytest.approx(second.design_effect, rel=1e-3)
+
+
+def test_rows_of_no_weight_and_certain_rows_stay_out():
+    happened, s, columns = repeated(8)
+    found = find_dependence(happened, s, None, columns)
+    more = {name: np.append(code, [0] * 40) for name, code in columns.items()}
+    outcomes, weight = np.append(happened, [True] * 40), np.append(np.ones(s.size), np.zeros(40))
+    without = find_dependence(outcomes, np.append(s, np.zeros(40)), weight, more)
+    certain = find_dependence(outcomes, np.append(s, [-np.inf] * 40), None, more)
+    assert without.design_effect == pytest.approx(found.design_effect, rel=1e-9)
+    assert certain.design_effect == pytest.approx(found.design_effect, rel=1e-9)
+
+
+def test_columns_that_cannot_be_clusters_are_not_looked_at():
+    happened, s, columns = repeated(9)
+    n = s.size
+    more = {"outcome": happened.astype(int), "identifier": np.arange(n), "constant": np.zeros(n, int)}
+    assert find_dependence(happened, s, None, columns | more).looked_at == ("other", "event")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 30])
+def test_few_rows(rows):
+    happened, s, columns = repeated(10)
+    few = {name: code[:rows] for name, code in columns.items()}
+    assert find_dependence(happened[:rows], s[:rows], None, few) is None
+
+
+def test_one_probability_for_all():
+    rng = np.random.default_rng(15)
+    event = rng.permutation(np.repeat(np.arange(100), 10))
+    happened, columns = (rng.random(100) < 0.4)[event], {"event": event}
+    for s in (np.zeros(1000), np.full(1000, -0.3)):
+        found = find_dependence(happened, s, None, columns)
+        assert (found.columns, found.correlation) == (("event",), pytest.approx(1, abs=0.02))
+        assert find_dependence(happened, s, None, {"event": rng.permutation(event)}, order=False) is None
+
+
+@pytest.mark.parametrize("happened", [np.ones(200, bool), np.arange(200) >= 100])
+def test_outcomes_that_are_all_the_same_or_separated(happened):
+    columns = {"ten": np.arange(200) % 10, "twenty": np.arange(200) // 10}
+    assert find_dependence(happened, np.arange(200) / 20 - 4.975, None, columns) is None
+
+
+@pytest.mark.parametrize(("count", "each"), [(2000, 10), (100, 200)])  # by whole groups, and by rows
+def test_a_sample_tells_the_same(monkeypatch, count, each):
+    happened, s, columns = repeated(11, count, each)
+    whole = find_dependence(happened, s, None, columns)
+    monkeypatch.setattr(dependence, "_SEARCHED", 5000)
+    some = find_dependence(happened, s, None, columns)
+    assert (some.sampled, some.columns, some.taken) == (0.25, ("event",), True)
+    assert some.design_effect == pytest.approx(whole.design_effect, rel=0.1)
+    assert (some.n_clusters, some.effective_clusters) == (whole.n_clusters, pytest.approx(whole.effective_clusters))
+    assert some == find_dependence(happened, s, None, columns)
+
+
+def test_one_design_for_several_forecasters():
+    happened, s, columns = repeated(12)
+    found = find_dependence(happened, s, None, columns)
+    weaker = replace(found, design_effect=2.0)
+    assert largest([None, weaker, found]) is found
+    assert largest([weaker, replace(found, taken=False)]) is weaker  # the other would leave rows independent
+    assert largest([None, None]) is None
+
+
+def test_events_of_classes():
+    p = np.array([[0.1, 0.2, 0.3, 0.4], [0.7, 0.3, 0.0, 0.0]])
+    (likely, of_likely), (upper, of_upper) = events_of_classes(np.array([2, 0]), p)
+    assert (likely.tolist(), upper.tolist()) == ([False, True], [True, False])
+    np.testing.assert_allclose(of_likely, np.log([0.4 / 0.6, 0.7 / 0.3]))
+    np.testing.assert_allclose(of_upper, [np.log(0.7 / 0.3), -np.inf])
+
+
+def test_outcomes_of_many_classes_that_rows_share_are_found():
+    """Each row is predicted by the posterior of a signal of its own, so that most probable classes differ."""
+    rng = np.random.default_rng(14)
+    event = rng.permutation(np.repeat(np.arange(200), 10))
+    truth = rng.integers(0, 10, 200)[event]
+    p = np.exp((np.arange(10) == truth[:, None]) + rng.normal(size=(2000, 10)))
+    columns = {"event": event}
+    first, second = (find_dependence(y, s, None, columns) for y, s in events_of_classes(truth, p))
+    assert largest([first, second]) == second
+    assert second.taken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_independent_rows_are_seldom_flagged(weighted):
+    """At 1 % for all columns together: of 500 samples at most 13, with a probability of .998 if it is 1 %."""
+    rng, flagged = np.random.default_rng(13), 0
+    for _ in range(500):
+        s = rng.normal(0, 1.5, 1000)
+        columns = {str(size): rng.integers(0, size, 1000) for size in (3, 10, 50, 100, 500)}
+        weight = rng.exponential(size=1000) if weighted else None
+        flagged += find_dependence(rng.random(1000) < expit(s), s, weight, columns) is not None
+    assert flagged <= 13
