@@ -118,7 +118,7 @@ def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision
     if isinstance(y_true, Tally):
         fit = Python("recalibrated = Recalibrator().fit(tally).transform(new_y_prob)")
     else:
-        fit = PythonLine.reading(reading).text("auto")
+        fit = PythonLine.reading(reading).text
     column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
     return Python(f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}")
 

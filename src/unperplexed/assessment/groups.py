@@ -124,9 +124,8 @@ class GroupRemedy:
         return self.remedy.significant and self.adjusted_p_value < LEVEL
 
     def to_dict(self) -> dict[str, Any]:
-        """Give method, map, gain, its simultaneous interval and its p-values as plain Python values."""
+        """Give map, gain, its simultaneous interval and its p-values as plain Python values."""
         return {
-            "method": self.remedy.method,
             "map": self.remedy.map,
             "gain": plain_values(self.remedy.gain),
             "interval": list(self.interval),

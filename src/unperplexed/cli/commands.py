@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..comparison.result import Comparison as Compared
     from ..comparison.sequential import SequentialComparison
     from ..pairing.rows import Chunks, Pair
+    from ..report.document import Document
 
 
 _NOT_SEQUENTIAL = {
@@ -42,7 +43,7 @@ _NOT_SEQUENTIAL = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
-    from .assessing import Asked, assessment_of, breakdown_of
+    from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
     if a.ordered:
@@ -52,7 +53,7 @@ def assess(arguments: argparse.Namespace) -> None:
     found: Assessment | Breakdown
     full: Assessment | Breakdown
     a.show = sections = Sections(a.show)
-    skill = None if a.reference is None else skill_beside(a, rows)
+    skill, change = None if a.reference is None else skill_beside(a, rows), ""
     if a.by:
         from ..assessment.breakdown import with_shrinkage
 
@@ -61,9 +62,15 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         if option := first_given(a, ["sort"]):  # it would be ignored
             raise InputError(f"{option} is for groups; name their column with --by.")
-        found = full = whole = replace(assessment_of(Asked.of(a, rows)), skill=skill)
+        asked = Asked.of(a, rows)
+        found = full = whole = replace(assessment_of(asked), skill=skill)
+        change = change_of(asked, whole)
     written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
-    text = outputs.text(found, lambda document: sections.added(document, found))
+
+    def added(document: Document) -> Document:
+        return sections.added(replace(document, lead=f"{document.lead} {change}".strip()), found)
+
+    text = outputs.text(found, added)
     outputs.write(partial(sections.json, full), text, written)
 
 

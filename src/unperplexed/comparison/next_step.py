@@ -15,7 +15,7 @@ from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
 from .._lib.typing import Floats
-from ..assessment.remedy import PythonLine, Remedy, gain_text, zeros_text
+from ..assessment.remedy import PythonLine, Remedy, gain_text
 from ..assessment.result import Assessment
 from ..pairing.rows import Chunk, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
@@ -39,7 +39,7 @@ class MapCommands:
     """Command lines that fit a map to the files of each forecaster, and that compare again by the maps."""
 
     fit: Mapping[str, str]
-    """By forecaster, without the method and the file of the map; empty where a forecaster's rows cannot be chosen."""
+    """By forecaster, without the file of the map; empty where a forecaster's rows cannot be chosen."""
     later: Mapping[str, str]
     """The same behind another such command, which may have kept how files are read."""
     maps: Mapping[str, str]
@@ -53,8 +53,8 @@ class MapCommands:
         if not mended or not self.fit:
             return ""
         lines = [
-            f"{fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
-            for fit, (name, each) in zip(chain([self.fit], repeat(self.later)), mended.items(), strict=False)
+            f"{fit[name]} -o {self.maps[name]}"
+            for fit, name in zip(chain([self.fit], repeat(self.later)), mended, strict=False)
         ]
         maps = command_line(f"{name}={self.maps[name]}" for name in mended)
         return "\n".join([*lines, f"{self.again} --apply {maps}"])
@@ -81,12 +81,9 @@ class PythonLines:
         """
         if not mended or self.scale != "probability":
             return Python()
-        methods = {name: each.method for name, each in mended.items()}
         return Python(
-            f"methods = {methods!r}\n"
-            "for name, method in methods.items():\n"
-            "    fitted = Recalibrator(method)\n"
-            f"    fitted.fit(y_true, forecasts[name]{self.fit.arguments()})\n"
+            f"for name in {[*mended]!r}:\n"
+            f"    fitted = Recalibrator().fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
             f"compare(new_y_true, new{self.fit.arguments('new_{}')})"
         )
@@ -153,9 +150,9 @@ class NextStep(ByValue):
         yield self._ranking(confidence_interval(self.confidence, self._pairs))
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
             who, baseline = short_name(name), each.recalibrator.baseline
+            if baseline is not None and (zeros := baseline.zeros_text(who)):
+                yield zeros
             yield f"Recalibration ({each.map}) would reduce the log loss of {who} {gain_text(each.gain)}."
-            if baseline is not None and baseline.zeros:
-                yield zeros_text(baseline, who)
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."

@@ -93,6 +93,15 @@ def result_text(m: Monitored, name: str) -> str:
     return f"{a.in_brief or 'miscalibrated'} {f'since {a.began}' if a.over is None else f'until {a.until}'}"
 
 
+def changed_text(m: Monitored, by: str) -> str:
+    """Say when calibration changed, by a column of dates: an error goes on that surely began after the first period."""
+    a = m.alarm
+    if a is None or a.over is not None or m.periods[0] in a.probable or dispersed(m):
+        return ""
+    began = f"By {short_name(by)!r} calibration changed, most probably {at(a.began)}{range_text(a)}."
+    return f"{began} The verdict since then is: {_what(a)}."
+
+
 def since_text(a: Alarm) -> str:
     """Say since when, or during which periods."""
     if a.over is not None:

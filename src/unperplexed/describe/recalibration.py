@@ -78,7 +78,8 @@ def _gain_line(state: State) -> str:
         return f"No gain is estimated from fewer than {FEWEST_CLUSTERS} clusters of dependent rows."
     if state.gain is None:
         return f"No gain is estimated from fewer than {FEWEST_ROWS} rows (n = {state.facts.n_rows})."
-    return str(state.gain)
+    zeros = "" if state.baseline is None else state.baseline.zeros_text()
+    return f"{zeros} {state.gain}".lstrip()
 
 
 @document.register(GroupRecalibrator)

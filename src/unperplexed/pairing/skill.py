@@ -247,7 +247,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     """Score forecasters' paired rows against the reference; their scores have the settings' rules among them."""
     settings.check_names([*paired.rows])
     (rows, at, pairing, notes), floor = paired.weighing(settings.floor)
-    first = next(iter(rows.values()))
+    first, zero_rows = next(iter(rows.values())), {name: each.zero_rows for name, each in rows.items()}
     against: Mapping[str, Floats]
     if settings.reference == BASE_RATE:
         place = np.zeros(at.size, np.int64) if pairing.climatology is None else pairing.climatology.group[at]
@@ -275,6 +275,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
         n_series=dependence.n_series,
         lag=settings.lag,
         scored_floor=floor,
+        zero_rows=zero_rows,
         confidence=settings.confidence,
         notes=notes,
         warnings=(
