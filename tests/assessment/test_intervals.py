@@ -283,8 +283,8 @@ def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
     assert not few.diagnosis.miscalibrated
     d = few.diagnosis.detectable
     assert re.search(
-        rf"400 rows detect only a bias of [\d.]+ points \({d.bias:.2g} in log-odds\) or more or a calibration slope"
-        rf" below {1 - d.slope:.2f} or above {1 + d.slope:.2f} \(80% power\)\.",
+        rf"400 rows detect only a bias of [\d.]+ points \({d.bias:.2g} in log-odds\) or more or, with the level"
+        rf" right, a calibration slope below {1 - d.slope:.2f} or above {1 + d.slope:.2f} \(80% power\)\.",
         " ".join(str(few).split()),
     )
 

@@ -293,6 +293,16 @@ def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
     assert "\n1 row detects only " in diagnose([1], [0.6], labels=(0, 1)).to_text(columns=1000)
 
 
+@pytest.mark.parametrize("centre", [0, -3])
+def test_a_slope_that_the_rows_detect_is_one_about_its_level(rng, centre):
+    """Its standard error is that of a regression with an intercept: the level of rare events hides most of a slope."""
+    s = rng.normal(centre, 1, 1000)
+    seen = diagnose((rng.random(1000) < expit(s)).astype(int), expit(s), labels=(0, 1)).detectable
+    v = expit(s) * expit(-s)
+    known = np.linalg.inv(np.array([[v.sum(), v @ s], [v @ s, v @ s**2]]))[1, 1]
+    assert seen.slope == pytest.approx(3.2 * math.sqrt(known), rel=1e-6)
+
+
 def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_share(rng):
     cluster, s = np.repeat(np.arange(100), 20), rng.normal(0, 2, 2000)
     level = norm.cdf(math.sqrt(0.5) * rng.normal(size=100)[cluster] + math.sqrt(0.5) * rng.normal(size=2000))

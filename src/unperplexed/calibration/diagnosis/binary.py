@@ -135,9 +135,16 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
 
 
 def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:
-    """Return what is known of a bias, and of a calibration slope: inverse squares of standard errors."""
+    """Return what is known of a bias, and of a slope about its level: inverse squares of standard errors."""
     bias, slope = (tested.design_effect,) * 2 if clusters is None else effects_alone(rows, clusters)
-    return rows.information / bias, float(product(rows.total, rows.variance * rows.s**2)) / slope
+    v = rows.total * rows.variance
+    return rows.information / bias, float(product(v, (rows.s - _level(rows)) ** 2)) / slope
+
+
+def _level(rows: Scored) -> float:
+    """Return the log-odds about which a slope leaves the level as it is: their mean, weighted by information."""
+    v = rows.total * rows.variance
+    return float(product(v, rows.s) / v.sum())
 
 
 def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
@@ -340,8 +347,8 @@ class DependentScores:
 
 
 def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
-    """By how much dependence inflates the variance of a bias, and of confidence, each fitted alone."""
-    directions = columns(("bias", "slope"), rows.s)
+    """By how much dependence inflates the variance of a bias, and of a slope about its level, each fitted alone."""
+    directions = columns(("bias", "slope"), rows.s - _level(rows))
     scores = DependentScores.of(rows, clusters, directions, expit(rows.s))
     informed = product(directions**2, rows.total * rows.variance)
     bias, confidence = (

@@ -140,7 +140,7 @@ class Detectable(ByValue):
     bias: float = math.nan
     """Log-odds."""
     slope: float = math.nan
-    """Distance of the calibration slope from 1."""
+    """Distance of the calibration slope from 1; of two classes, with the level right."""
     clusters: float = math.nan
     """Number of clusters like these that would show a bias of 0.5 even if all rows of a cluster had the same outcome;
     NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
