@@ -8,7 +8,7 @@ names leave over is tested once more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -433,23 +433,32 @@ class Search:
             self.found[errors] = Candidate(errors, fit, map_of(fit), ratio + held, held, costs, len(errors))
 
     def best(self) -> Errors:
-        """Return the set worth most; where none pays for itself the best error alone, and none without evidence."""
+        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant."""
         if not self.found:
             return ()
-        best = self._plainest(list(self.found))
+        best = self._plainest(self.found)
         if self.found[best].worth > 0:
             return best
-        best = self._plainest([errors for errors in self.found if len(errors) == 1])
-        return best if self.found[best].ratio >= LEAST else ()
+        simple = self._simple()
+        best = self._plainest(simple)
+        return best if simple[best].ratio > LEAST * len(best) else ()
 
-    def _plainest(self, some: list[Errors]) -> Errors:
+    def _simple(self) -> dict[Errors, Candidate[BinaryMap]]:
+        """Return single errors, and bias with confidence, at the cost that a test at 5% asks."""
+        return {
+            errors: replace(each, cost=sum(cost(name, LEAST) for name in errors))
+            for errors, each in self.found.items()
+            if len(errors) == 1 or errors == ("bias", "confidence")
+        }
+
+    def _plainest(self, some: Mapping[Errors, Candidate[BinaryMap]]) -> Errors:
         """Return the set worth most; of equal ones the plainest.
 
         Errors that mean the same here, such as all of a constant forecast or where there are no events, differ by
         rounding and by their priors.
         """
-        most = max(self.found[errors].worth for errors in some)
-        return next(x for x in some if self.found[x].ratio - self.found[x].cost >= most - _ROUNDING)
+        most = max(each.worth for each in some.values())
+        return next(x for x, each in some.items() if each.ratio - each.cost >= most - _ROUNDING)
 
 
 def _apart(parameters: list[str], s: Floats, v: Floats) -> bool:
