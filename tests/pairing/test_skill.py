@@ -24,7 +24,7 @@ from unperplexed import (
 from unperplexed.cli.parser import main
 from unperplexed.describe.skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean, uncertain_ratio
+from unperplexed.statistics.intervals import Dependence, uncertain_mean, uncertain_ratio
 
 N = 200
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
-from ..statistics.standard_errors import holm, simultaneous
+from ..statistics.intervals import holm, simultaneous
 from .remedy import Remedy
 from .result import Assessment
 

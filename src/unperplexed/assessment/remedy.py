@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.elementary import logit
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, shell_word
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.result import Diagnosis, Finding
@@ -22,13 +22,11 @@ from ..forecasts.labels import plain
 from ..forecasts.reading import DEFAULTS
 from ..recalibration.gain import FEWEST_ROWS
 from ..report.document import Python
-from ..statistics.averages import averages
-from ..statistics.means import Limit, apply_limit
+from ..statistics.means import Limit, apply_limit, averages
 from ..statistics.products import product
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
-from .familiar import ECE_GROUPS
-from .group_error import expected_error, probability_groups
+from .familiar import ECE_GROUPS, expected_error, probability_groups
 
 if TYPE_CHECKING:
     from ..recalibration.averaging import HeldOut

@@ -8,16 +8,14 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..statistics.products import product
-from ..tally.tally import EXACT_LIMIT, Tally
-from ..tally.views import counted_for
+from ..tally.tally import EXACT_LIMIT, Tally, counted_for
 from .clustered_test import score_test
 from .diagnosis.diagnose import diagnose
 from .estimators import Estimator, measured_of_samples, named_estimator

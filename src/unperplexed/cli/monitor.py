@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     options.About("work", command).path("--history", text=text)
-    options.add_json(command)
-    options.add_plot(command)
-    options.add_report(command)
+    options.add_outputs(command)
 
 
 _OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
@@ -66,7 +65,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         history, kept = _history(a)
         found = _watched(a, history)
-        written = outputs.pictures(found) | outputs.page(found)
+        written = outputs.picture(found, whole=True) | outputs.page(found)
         if kept:
             written[a.history] = history.to_bytes()
         text = outputs.text(found)
@@ -78,8 +77,6 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 def _refuse_observed(a: argparse.Namespace) -> None:
     """Refuse what is for forecasts with outcomes: it would be ignored."""
-    from .._lib.errors import InputError
-
     option = options.first_given(a, _OBSERVED)
     if option:
         raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
@@ -112,7 +109,6 @@ def _history(a: argparse.Namespace) -> tuple[History, bool]:
 
 
 def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
-    from .._lib.errors import InputError
     from ..monitoring.history import History, in_time
     from ..tally.tally import Tally
 
@@ -137,7 +133,6 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
 
 
 def _of_rows(a: argparse.Namespace, rows: Input) -> History:
-    from .._lib.errors import InputError
     from ..monitoring.history import MOST_PERIODS, History
 
     if not a.time:

@@ -11,21 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..assessment.remedy import PythonLine, Remedy, gain_text
 from ..assessment.result import Assessment
 from ..pairing.rows import Chunk, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..report.document import Python
 from ..report.numbers import estimate, number
-from ..scores.registry import LOG_LOSS, rule_at_floor
-from ..statistics.intervals import Interval
+from ..scores.rules import LOG_LOSS, rule_at_floor
+from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import apply_limit, t_quantile
 from ..statistics.products import product
-from ..statistics.standard_errors import Dependence, uncertain_mean
 
 _POWER = 0.8416
 """Standard errors beyond the limit of a test at which it detects a difference with 80% power."""
@@ -60,6 +58,10 @@ class MapCommands:
         return "\n".join([*lines, f"{self.again} --apply {maps}"])
 
 
+_BREAK = ",\n    "
+"""Between names in a list, so that long ones fit a terminal."""
+
+
 @dataclass(frozen=True)
 class PythonLines:
     """Lines of Python that do the same with arrays in memory, read as they were compared."""
@@ -82,7 +84,7 @@ class PythonLines:
         if not mended or self.scale != "probability":
             return Python()
         return Python(
-            f"for name in {[*mended]!r}:\n"
+            f"for name in [{_BREAK.join(map(repr, mended))}]:\n"
             f"    fitted = Recalibrator().fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
             f"compare(new_y_true, new{self.fit.arguments('new_{}')})"

@@ -23,7 +23,7 @@ from ..forecasts.reading import DEFAULTS
 from ..report.document import Python
 from ..report.numbers import between, estimate, expected, figure, number, share, told_apart
 from ..report.tables import aside, ci
-from ..scores.registry import SCORES
+from ..scores.rules import SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from .assessment_charts import Event, class_text
 from .tally import class_name

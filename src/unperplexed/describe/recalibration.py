@@ -8,8 +8,7 @@ from .._lib.formatting import number_of
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
-from ..recalibration.group_recalibrator import GroupRecalibrator
-from ..recalibration.recalibrator import Recalibrator
+from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
 from ..recalibration.state import Facts, State, conclusion, map_text
 from ..report.document import Block, Column, Document, Prose, Table

@@ -15,7 +15,7 @@ from ..report.document import LONGEST_NAME, Block, Column, Document, Prose, Sect
 from ..report.numbers import count, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
-from ..scores.registry import LOG_LOSS, rule_at_floor
+from ..scores.rules import LOG_LOSS, rule_at_floor
 from .tally import ROWS_CHANGED, counted, notes_by_name
 
 MOST_DRAWN = 30

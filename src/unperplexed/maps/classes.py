@@ -126,13 +126,11 @@ class ClassMap:
         changing = {name: value for name, value in own.items() if value is not None and np.any(value)}
         if "slopes" in changing:
             changing["slopes"] = self.slopes + self.value("slope")
-        found: dict[str, Any] = plain_values(shown(changing))
-        return found
+        return dict(plain_values(shown(changing)))
 
     def to_dict(self) -> dict[str, Any]:
         """Give all fields as plain values for JSON."""
-        found: dict[str, Any] = plain_values(self)
-        return found
+        return dict(plain_values(self))
 
     def increasing(self) -> bool:
         """Whether each class's probability rises with its predicted one while the others keep their proportions.

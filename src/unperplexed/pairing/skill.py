@@ -18,12 +18,10 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order
 from ..forecasts.reading import RowReading, reads
 from ..report.result import frames_as_input
-from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
-from ..scores.rules import Score
-from ..statistics.intervals import Interval
+from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, Score, score_named, scores_by_outcome
+from ..statistics.intervals import Dependence, Interval, UncertainRatio, simultaneous, uncertain_ratio
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..statistics.products import product
-from ..statistics.standard_errors import Dependence, UncertainRatio, simultaneous, uncertain_ratio
 from .dependence import PairedSettings, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._lib.by_value import ByValue
 from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..report.numbers import between, number
 from ..report.result import JsonResult, frame_like_input, picture
-from ..scores.registry import LOG_LOSS, rule_at_floor
+from ..scores.rules import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import number_of
+from .._lib.typing import ByValue
 from ..report.numbers import MINUS
 from ..statistics.means import t_quantile
 

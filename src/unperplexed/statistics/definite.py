@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from .._lib.typing import Floats
-from .products import product
 
 _LEAST = 1e-9
 """The smallest eigenvalue, as a part of the largest."""
@@ -71,7 +70,7 @@ class Factored:
 
     def solve(self, right: Floats) -> Floats:
         """Solve for a vector, or for each column of a matrix."""
-        return np.asarray(product(self.back.T, product(self.back, right)))
+        return np.asarray(self.back.T @ (self.back @ right))
 
     def diagonal_of_inverse(self) -> Floats:
         """Give the diagonal of the inverse."""
@@ -87,5 +86,5 @@ def _inverse_of_lower(root: Floats) -> Floats:
     found = np.zeros_like(root)
     found[:half, :half] = _inverse_of_lower(root[:half, :half])
     found[half:, half:] = _inverse_of_lower(root[half:, half:])
-    found[half:, :half] = product(product(-found[half:, half:], root[half:, :half]), found[:half, :half])
+    found[half:, :half] = -found[half:, half:] @ root[half:, :half] @ found[:half, :half]
     return found

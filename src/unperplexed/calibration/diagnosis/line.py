@@ -17,10 +17,9 @@ from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Bools
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
 from ...maps.two import columns, finite, zero_of
-from ...statistics.intervals import Interval, Metric
+from ...statistics.intervals import LEAST_WORTH, Interval, Metric
 from ...statistics.means import effective_number, t_quantile
 from ...statistics.products import product
-from ...statistics.standard_errors import LEAST_WORTH
 from .scored import ClusterSums, Scored, in_cells
 
 
