@@ -86,7 +86,7 @@ def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     digits = max(2, 1 - math.floor(math.log10(slope))) if slope < _LARGEST else 0
     above = f"above {1 + slope:.{digits}f}"
     slopes = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
-    or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
+    or_slope = f" or, with the level right, a calibration slope {slopes}" if slope < _LARGEST else ""
     if d.n_classes > 2 and slope < _LARGEST:  # whose calibration slope, in the metrics, is that of the top class
         or_slope = f" or a temperature {detectable_temperatures(slope)}"
     rows = f"{d.n_rows:,} row{' detects' if d.n_rows == 1 else 's detect'} only"

@@ -304,7 +304,9 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
 
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
-    assert "below 0.9948 or above 1.0052 (80% power).\n" in seen.to_text(columns=1000)
+    assert "or, with the level right, a calibration slope below 0.9948 or above 1.0052 (80% power).\n" in seen.to_text(
+        columns=1000
+    )
 
     def finding(error, frequency):
         kinds, known = [KINDS[error]], {"slope": 1.0042, "temperature": 1 / 1.0042, "all_rows": True}
