@@ -92,8 +92,9 @@ class Finding(ByValue):
     words: str = field(init=False, compare=False)
     """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
     parameter: float = math.nan
-    """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
-    coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
+    """Size of the error on the scale of its map: log-odds of a bias (beside a slope at the mean log-odds, weighted by
+    p (1 - p)), calibration slope - 1, a tail's or an asymmetry's coefficient, the share of outcomes as if drawn at
+    random; how many rows for "certainty" and "rows"."""
     interval: tuple[float, float] = (math.nan, math.nan)
     """Confidence interval of the parameter at 95%; NaN where there is none."""
     p_value: float = math.nan
@@ -153,7 +154,7 @@ class Diagnosis(JsonResult):
     clauses: tuple[Clause, ...]
     """What was found, costliest first, or that there is no evidence of miscalibration."""
     verdict: str = field(init=False, compare=False)
-    """The clauses as one sentence."""
+    """The clauses as one sentence, the level of two classes first where mean prediction and frequency differ."""
     headline: str = field(init=False, compare=False)
     """Their names, for titles and tables."""
     findings: tuple[Finding, ...] = ()

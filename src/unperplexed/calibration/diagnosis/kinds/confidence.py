@@ -36,10 +36,11 @@ def _two(e: OfTwo) -> Said:
         return clause, _SWAPPED if high < 0 else _UNRELATED
     if slope <= _NO_SLOPE:
         return clause, constant
-    if len(e.together) == 1 and (e.temperature - 1) * e.value < 0:
+    if len(e.together) == 1 and not e.constant and (e.temperature - 1) * e.value < 0:
         scaling = f"Divide the log-odds by {e.temperature:.{e.digits}f} (temperature scaling, fitted alone)."
     else:
-        scaling = f"Multiply the log-odds by {slope:.{e.digits}f}."
+        shift = f" and add {e.signed(e.constant)}" if e.constant and len(e.together) == 1 else ""
+        scaling = f"Multiply the log-odds by {slope:.{e.digits}f}{shift}."
     return clause, Advice(scaling, fitted=True)
 
 
