@@ -298,7 +298,8 @@ def test_a_slope_beside_a_tail_term_does_not_reverse_forecasts():
     found = assess(right, (20 * expit(2.1 + 0.6 * hard)).round() / 20, resamples=0)
     assert found.remedy.significant
     text = " ".join(str(found).split())
-    means = f"mean prediction {100 * found.bias.mean_reported:.1f}%, observed frequency {100 * found.bias.frequency:.1f}%"
+    mean, frequency = found.bias.mean_reported, found.bias.frequency
+    means = f"mean prediction {mean:.1%}, observed frequency {frequency:.1%}"
     assert text.startswith(f"Overpredicts 'True' ({means})")
 
 

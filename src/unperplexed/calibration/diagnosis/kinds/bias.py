@@ -12,9 +12,6 @@ from ..result import Advice, Clause
 _MOST_NAMED = 3
 """So many biased classes are named; the others are counted."""
 
-_EQUAL = "mean prediction and observed frequency are equal"
-
-
 SURE_GAP, _SEEN_GAP = 2.58, 1.96
 """Standard errors by which mean prediction and observed frequency differ where that is said first, and where at all."""
 
