@@ -80,7 +80,7 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
 def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     """Say which errors so many rows would have shown; ``points`` is the bias as a change of the mean prediction."""
     bias, slope = d.detectable.bias, d.detectable.slope
-    if not math.isfinite(bias):
+    if not math.isfinite(bias) or d.negligible >= 0:
         return
     slope = slope if math.isfinite(slope) else math.inf
     digits = max(2, 1 - math.floor(math.log10(slope))) if slope < _LARGEST else 0
@@ -126,7 +126,7 @@ def short_verdict(diagnosis: Diagnosis) -> str:
         return ""
     words = list(dict.fromkeys(KINDS[each.error].brief or each.clause.short for each in diagnosis.findings))
     more = ", ..." if len(words) > _MOST_SHORT else ""
-    return f"{', '.join(words[:_MOST_SHORT])}{more}" or "none detected"
+    return f"{', '.join(words[:_MOST_SHORT])}{more}" or ("negligible" if diagnosis.negligible >= 0 else "none detected")
 
 
 class DiagnosisParts(NamedTuple):

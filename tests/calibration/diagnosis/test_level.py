@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from unperplexed import diagnose
+from unperplexed import assess, diagnose
 from unperplexed.calibration.diagnosis.binary import BinaryData, diagnose_binary
 from unperplexed.calibration.diagnosis.choice import odds_off
 from unperplexed.calibration.diagnosis.scored import Scored
@@ -112,6 +112,19 @@ def test_an_error_that_is_sure_but_nil_is_no_finding(slope, nil):
     assert found.verdict.startswith(said) is nil
     assert not nil or "overconfident, calibration slope 0.995" in found.verdict
     assert found.headline == ("Calibrated for practical purposes" if nil else "Overconfident")
+    assert (found.negligible > 0) is nil
+
+
+def test_of_negligible_errors_nobody_says_that_they_are_not_significant(rng, monkeypatch):
+    """Nor that only larger ones would be detected, or that a map would fit noise."""
+    s = np.linspace(-3, 3, 201)
+    found = expected(s, expit(0.995 * s), 10_000_000)
+    few = assess(*sample(rng, 500, 0, 1), resamples=0)
+    monkeypatch.setitem(vars(few), "diagnosis", found)
+    text = " ".join(str(few).split())
+    assert "Cost The errors are too small to matter. Next" in text
+    for word in ("not significant", "detect", "noise", "No cost", "No evidence"):
+        assert word not in text
 
 
 def test_odds_are_off_by_the_root_mean_square_that_is_left_of_chance():

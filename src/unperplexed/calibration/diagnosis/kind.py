@@ -116,8 +116,7 @@ class OfTwo:
     @property
     def digits(self) -> int:
         """How many decimals tell the error from none."""
-        x = abs(self.value)
-        return 2 if not 0 < x < 0.01 else min(1 - math.floor(math.log10(x)), 9)
+        return decimals(self.value)
 
     @property
     def size(self) -> str:
@@ -182,6 +181,12 @@ class ClassMeans:
         """Whether both differ beyond chance, and as they are shown."""
         known = self.apart is None or bool(self.apart[at])
         return known and three_digits(self.predicted[at]) != three_digits(self.observed[at])
+
+
+def decimals(error: float) -> int:
+    """How many decimals tell an error from none."""
+    x = abs(error)
+    return 2 if not 0 < x < 0.01 else min(1 - math.floor(math.log10(x)), 9)
 
 
 def sizes_tell(errors: Sequence[str]) -> bool:

@@ -168,6 +168,8 @@ class Diagnosis(JsonResult):
     """W itself."""
     cost: float = 0.0
     """Reduction of the log loss in nats a row by mending all findings: the sum of theirs."""
+    negligible: float = math.nan
+    """Errors that are significant, but too small to be findings: root mean square in log-odds; NaN where none are."""
     rest_p_value: float = math.nan
     """p-value of the test whether the findings leave a further error; NaN where none was made."""
     mended: tuple[MendedProbability, ...] = ()

@@ -56,7 +56,7 @@ def practically_calibrated(
     off : float
         Root mean square of their log-odds.
     """
-    clauses = [each.clause for each in named]
+    about, clauses = replace(about, negligible=off), [each.clause for each in named]
     seen = ", ".join(f"{each.short}, {each.detail}" if each.detail else each.words for each in clauses)
     said = f"calibrated for practical purposes: odds off by {100 * math.expm1(off):.2g}%"
     detail = f"sure at n = {about.n_rows:,}: {seen}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..kind import Kind, OfClasses, OfTwo, Said
+from ..kind import Kind, OfClasses, OfTwo, Said, decimals
 from ..result import Advice, Clause
 
 _LEAST_SLOPE = 0.05
@@ -69,7 +69,8 @@ def _classes(e: OfClasses) -> Said:
     if slope > 10:
         detail = "temperature below 0.1: the most probable class nearly always occurs"
     elif low > _LEAST_SLOPE:
-        detail = f"temperature {1 / slope:.2f} {_fitted(e)}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
+        temperature, least, most = (f"{1 / x:.{decimals(e.value)}f}" for x in (slope, high, low))
+        detail = f"temperature {temperature} {_fitted(e)}, 95% CI {least} to {most}"
     else:
         numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
         detail = f"slope of the log-probabilities {numbers}"
