@@ -98,7 +98,7 @@ def test_each_remedy_is_named_by_its_error(name):
     y, p = events(off=0.8, slope=2.0)
     d = assess(labelled(y, name), p, pos_label=name, resamples=0).diagnosis
     assert {*d.errors} == {"bias", "confidence"}
-    assert d.headline == capital(", ".join(each.clause.short for each in d.findings))
+    assert d.headline == capital(", ".join(each.short for each in d.clauses))
     assert d.verdict == f"{joined(d.clauses)}."
     for each in d.findings:
         assert one_line(f"{capital(each.clause.short)}: {each.advice.text}") in one_line(d.to_text())

@@ -252,7 +252,7 @@ def _recalibrated(counts: Counts) -> Floats:
     if len(t) <= len(basis):
         return t
     names = [str(at) for at in range(len(basis))]
-    fit = fitted_cells(Directions(counts, names, basis), Prior(dict.fromkeys(names, math.inf)))
+    fit = fitted_cells(Directions(counts, names, directions=basis), Prior(dict.fromkeys(names, math.inf)))
     return np.asarray(counts.s + fit.theta @ basis)
 
 

@@ -199,7 +199,7 @@ class Described:
         """Give two familiar numbers with a confidence interval."""
         a, event = self.a, self.event
         if a.bias is not None and words.evidence_is_of_all_rows(event):
-            means_are_said = any(each.error == "bias" and each.clause.subject for each in a.diagnosis.findings)
+            means_are_said = any(clause.subject for clause in a.diagnosis.clauses)
             if not (means_are_said and self._short):
                 return words.means(a)
             limits = words.frequency_interval(a)
@@ -228,19 +228,21 @@ class Described:
         elif d.made:
             shown = seen(d, words.bias_in_points(self.event)) if self.event.two else self.parts.others
             of_groups = f" over all rows, but {self.groups} miscalibrated: errors of groups may cancel"
-            none = f"No cost was detected{of_groups * self._in_groups}."
+            detected = "The errors are too small to matter" if d.negligible >= 0 else "No cost was detected"
+            none = f"{detected}{of_groups * self._in_groups}."
             cost = " ".join(filter(None, [none, words.alone(self.a), *shown, words.against_reference(self.event)]))
             yield Action("What it costs", cost, "Cost")
             if self._in_groups:
                 yield Action("What to do", f"{self.group_map} {HELD_OUT}", "Next")
                 return
             smaller = " and ".join(words.rows_needed(self.event))
-            more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
+            more = f" To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
+            why = ": recalibrating on them would fit noise"
+            if d.negligible >= 0:
+                why = more = ""
+            better = "" if self._few else " For better scores look for better predictors."
             yield Action(
-                "What to do",
-                "These rows give no reason to change the probabilities: recalibrating on them would fit noise."
-                f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
-                "Next",
+                "What to do", f"These rows give no reason to change the probabilities{why}.{better}{more}", "Next"
             )
 
     def _what_to_do(self) -> str:

@@ -59,8 +59,8 @@ def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:
             over, under = 1 / (1 - slope) if slope < 1 else math.inf, 1 / (1 + slope)
             sizes += [f"temperature above {number(over, 2)}"] * (slope < 1) + [f"temperature below {number(under, 2)}"]
         else:
-            sizes += [f"calibration slope below {number(1 - slope, 2)}"] * (slope < 1)
-            sizes += [f"calibration slope above {number(1 + slope, 2)}"]
+            sizes += [f"calibration slope below {number(1 - slope, 2)}, with the level right"] * (slope < 1)
+            sizes += [f"calibration slope above {number(1 + slope, 2)}, with the level right"]
     return Table(
         f"Smallest errors that {d.n_rows:,} rows with these predictions show with 80% power (test at 5%).",
         [Column("error", names), Column("shown from", sizes, words=True)],

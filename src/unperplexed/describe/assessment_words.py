@@ -126,7 +126,7 @@ def alone(a: Assessment) -> str:
     p_value = a.diagnosis.p_value
     metrics = (("slope", a.slope, 1), ("intercept", a.intercept, 0))
     off = [(name, best) for name, metric, best in metrics if metric.interval.low > best or metric.interval.high < best]
-    if not off or math.isnan(p_value):
+    if not off or math.isnan(p_value) or a.diagnosis.negligible >= 0:
         return ""
     named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
     return (

@@ -80,13 +80,13 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
 def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     """Say which errors so many rows would have shown; ``points`` is the bias as a change of the mean prediction."""
     bias, slope = d.detectable.bias, d.detectable.slope
-    if not math.isfinite(bias):
+    if not math.isfinite(bias) or d.negligible >= 0:
         return
     slope = slope if math.isfinite(slope) else math.inf
     digits = max(2, 1 - math.floor(math.log10(slope))) if slope < _LARGEST else 0
     above = f"above {1 + slope:.{digits}f}"
     slopes = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
-    or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
+    or_slope = f" or, with the level right, a calibration slope {slopes}" if slope < _LARGEST else ""
     if d.n_classes > 2 and slope < _LARGEST:  # whose calibration slope, in the metrics, is that of the top class
         or_slope = f" or a temperature {detectable_temperatures(slope)}"
     rows = f"{d.n_rows:,} row{' detects' if d.n_rows == 1 else 's detect'} only"
@@ -128,7 +128,7 @@ def short_verdict(diagnosis: Diagnosis) -> str:
         return ""
     words = list(dict.fromkeys(KINDS[each.error].brief or each.clause.short for each in diagnosis.findings))
     more = ", ..." if len(words) > _MOST_SHORT else ""
-    return f"{', '.join(words[:_MOST_SHORT])}{more}" or "none detected"
+    return f"{', '.join(words[:_MOST_SHORT])}{more}" or ("negligible" if diagnosis.negligible >= 0 else "none detected")
 
 
 class DiagnosisParts(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -68,6 +68,8 @@ class Cells:
     counts: Counts
     names: Sequence[str]
     """Parameters."""
+    about: float = 0.0
+    """Log-odds that the slope turns about."""
 
     @cached_property
     def places(self) -> Mapping[str, slice]:
@@ -76,7 +78,7 @@ class Cells:
 
     @cached_property
     def _x(self) -> Floats:
-        return columns([name for name in self.names if name != LAPSE], self.counts.s)
+        return columns([name for name in self.names if name != LAPSE], self.counts.s, self.about)
 
     @cached_property
     def _negative(self) -> Floats:
@@ -150,7 +152,7 @@ class Cells:
 class Directions(Cells):
     """Likelihood of a sum of given directions, one a row, under names of their own."""
 
-    directions: Floats
+    directions: Floats = field(kw_only=True)
 
     @property
     def _x(self) -> Floats:
@@ -161,14 +163,14 @@ def fitted_cells(of: Cells, prior: Prior, start: Floats | None = None) -> Fit:
     """Fit parameters: from a start, or from none, and then a lapse from two."""
     if start is not None or LAPSE not in of.names:
         return fitted(of, prior, start)
-    line = fitted(Cells(of.counts, of.names[:-1]), prior).theta
+    line = fitted(replace(of, names=of.names[:-1]), prior).theta
     steep = _STEEPER * line + (_STEEPER - 1) * np.array([name == "slope" for name in of.names[:-1]], dtype=np.float64)
     found = (fitted(of, prior, np.append(*each)) for each in ((line, -np.inf), (steep, _LARGE)))
     return max(found, key=lambda each: each.value - each.penalty)
 
 
-def map_of(found: Fit, name: str = "", zero: float = SMALLEST) -> BinaryMap:
-    """Return the map of fitted parameters."""
+def map_of(found: Fit, name: str = "", zero: float = SMALLEST, about: float = 0.0) -> BinaryMap:
+    """Return the map of fitted parameters, whose slope was fitted about some log-odds."""
     given = {each: float(found[each][0]) for each in found.places}
     lapse = float(expit(given.pop(LAPSE, -np.inf)))
-    return BinaryMap(name, given, lapse, zero)
+    return BinaryMap(name, given, lapse, zero, about)

@@ -56,6 +56,8 @@ class BinaryMap:
     lapse : float
     zero : float
         Probability that an exact zero counts as.
+    about : float
+        Log-odds that the slope leaves as they are.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class BinaryMap:
     coefficients: Mapping[str, float] = field(default_factory=dict)
     lapse: float = 0.0
     zero: float = SMALLEST
+    about: float = 0.0
 
     def value(self, parameter: str) -> float:
         """Return a parameter; 0 for one that it lacks."""
@@ -86,7 +89,7 @@ class BinaryMap:
     def log_odds(self, s: Any, xp: Any = np, level: bool = True) -> Any:
         """Return calibrated log-odds, before the lapse: level where they would fall, or as they were fitted."""
         s = self.within(s, xp) if level else finite(s, self.zero, xp)
-        return sum((c * TWO[name](s, xp) for name, c in self.coefficients.items()), start=s)
+        return sum((c * _direction(name, s, self.about, xp) for name, c in self.coefficients.items()), start=s)
 
     def probabilities(self, s: Any, level: bool = True) -> Any:
         """Return calibrated probabilities of both classes, (n, 2), each with its own digits next to 0."""
@@ -130,7 +133,11 @@ TWO: dict[str, Callable[[Any, Any], Any]] = {
 """Of two classes, by parameter: functions of the log-odds s and of the array library, NumPy or PyTorch."""
 
 
-def columns(names: Iterable[str], s: Floats) -> Floats:
-    """Return the directions of some parameters of two classes, one a row."""
-    found = [TWO[name](s, np) for name in names]
+def _direction(name: str, s: Any, about: float, xp: Any) -> Any:
+    return TWO[name](s - about if name == "slope" else s, xp)
+
+
+def columns(names: Iterable[str], s: Floats, about: float = 0.0) -> Floats:
+    """Return the directions of some parameters of two classes, one a row; the slope turns about some log-odds."""
+    found = [_direction(name, s, about, np) for name in names]
     return np.stack(found) if found else np.empty((0, s.size))

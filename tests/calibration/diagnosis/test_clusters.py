@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import f, norm
+from scipy.stats import t as student
 
 from unperplexed import Tally, diagnose
-from unperplexed.calibration.diagnosis.binary import in_cells, uncertain
+from unperplexed.calibration.diagnosis.binary import in_cells, standard_errors
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.gate import gate
@@ -62,9 +63,11 @@ def test_intervals_of_parameters_hold_the_truth(rng, clusters):
     for _ in range(120):
         rows, sums = counted(*dependent(rng, cluster, 0.4, bias=0.5, confidence=0.3), cluster)
         found = map_of(fitted_cells(Cells(in_cells(rows), tuple(truth)), NO_PRIOR))
-        errors = uncertain(rows, sums, found)
+        errors = standard_errors(rows, sums, found)
         off = {name: abs(found.value(name) - value) for name, value in truth.items()}
-        held.append([off[name] < errors[name].reach * errors[name].standard_error for name in truth])
+        held.append(
+            [off[name] < student.ppf(0.975, errors[name].degrees) * errors[name].standard_error for name in truth]
+        )
     assert np.mean(held, axis=0) == pytest.approx([0.95, 0.95], abs=0.06)  # 120 samples: standard error 0.02
 
 
@@ -74,11 +77,11 @@ def test_a_bias_is_as_sure_as_the_mean_of_clusters(rng):
     y = (rng.random(4000) < 0.6 + 0.2 * rng.uniform(-1, 1, 40)[cluster]).astype(np.int64)
     rows, sums = counted(s, y, cluster)
     found = map_of(fitted_cells(Cells(in_cells(rows), ["bias"]), NO_PRIOR))
-    error = uncertain(rows, sums, found)["bias"]
+    error = standard_errors(rows, sums, found)["bias"]
     means = np.bincount(cluster, y) / 100
     slope = y.mean() * (1 - y.mean())
     assert error.standard_error == pytest.approx(means.std(ddof=1) / math.sqrt(40) / slope, rel=0.02)
-    assert error.freedom == pytest.approx(39)
+    assert error.degrees == pytest.approx(39)
 
 
 @pytest.mark.slow

@@ -210,10 +210,11 @@ def test_a_slope_that_rows_predicted_as_certain_turn_round_is_not_printed():
 
 
 def test_only_plain_errors_have_the_size_of_the_line():
-    line = CalibrationLine(Coefficient(0.9, 0.1), Coefficient(0.2, 0.1))
+    line = CalibrationLine(Coefficient(0.9, 0.1), Coefficient(0.2, 0.1), Coefficient(0.3, 0.1))
     assert line.size_of("confidence", ["bias", "confidence"]).value == pytest.approx(-0.1)
     assert line.size_of("bias", ["bias"]).value == 0.2
-    assert line.size_of("bias", ["bias", "confidence"]) is None
+    assert line.size_of("bias", ["bias", "confidence"]).value == 0.3
+    assert line.size_of("bias", ["bias", "noise"]) is None
     assert line.size_of("confidence", ["confidence", "noise"]) is None
 
 

@@ -8,42 +8,55 @@ names leave over is tested once more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
-from ..._lib.elementary import expit, log_expit
+from ..._lib.elementary import expit, log_expit, logit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
 from ...maps.fit import Prior
 from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap, columns
-from ...statistics.means import t_quantile
 from ...statistics.products import product
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
-from .choice import BOUNDS, LEAST, LEVEL, POWER, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
+from .choice import (
+    BOUNDS,
+    LEAST,
+    LEVEL,
+    POWER,
+    Candidate,
+    Errors,
+    as_good,
+    cost,
+    gains,
+    odds_off,
+    p_value,
+    sets_of,
+    unit_cost,
+)
 from .class_rows import CERTAIN, MOST_SURPRISING
 from .gate import Gate, gate, orthonormal
 from .kind import OfTwo, quoted, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
-from .line import CalibrationLine, Coefficient, calibration_line, power_alone
-from .result import NOTABLE_BIAS, Detectable, Diagnosis, Finding, MendedProbability
+from .kinds.bias import SURE_GAP, means_differ, over_or_under
+from .line import ONE_VALUE, CalibrationLine, Coefficient, calibration_line, judged_coefficients, power_alone
+from .result import NOTABLE_BIAS, Clause, Detectable, Diagnosis, Finding, MendedProbability
 from .scored import (
     FEWEST_CLUSTERS,
     ClusterSums,
     Scored,
     cluster_covariance,
     cluster_shares,
-    degrees_of_freedom,
     in_cells,
     information_time,
 )
-from .words import finding_of_two, in_words, not_made, too_few
+from .words import REST_LEVEL, finding_of_two, in_words, not_made, practically_calibrated, too_few
 
 _MOST_ERRORS = 3
 """Errors at most that are named together."""
@@ -80,6 +93,16 @@ class BinaryData:
     rows_at: Callable[[np.ndarray, bool], tuple[int, ...]] | None = None
     """Numbers of the rows at some entries with one outcome, where they are known."""
 
+    def gap(self, effect: float) -> float:
+        """Return mean prediction minus observed frequency, of all rows, in standard errors.
+
+        The variance is the larger of what the predictions promise and what is seen, times a design effect.
+        """
+        rows, p, n = self.rows, expit(self.rows.s), float(self.rows.total.sum())
+        off = self.mean - self.frequency
+        squares = float(product(rows.positive, 1 - 2 * p) + product(rows.total, p**2)) - n * off**2
+        return off * n / math.sqrt(max(rows.information, squares, _TINY) * effect)
+
 
 def diagnose_binary(data: BinaryData) -> Diagnosis:
     """Find out what is wrong with forecasts of two classes."""
@@ -93,7 +116,7 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
 
 
 def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> Diagnosis:
-    s, n = data.rows.s, data.n
+    s, n, weighing = data.rows.s, data.n, float(data.rows.squared.sum() / data.rows.total.sum())
     certain = np.abs(s) > math.log(n / CERTAIN)
     sure = _certainty(data, certain)
     kept = ~certain
@@ -101,43 +124,65 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
     found: list[Finding] = [] if sure is None else [sure]
     about = Diagnosis((), n_rows=round(n), n_classes=len(data.labels), by=data.by)
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
-        return in_words(about, found)
+        return in_words(about, found, None if data.clusters else _level(data, weighing))
     clusters = None if data.clusters is None else data.clusters(kept)
     if clusters is not None and (n_clusters := len(clusters.totals(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
         return not_made(too_few(n_clusters), round(n), data.labels)
     tested = gate(rows, clusters)
     known = _informations(rows, tested, clusters)
-    bias, slope = (POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known)
+    bias, slope = (POWER / math.sqrt(x) if x > _KNOWN else math.nan for x in known)
     needed = math.nan if clusters is None else n_clusters * (POWER / NOTABLE_BIAS) ** 2 / tested.shared
     seen = Detectable(bias, slope, needed)
     about = replace(about, p_value=tested.p_value, statistic=tested.statistic, detectable=seen)
+    level = _level(data, tested.design_effect)
     if tested.p_value >= LEVEL:
-        return in_words(about, found)
+        return in_words(about, found, level)
     search = Search(rows, tested, data.most_errors)
     best = search.best()
+    if best and (surprising := _surprising(data, rows, kept, tested)) is not None:
+        return in_words(about, [*found, surprising], level)
+    whole = search.widest if not best else search.found[best]
+    left, rest_p_value = (0.0, math.nan) if whole.fit.separated else _rest(rows, whole.mapping, tested)
+    if best:
+        named = _findings(data, line, power, search, best, clusters)
+    else:
+        named = [Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)]
+    seen_ratio = whole.ratio + left * (rest_p_value < REST_LEVEL)
+    off = odds_off(seen_ratio, whole.parameters, rows.information / tested.design_effect)
+    if off is not None:
+        return practically_calibrated(about, found, named, off)
     if not best:
-        unnamed = Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)
-        return in_words(about, [*found, unnamed])
-    if (surprising := _surprising(data, rows, kept, tested)) is not None:
-        return in_words(about, [*found, surprising])
-    whole, mostly_rest = search.found[best], False
-    named = _findings(data, line, power, search, best, _uncertain(rows, clusters, tested, whole))
+        return in_words(about, [*found, *named], level)
     about = replace(
         about,
         cost=sum(each.cost for each in named),
         alternatives=as_good(search.found, best),
         mended=() if sizes_tell(best) or whole.fit.separated else _mended(whole.mapping),
+        rest_p_value=rest_p_value,
     )
-    if not whole.fit.separated:
-        left, p_value = _rest(rows, whole.mapping, tested)
-        about, mostly_rest = replace(about, rest_p_value=p_value), left > whole.ratio
-    return in_words(about, [*found, *named], mostly_rest)
+    return in_words(about, [*found, *named], level, left > whole.ratio)
+
+
+def _level(data: BinaryData, effect: float) -> Clause | None:
+    """Say that predictions are too high or too low on average, if that is sure."""
+    if abs(data.gap(effect)) < SURE_GAP or not means_differ(data.mean, data.frequency):
+        return None
+    return over_or_under(_event(data), data.mean, data.frequency)
+
+
+def _event(data: BinaryData) -> str:
+    return data.event or quoted(data.labels[1], "the positive class")
+
+
+_KNOWN = 1e-9
+"""Information up to which nothing is known of a coefficient."""
 
 
 def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:
-    """Return what is known of a bias, and of a calibration slope: inverse squares of standard errors."""
+    """Return what is known of a bias, and of a slope about its level: inverse squares of standard errors."""
     bias, slope = (tested.design_effect,) * 2 if clusters is None else effects_alone(rows, clusters)
-    return rows.information / bias, float(product(rows.total, rows.variance * rows.s**2)) / slope
+    v = rows.total * rows.variance
+    return rows.information / bias, float(product(v, (rows.s - rows.centre) ** 2)) / slope
 
 
 def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
@@ -191,44 +236,58 @@ def _findings(
     power: Coefficient,
     search: Search,
     best: Errors,
-    sure: dict[str, Uncertain],
+    clusters: ClusterSums | None,
 ) -> list[Finding]:
-    """Say what each error of a set is, costliest first; ``sure`` tells how sure each parameter is."""
-    whole, event = search.found[best], data.event or quoted(data.labels[1], "the positive class")
+    """Say what each error of a set is, costliest first."""
+    whole, gap = search.found[best], data.gap(search.effect)
+    separated, mapping = whole.fit.separated, whole.mapping
     ordered = gains(search.found, best, search.effect / (2 * data.n))
+    errors = {} if separated else standard_errors(search.rows, clusters, mapping)
+    sizes = {name: _size(name, best, mapping, line, errors.get(PARAMETERS[name])) for name in ordered}
+    bias, slope = (sizes[name].value if name in sizes else 0.0 for name in ("bias", "confidence"))
     findings = []
     for name, gain in ordered.items():
-        value, sd = whole.mapping.value(PARAMETERS[name]), sure[PARAMETERS[name]]
-        half, p = sd.reach * sd.standard_error, sd.p_value(value)
-        if math.isnan(p):
-            p = p_value(search.found, best, name)
-        # Rows predicted as certain, which the map leaves out, may turn the line round.
-        size, separated = line.size_of(name, best), whole.fit.separated
-        all_rows = size is not None and not separated and size.value * value > 0
-        interval = (value - half, value + half)
-        if size is not None and all_rows:
-            value, interval = size.value, (size.interval.low, size.interval.high)
-        error = OfTwo(
-            value,
-            interval,
+        size, error = sizes[name], errors.get(PARAMETERS[name])
+        dependent = clusters is not None and error is not None and not math.isnan(error.standard_error)
+        p = error.p_value(size.fitted) if dependent and error else p_value(search.found, best, name)
+        of_two = OfTwo(
+            size.value,
+            size.interval,
             [KINDS[each] for each in ordered],
             separated,
-            event,
+            _event(data),
             data.mean,
             data.frequency,
             slope=line.slope.value,
             temperature=power.inverse().value,
-            all_rows=all_rows,
+            all_rows=size.all_rows,
+            gap=gap,
+            constant=bias - slope * mapping.about,
         )
-        findings.append(finding_of_two(name, error, p, gain, data.labels[1]))
+        findings.append(finding_of_two(name, of_two, p, gain, data.labels[1]))
     return findings
+
+
+class _Size(NamedTuple):
+    """A parameter with its interval, and as its map has it, which leaves out rows predicted as certain."""
+
+    value: float
+    interval: tuple[float, float]
+    fitted: float
+    all_rows: bool
+
+
+def _size(name: str, best: Errors, mapping: BinaryMap, line: CalibrationLine, error: Coefficient | None) -> _Size:
+    """Return how large an error is: over all rows, unless there it is none of its kind; ``error`` None if unbounded."""
+    value, of_line = mapping.value(PARAMETERS[name]), line.size_of(name, best)
+    if error is not None and of_line is not None and of_line.value * value > 0:
+        return _Size(of_line.value, (of_line.interval.low, of_line.interval.high), value, True)
+    low, high = (math.nan, math.nan) if error is None else error._replace(value=value).metric().interval
+    return _Size(value, (low, high), value, False)
 
 
 _SHOWN = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
 """Predicted probabilities that are shown with what they would be."""
-
-_REACH = 1.96
-"""Half-width of a 95% interval of a normal estimate, in standard errors."""
 
 
 def _mended(found: BinaryMap) -> tuple[MendedProbability, ...]:
@@ -237,28 +296,28 @@ def _mended(found: BinaryMap) -> tuple[MendedProbability, ...]:
     return tuple(MendedProbability(*pair) for pair in zip(_SHOWN.tolist(), mended.tolist(), strict=True))
 
 
-def _uncertain(
-    rows: Scored, clusters: ClusterSums | None, tested: Gate, whole: Candidate[BinaryMap]
-) -> dict[str, Uncertain]:
-    """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
-    unsure = dict.fromkeys(whole.fit.places, Uncertain(math.nan, _REACH))
-    if whole.fit.separated:
-        return unsure
-    if clusters is not None and whole.mapping.coefficients:
-        return unsure | uncertain(rows, clusters, whole.mapping)
-    errors = np.sqrt(tested.design_effect * np.diag(whole.fit.covariance)).tolist()
-    each = zip(whole.fit.places, errors, strict=True)
-    return {name: Uncertain(math.nan if name == LAPSE else error, _REACH) for name, error in each}
+def _derivatives(rows: Scored, found: BinaryMap) -> tuple[Floats, Floats]:
+    """Return mended probabilities q, and their derivatives by each parameter over q (1 - q), a lapse's the last."""
+    q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
+    v, e = np.maximum(q * (1 - q), _TINY), found.lapse
+    x = columns(found.coefficients, rows.s, found.about) * ((1 - e) * expit(t) * expit(-t) / v)
+    return q, np.vstack([x, e * (1 - e) * (0.5 - expit(t)) / v]) if e else x
+
+
+def standard_errors(rows: Scored, clusters: ClusterSums | None, found: BinaryMap) -> dict[str, Coefficient]:
+    """Give the coefficients of a map their standard errors; a lapse has none."""
+    q, x = _derivatives(rows, found)
+    values = np.array([*found.coefficients.values(), *([found.lapse] if found.lapse else [])])
+    judged = judged_coefficients(values, x, q, rows, clusters)
+    return dict(zip(found.coefficients, judged, strict=False)) | {LAPSE: Coefficient()}
 
 
 def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
     """Test what the named errors leave over: statistic and p-value."""
-    q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
+    q, nuisance = _derivatives(rows, found)
     v = np.maximum(q * (1 - q), _TINY)
-    rise = (1 - found.lapse) * expit(t) * expit(-t) / v
-    nuisance = [*(columns(found.coefficients, rows.s) * rise), *([(0.5 - expit(t)) / v] if found.lapse else [])]
     shapes = legendre.legvander(2 * information_time(rows.s, rows.total * v) - 1, 6).T[1:]
-    basis = orthonormal(np.stack([*nuisance, *shapes]), rows.total * v)[len(nuisance) :]
+    basis = orthonormal(np.vstack([nuisance, shapes]), rows.total * v)[len(nuisance) :]
     z, freedom = product(basis, rows.positive - rows.total * q), int(basis.any(axis=1).sum())
     statistic = float(z @ z) / tested.design_effect
     return statistic, chi2_sf(freedom, statistic) if freedom else 1.0
@@ -340,56 +399,26 @@ class DependentScores:
 
 
 def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
-    """By how much dependence inflates the variance of a bias, and of confidence, each fitted alone."""
-    directions = columns(("bias", "slope"), rows.s)
+    """By how much dependence inflates the variance of a bias, and of a slope about its level, each fitted alone."""
+    directions = columns(("bias", "slope"), rows.s, rows.centre)
     scores = DependentScores.of(rows, clusters, directions, expit(rows.s))
     informed = product(directions**2, rows.total * rows.variance)
     bias, confidence = (
-        max(float(scores.covariance([at])[0, 0] / informed[at]), rows.design_effect) if informed[at] > 0 else 1.0
+        max(float(scores.covariance([at])[0, 0] / informed[at]), rows.design_effect) if informed[at] > _KNOWN else 1.0
         for at in (0, 1)
     )
     return bias, confidence
-
-
-class Uncertain(NamedTuple):
-    """How sure a parameter is."""
-
-    standard_error: float
-    reach: float
-    """Half-width of a 95% interval, in standard errors."""
-    freedom: float = math.nan
-    """Degrees of freedom, where the standard error is estimated from clusters."""
-
-    def p_value(self, value: float) -> float:
-        """Return that of a value of 0; NaN where the standard error is not estimated from clusters."""
-        if math.isnan(self.freedom):
-            return math.nan
-        from scipy.special import stdtr
-
-        return float(2 * stdtr(self.freedom, -abs(value) / self.standard_error))
-
-
-def uncertain(rows: Scored, clusters: ClusterSums, found: BinaryMap) -> dict[str, Uncertain]:
-    """Give standard errors of the coefficients of a map, by a sandwich, and quantiles of Student's distribution."""
-    q, t = found.probabilities(rows.s, level=False)[:, 1], found.log_odds(rows.s, level=False)
-    v = np.maximum(q * (1 - q), _TINY)
-    directions = columns(found.coefficients, rows.s) * ((1 - found.lapse) * expit(t) * expit(-t) / v)
-    scores = DependentScores.of(rows, clusters, directions, q)
-    inverse = np.linalg.inv(product(directions * (rows.total * v), directions.T))
-    robust, model = (inverse @ x @ inverse for x in (scores.covariance(list(range(len(directions)))), scores.model))
-    errors = {}
-    for at, name in enumerate(found.coefficients):
-        variance = max(float(robust[at, at]), float(model[at, at]))
-        freedom = degrees_of_freedom(scores.shares, variance / float(model[at, at]))
-        errors[name] = Uncertain(math.sqrt(variance), float(t_quantile(0.95, freedom)), freedom)
-    return errors
 
 
 PARAMETERS = {kind.error: kind.parameter for kind in KINDS.values() if kind.two is not None}
 """The parameter of a map that mends each error."""
 
 _BOTH_SIDES = 0.05
-"""Least share of the information on either side of even odds, for an asymmetry to be a candidate."""
+"""Least share of the information on either side of 50%. With less, a slope without a bias turns about the mean
+prediction, since one about 50% would be a bias."""
+
+_OF_BOTH_SIDES = ("asymmetry", "tail")
+"""Errors that only predictions on both sides tell."""
 
 _ROUNDING = 1e-5
 """Rounding error of a likelihood ratio, found by iterations."""
@@ -404,48 +433,66 @@ class Search:
         A line beside a lapse has a prior, of which one in five has its maximum at infinity for 100 rows, and so have
         errors that separate the outcomes. All others are fitted by maximum likelihood.
         """
-        self.counted, self.effect = in_cells(rows), tested.design_effect
+        self.rows, self.counted, self.effect = rows, in_cells(rows), tested.design_effect
         c, effect = self.counted, self.effect
         v = c.total * expit(c.s) * expit(-c.s)
         base = float(c.positive @ log_expit(c.s) + (c.total - c.positive) @ log_expit(-c.s))
         bounds, unit = Prior(BOUNDS, effect), unit_cost(2 * rows.information / effect)
-        sides = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum()))
-        names = [x for x in PARAMETERS if x != "asymmetry" or sides >= _BOTH_SIDES * v.sum()]
+        one_sided = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum())) < _BOTH_SIDES * v.sum()
+        names = ["bias"]
+        if np.ptp(c.s) > ONE_VALUE:
+            names = [x for x in PARAMETERS if not (one_sided and x in _OF_BOTH_SIDES)]
+        turn = float(logit(product(c.total, expit(c.s)) / c.total.sum())) if one_sided else 0.0
         self.found: dict[Errors, Candidate[BinaryMap]] = {}
         for errors in sets_of(names, most):
+            about = rows.centre if "bias" in errors else turn
             parameters = [PARAMETERS[each] for each in errors]
-            if not errors or not _apart(parameters, c.s, v):
+            if not errors or not _apart(parameters, c.s, v, about):
                 continue
-            of = Cells(c, parameters)
+            of = Cells(c, parameters, about)
             fit = fitted_cells(of, bounds if LAPSE in parameters else NO_PRIOR)
             if LAPSE not in parameters and fit.separated:
                 fit = fitted_cells(of, bounds)
             ratio = max(0.0, 2 * (fit.value - base) / effect)
             held = -2 * fit.value / effect if fit.separated else 0.0
             costs = sum(cost(each, unit) for each in errors)
-            self.found[errors] = Candidate(errors, fit, map_of(fit), ratio + held, held, costs, len(errors))
+            found = map_of(fit, about=about)
+            self.found[errors] = Candidate(errors, fit, found, ratio + held, held, costs, len(errors))
 
     def best(self) -> Errors:
-        """Return the set worth most; where none pays for itself the best error alone, and none without evidence."""
+        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant."""
         if not self.found:
             return ()
-        best = self._plainest(list(self.found))
+        best = self._plainest(self.found)
         if self.found[best].worth > 0:
             return best
-        best = self._plainest([errors for errors in self.found if len(errors) == 1])
-        return best if self.found[best].ratio >= LEAST else ()
+        simple = self._simple()
+        best = self._plainest(simple)
+        return best if simple[best].ratio > LEAST * len(best) else ()
 
-    def _plainest(self, some: list[Errors]) -> Errors:
+    def _simple(self) -> dict[Errors, Candidate[BinaryMap]]:
+        """Return single errors, and bias with confidence, at the cost that a test at 5% asks."""
+        return {
+            errors: replace(each, cost=sum(cost(name, LEAST) for name in errors))
+            for errors, each in self.found.items()
+            if len(errors) == 1 or errors == ("bias", "confidence")
+        }
+
+    @property
+    def widest(self) -> Candidate[BinaryMap]:
+        """The set that explains the most, whatever it costs."""
+        return max(self.found.values(), key=lambda each: each.ratio)
+
+    def _plainest(self, some: Mapping[Errors, Candidate[BinaryMap]]) -> Errors:
         """Return the set worth most; of equal ones the plainest.
 
-        Errors that mean the same here, such as all of a constant forecast or where there are no events, differ by
-        rounding and by their priors.
+        Errors that mean the same here, such as where there are no events, differ by rounding and by their priors.
         """
-        most = max(self.found[errors].worth for errors in some)
-        return next(x for x in some if self.found[x].ratio - self.found[x].cost >= most - _ROUNDING)
+        most = max(each.worth for each in some.values())
+        return next(x for x, each in some.items() if each.ratio - each.cost >= most - _ROUNDING)
 
 
-def _apart(parameters: list[str], s: Floats, v: Floats) -> bool:
+def _apart(parameters: list[str], s: Floats, v: Floats, about: float) -> bool:
     """Whether the directions of parameters, but for a lapse, are different at these log-odds."""
-    directions = columns([name for name in parameters if name != LAPSE], s)
+    directions = columns([name for name in parameters if name != LAPSE], s, about)
     return bool(orthonormal(directions, v).any(axis=1).all())

@@ -86,6 +86,31 @@ def cost(error: str, unit: float) -> float:
     return unit if KINDS[error].plain else unit + _SURCHARGE
 
 
+_NIL = 0.02
+"""Error in log-odds, in root mean square, below which forecasts are calibrated for practical purposes: half a point at
+50%."""
+
+_SURELY = 1.645
+"""Standard errors of a bound that is kept with 95%."""
+
+
+def odds_off(ratio: float, parameters: float, variance: float) -> float | None:
+    """Return the root mean square of the errors in log-odds if it is surely small; None if it may matter.
+
+    Parameters
+    ----------
+    ratio : float
+        Likelihood ratio of all that was seen, divided by the design effect.
+    parameters : float
+        Number of parameters that it has.
+    variance : float
+        Sum of p (1 - p), divided by the design effect.
+    """
+    if not (math.sqrt(ratio) + _SURELY) / math.sqrt(variance) < _NIL:
+        return None
+    return math.sqrt(max(0.0, ratio - parameters) / variance)
+
+
 def sets_of(errors: Iterable[str], most: int) -> Iterator[Errors]:
     """Yield all sets of at most so many errors, the small ones first; never of two that mean much the same."""
     names = list(errors)

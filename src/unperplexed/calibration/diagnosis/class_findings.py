@@ -105,7 +105,7 @@ def _single(search: Search) -> Errors:
     """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
     if search.gate.shape <= min(search.gate.spread, search.gate.single):
         singles = search.singles()
-        best = max(singles, key=lambda each: singles[each].ratio, default=())
+        best = max(singles, key=lambda each: singles[each].ratio - cost(each[0], LEAST), default=())
         return best if best and singles[best].ratio > LEAST else ()
     classes = search.named(())
     if not len(classes):

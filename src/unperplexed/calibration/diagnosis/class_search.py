@@ -79,6 +79,11 @@ class Search:
                 self._try_other_biases(second)
         return max(self.found, key=lambda each: self.found[each].worth)
 
+    @property
+    def widest(self) -> ClassCandidate:
+        """The set that explains the most, whatever it costs."""
+        return max(self.found.values(), key=lambda each: each.ratio)
+
     def singles(self) -> dict[Errors, ClassCandidate]:
         """The errors of one parameter, each alone, that were tried."""
         return {errors: each for errors, each in self.found.items() if len(errors) == 1 and errors != ("bias",)}

@@ -51,9 +51,10 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
     Notes
     -----
     Two classes: a score test of eight components with known variances decides whether anything is wrong, at 5%. The
-    set of at most three errors with the largest likelihood ratio minus its cost names it: ``t = s + a + c s + d |s| +
-    k h(s)`` in log-odds (bias, confidence, asymmetry, tail) and a share of outcomes at random (noise). A cost is
-    ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three. Nothing is drawn at random, binned or floored.
+    set of at most three errors with the largest likelihood ratio minus its cost names it: ``t = s + a + c (s - m) + d
+    |s| + k h(s)`` in log-odds, m their mean weighted by p (1 - p) (bias, confidence, asymmetry, tail), and a share of
+    outcomes at random (noise). A cost is ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three. Errors
+    surely below 0.02 in log-odds are none. Nothing is drawn at random, binned or floored.
     Gains are ``(LR - 2 k) / 2n`` nats a row, which is what cross-validation shows. Classes beyond two have one bias
     each, tested jointly. A tally of more than two classes needs its part "diagnosis", which those of 3 to 20 classes
     keep unasked.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..._lib.formatting import short_name, three_digits
-from ..._lib.typing import Floats
+from ..._lib.typing import Bools, Floats
 from ...forecasts.labels import Label
 from .result import Advice, Clause
 
@@ -98,6 +98,10 @@ class OfTwo:
     """Fitted alone, to all rows."""
     all_rows: bool = False
     """Whether value and interval are those of the calibration line, of all rows."""
+    gap: float = 0.0
+    """Mean prediction minus observed frequency, in standard errors."""
+    constant: float = 0.0
+    """What is added to the log-odds, once they are multiplied."""
 
     @property
     def sizes_tell(self) -> bool:
@@ -112,8 +116,7 @@ class OfTwo:
     @property
     def digits(self) -> int:
         """How many decimals tell the error from none."""
-        x = abs(self.value)
-        return 2 if not 0 < x < 0.01 else min(1 - math.floor(math.log10(x)), 9)
+        return decimals(self.value)
 
     @property
     def size(self) -> str:
@@ -159,6 +162,8 @@ class ClassMeans:
     labels: tuple[Label | None, ...]
     predicted: Floats
     observed: Floats
+    apart: Bools | None = None
+    """Which of them differ beyond chance; None where this is not asked."""
 
     def over(self, at: int) -> bool:
         """Whether a class is predicted more often than it is observed."""
@@ -172,9 +177,16 @@ class ClassMeans:
         """Give mean prediction and observed frequency of a class."""
         return means_text(float(self.predicted[at]), float(self.observed[at]))
 
-    def shown_equal(self, at: int) -> bool:
-        """Whether both are the same number as they are shown."""
-        return three_digits(self.predicted[at]) == three_digits(self.observed[at])
+    def told(self, at: int) -> bool:
+        """Whether both differ beyond chance, and as they are shown."""
+        known = self.apart is None or bool(self.apart[at])
+        return known and three_digits(self.predicted[at]) != three_digits(self.observed[at])
+
+
+def decimals(error: float) -> int:
+    """How many decimals tell an error from none."""
+    x = abs(error)
+    return 2 if not 0 < x < 0.01 else min(1 - math.floor(math.log10(x)), 9)
 
 
 def sizes_tell(errors: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._lib.elementary import expit, log_expit
-from ..._lib.typing import Bools
+from ..._lib.typing import Bools, Floats
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
 from ...maps.two import columns, finite, zero_of
 from ...statistics.intervals import LEAST_WORTH, Interval, Metric
@@ -36,6 +36,12 @@ class Coefficient(NamedTuple):
         half = self.standard_error * float(t_quantile(confidence, self.degrees))
         return Metric(self.value, self.standard_error, Interval(self.value - half, self.value + half))
 
+    def p_value(self, value: float) -> float:
+        """Return the p-value of a value of the coefficient being 0."""
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(min(self.degrees, _NORMAL), -abs(value) / self.standard_error))
+
     def inverse(self, confidence: float = 0.95) -> Metric:
         """Return 1 over it, a temperature; its interval is NaN where that has no bounds."""
         slope, error, (low, high) = self.metric(confidence)
@@ -48,19 +54,23 @@ class CalibrationLine(NamedTuple):
 
     slope: Coefficient = Coefficient()
     intercept: Coefficient = Coefficient()
+    level: Coefficient = Coefficient()
+    """Intercept beside the slope, at the `Scored.centre` of the log-odds."""
 
     def size_of(self, error: str, together: Sequence[str]) -> Metric | None:
         """Return the size that the line gives an error, as its distance from none; None beside errors of other kinds.
 
         Confidence has the slope, beside a bias too, and a bias alone the intercept.
         """
-        if error == "confidence" and {*together} <= {"bias", "confidence"}:
+        if not {*together} <= {"bias", "confidence"}:
+            return None
+        if error == "confidence":
             return self.slope._replace(value=self.slope.value - 1).metric()
-        return self.intercept.metric() if [*together] == ["bias"] else None
+        return (self.intercept if len(together) == 1 else self.level).metric()
 
     def without_errors(self) -> CalibrationLine:
         """Return the values alone, where rows depend on one another in a way that is not known."""
-        return CalibrationLine(Coefficient(self.slope.value), Coefficient(self.intercept.value))
+        return CalibrationLine(*(Coefficient(each.value) for each in self))
 
 
 def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | None = None) -> CalibrationLine:
@@ -99,8 +109,10 @@ def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | No
     if not 0 < some.positive.sum() < some.total.sum():
         return CalibrationLine()
     sums = None if clusters is None else clusters(finite)
-    slope = _coefficient(("bias", "slope"), some, sums) if np.ptp(some.s) >= _ONE_VALUE else Coefficient()
-    return CalibrationLine(slope._replace(value=1 + slope.value), _coefficient(("bias",), some, sums))
+    level, slope = Coefficient(), Coefficient()
+    if np.ptp(some.s) >= ONE_VALUE:
+        level, slope = _fitted(("bias", "slope"), some, sums, some.centre)
+    return CalibrationLine(slope._replace(value=1 + slope.value), _fitted(("bias",), some, sums)[0], level)
 
 
 def power_alone(rows: Scored, n_rows: float, clusters: Callable[[Bools], ClusterSums] | None = None) -> Coefficient:
@@ -111,41 +123,69 @@ def power_alone(rows: Scored, n_rows: float, clusters: Callable[[Bools], Cluster
     some = rows._replace(s=finite(rows.s, zero_of(log_expit(-np.abs(rows.s)), 2, n_rows)))
     if not some.s.any():
         return Coefficient()
-    slope = _coefficient(("slope",), some, None if clusters is None else clusters(np.isfinite(some.s)))
+    [slope] = _fitted(("slope",), some, None if clusters is None else clusters(np.isfinite(some.s)))
     return slope._replace(value=1 + slope.value)
 
 
-_ONE_VALUE = 1e-9
+ONE_VALUE = 1e-9
 """Log-odds that differ less are one, and have no slope."""
 
 _SINGULAR = 1e15
 """Condition of an information matrix beyond which doubles cannot invert it."""
 
 
-def _coefficient(names: tuple[str, ...], rows: Scored, clusters: ClusterSums | None) -> Coefficient:
-    """Fit a line of some coefficients, where rows are many in cells and with a step over all rows; return the last."""
-    found = fitted_cells(Cells(in_cells(rows), names), NO_PRIOR)
+_NORMAL = 1e9
+"""Degrees of freedom at which Student's distribution is the normal one."""
+
+
+def _fitted(
+    names: tuple[str, ...], rows: Scored, clusters: ClusterSums | None, about: float = 0.0
+) -> list[Coefficient]:
+    """Fit a line of some coefficients, where rows are many in cells and with a step over all rows."""
+    found = fitted_cells(Cells(in_cells(rows), names, about), NO_PRIOR)
     if found.separated:
-        return Coefficient()
-    x = columns(names, rows.s)
-    q = expit(rows.s + product(found.theta, x))
+        return [Coefficient()] * len(names)
+    x = columns(names, rows.s, about)
+    return judged_coefficients(found.theta, x, expit(rows.s + product(found.theta, x)), rows, clusters)
+
+
+def judged_coefficients(
+    values: Floats, x: Floats, q: Floats, rows: Scored, clusters: ClusterSums | None
+) -> list[Coefficient]:
+    """Move coefficients by a step of Newton, and give them standard errors, where the rows determine them.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+        Coefficients near the maximum of the likelihood.
+    x : array of shape (k, m)
+        Derivatives of the probabilities q, divided by q (1 - q).
+    q : array of shape (m,)
+        Probabilities of the positive class, mended.
+    rows : Scored
+        Rows at m log-odds.
+    clusters : ClusterSums or None
+        Sums over clusters of these entries.
+    """
     v = q * (1 - q)
     information = product(x * (rows.total * v), x.T)
-    if np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
-        return Coefficient(float(found.theta[-1]))
-    inverse = np.linalg.inv(information)
-    direction = product(inverse[-1], x)  # what a row's residual adds to the coefficient
-    value = float(found.theta[-1]) + float(product(direction, rows.positive - rows.total * q))
-    model = float(product(direction**2 * rows.squared, v))
+    if not np.isfinite(information).all() or np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
+        return [Coefficient(value) for value in values.tolist()]
+    moved = product(np.linalg.inv(information), x)  # what a row's residual adds to each coefficient
+    values = values + product(moved, rows.positive - rows.total * q)
+    model = product(moved**2, rows.squared * v)
     if clusters is None:
-        leverage = (product(inverse, x) * x).sum(axis=0) * v * rows.squared / rows.total
-        robust = float(product(direction**2 / np.maximum(1 - leverage, _LEAST_FREE), rows.own_squares(q)))
-        return judged(value, max(model, robust), float(rows.total.sum() ** 2 / rows.squared.sum()))
-    off = clusters.scores(direction[None]) + clusters.totals((direction * (expit(rows.s) - q))[None])
-    weights, off = clusters.totals(np.ones((1, rows.s.size)))[:, 0], off[:, 0] - off.mean()  # 0 but in cells
-    robust = float(off @ off) * off.size / max(off.size - 1, 1)
-    independent = effective_number(weights)
-    return judged(value, max(model, robust), independent, independent - 1)
+        leverage = (moved * x).sum(axis=0) * v * rows.squared / rows.total
+        robust = product(moved**2 / np.maximum(1 - leverage, _LEAST_FREE), rows.own_squares(q))
+        independent, degrees = float(rows.total.sum() ** 2 / rows.squared.sum()), math.inf
+    else:
+        off = clusters.scores(moved) + clusters.totals(moved * (expit(rows.s) - q))
+        off = off - off.mean(axis=0)  # 0 but in cells
+        robust = (off**2).sum(axis=0) * len(off) / max(len(off) - 1, 1)
+        independent = effective_number(clusters.totals(np.ones((1, rows.s.size)))[:, 0])
+        degrees = independent - 1
+    variances = np.maximum(model, robust).tolist()
+    return [judged(*each, independent, degrees) for each in zip(values.tolist(), variances, strict=True)]
 
 
 _LEAST_FREE = 1e-6

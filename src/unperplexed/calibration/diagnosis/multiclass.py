@@ -12,10 +12,11 @@ import numpy as np
 
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
-from ...statistics.tails import normal_quantile, poisson_sf
+from ...statistics.intervals import holm
+from ...statistics.tails import normal_cdf, normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
-from .choice import LEVEL, POWER, as_good
+from .choice import LEVEL, POWER, as_good, odds_off
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
 from .class_rows import MOST_SURPRISING, Certain, Chunk, PreparedRows, Rows, count
@@ -30,7 +31,7 @@ from .kinds.bias import biased_between, biased_classes
 from .permutations import Permutation, permutation_of_rows, permutation_of_sums
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
 from .scored import FEWEST_CLUSTERS
-from .words import in_words, named_rightly, not_made, too_few
+from .words import REST_LEVEL, in_words, named_rightly, not_made, practically_calibrated, too_few
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -146,7 +147,7 @@ def _diagnosed(
 ) -> Diagnosis:
     """Test, name, and test what the names leave where rows are at hand."""
     statistics, certain, labels, observed = read
-    clusters, mostly_rest = about.n_clusters, False
+    clusters = about.n_clusters
     if clusters is not None and clusters < FEWEST_CLUSTERS:
         return not_made(too_few(clusters), about.n_rows, labels)
     findings = _certainty(certain, clusters is not None)
@@ -168,18 +169,23 @@ def _diagnosed(
             return in_words(about, (*findings, Finding("rows", *said, count, p_value=opened.p_value, rows=rows)))
     search = Search(likelihoods(), statistics, opened, LEVEL)
     beside = tuple(finding.error for finding in findings)
-    more, best, power = named(search, _means(read), about.n_rows, prepared, beside)
+    more, best, power = named(search, _means(read, opened, prepared), about.n_rows, prepared, beside)
+    largest = search.found[best] if best else search.widest
+    rest_ratio, rest_p_value = math.nan, math.nan
+    if best and prepared is not None:
+        rest_ratio, rest_p_value = rest(prepared, statistics, largest, opened.effect)
+    seen_ratio = largest.ratio + (rest_ratio if rest_p_value < REST_LEVEL else 0.0)
+    off = odds_off(seen_ratio, largest.parameters, float(statistics.information.sum()) / (2 * opened.effect))
+    if off is not None and (best or prepared is not None):
+        return practically_calibrated(about, findings, more, off)
     if best:
         gain = sum(finding.cost for finding in more)
         if observed is not None and _beyond_counts(more, gain, observed):
             return in_words(about, (*findings, _far_off(read, opened)))
-        about = replace(about, alternatives=as_good(search.found, best), cost=gain)
-    if best and prepared is not None:
-        more_left, p_value = rest(prepared, statistics, search.found[best], opened.effect)
-        about, mostly_rest = replace(about, rest_p_value=p_value), more_left > search.found[best].ratio
+        about = replace(about, alternatives=as_good(search.found, best), cost=gain, rest_p_value=rest_p_value)
     if power:
         about = replace(about, power=power.slope, lapse=power.lapse)
-    return in_words(about, (*findings, *more), mostly_rest)
+    return in_words(about, (*findings, *more), mostly_rest=rest_ratio > largest.ratio)
 
 
 def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Floats, Floats]) -> bool:
@@ -199,7 +205,7 @@ def _far_off(read: _Read, opened: ClassGate) -> Finding:
     too_large = "; the errors are too large to be told apart or priced from counts"
     if not classes:
         return Finding("shape", shape.KIND.clause(more=too_large), _UNCOUNTED, p_value=opened.p_value)
-    clause = biased_between(f"{biased_classes(_means(read), classes).words}{too_large}")
+    clause = biased_between(f"{biased_classes(_means(read, opened), classes).words}{too_large}")
     return Finding("bias", clause, _UNCOUNTED, p_value=opened.p_value, label=read.labels[classes[0]])
 
 
@@ -232,10 +238,28 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     return (Finding("certainty", *said, float(wrong), p_value=p_value, rows=certain.named),)
 
 
-def _means(read: _Read) -> ClassMeans:
+def _means(read: _Read, opened: ClassGate, prepared: PreparedRows | None = None) -> ClassMeans:
+    """Return mean predictions and observed frequencies over all rows, and which differ (Holm 1979).
+
+    The variance of their difference is the larger of what the predictions promise and what rows show; without rows
+    it is that of the outcomes, which is larger still.
+    """
     s, certain = read.statistics, read.certain
     predicted, observed = s.predicted + certain.predicted, s.observed + certain.observed
-    return ClassMeans(read.labels, predicted / predicted.sum(), observed / observed.sum())
+    n = float(observed.sum())
+    if prepared is None:
+        squares = observed * (1 - observed / n)
+    else:
+        squares = sum(_squared_residuals(chunk) for chunk in prepared.everything()) - (observed - predicted) ** 2 / n
+    variance = np.maximum(s.information, squares) * np.maximum(opened.class_effect, 1.0)
+    z = (observed - predicted) / np.sqrt(np.maximum(variance, 1e-9))
+    p_values = np.array([2 * normal_cdf(-abs(each)) for each in z.tolist()])
+    return ClassMeans(read.labels, predicted / predicted.sum(), observed / n, holm(p_values) < LEVEL)
+
+
+def _squared_residuals(chunk: Chunk) -> Floats:
+    w, p = chunk.weights, np.asarray(chunk.p, dtype=np.float64)
+    return w @ p**2 + np.bincount(chunk.truth, w * (1 - 2 * chunk.pick(p)), p.shape[1])
 
 
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:

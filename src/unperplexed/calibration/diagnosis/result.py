@@ -92,9 +92,9 @@ class Finding(ByValue):
     words: str = field(init=False, compare=False)
     """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
     parameter: float = math.nan
-    """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
-    coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows", and how many
-    columns for "permuted"."""
+    """Size of the error on the scale of its map: log-odds of a bias (beside a slope at the mean log-odds, weighted by
+    p (1 - p)), calibration slope - 1, a tail's or an asymmetry's coefficient, the share of outcomes as if drawn at
+    random; how many rows for "certainty" and "rows", and how many columns for "permuted"."""
     interval: tuple[float, float] = (math.nan, math.nan)
     """Confidence interval of the parameter at 95%; NaN where there is none."""
     p_value: float = math.nan
@@ -143,7 +143,7 @@ class Detectable(ByValue):
     bias: float = math.nan
     """Log-odds."""
     slope: float = math.nan
-    """Distance of the calibration slope from 1."""
+    """Distance of the calibration slope from 1; of two classes, with the level right."""
     clusters: float = math.nan
     """Number of clusters like these that would show a bias of 0.5 even if all rows of a cluster had the same outcome;
     NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
@@ -157,7 +157,7 @@ class Diagnosis(JsonResult):
     """What was found, costliest first, or that there is no evidence of miscalibration. Permuted columns come first of
     all, and the others are then those of the columns named rightly."""
     verdict: str = field(init=False, compare=False)
-    """The clauses as one sentence."""
+    """The clauses as one sentence, the level of two classes first where mean prediction and frequency differ."""
     headline: str = field(init=False, compare=False)
     """Their names, for titles and tables."""
     findings: tuple[Finding, ...] = ()
@@ -171,6 +171,8 @@ class Diagnosis(JsonResult):
     """W itself."""
     cost: float = 0.0
     """Reduction of the log loss in nats a row by mending all findings: the sum of theirs."""
+    negligible: float = math.nan
+    """Errors that are significant, but too small to be findings: root mean square in log-odds; NaN where none are."""
     rest_p_value: float = math.nan
     """p-value of the test whether the findings leave a further error; NaN where none was made."""
     mended: tuple[MendedProbability, ...] = ()

@@ -42,6 +42,11 @@ class Scored(NamedTuple):
         return float(product(self.total, self.variance))
 
     @property
+    def centre(self) -> float:
+        """Mean log-odds, weighted by information: there level and slope are estimated independently."""
+        return float(product(self.total, self.variance * self.s)) / self.information
+
+    @property
     def design_effect(self) -> float:
         """Factor by which unequal weights inflate the variance."""
         return float(product(self.squared, self.variance)) / self.information

@@ -11,6 +11,7 @@ from ..._lib.formatting import p_value_text
 from ...forecasts.labels import Label
 from .kind import OfClasses, OfTwo
 from .kinds import KINDS, permuted, shape
+from .kinds.bias import MISSHAPED
 from .result import COUNTS, Advice, Clause, Diagnosis, Finding
 
 if TYPE_CHECKING:
@@ -20,13 +21,54 @@ REST_LEVEL = 0.01
 """Level at which a further error is reported."""
 
 
-def in_words(about: Diagnosis, findings: Sequence[Finding], mostly_rest: bool = False) -> Diagnosis:
+def in_words(
+    about: Diagnosis, findings: Sequence[Finding], level: Clause | None = None, mostly_rest: bool = False
+) -> Diagnosis:
     """Return what is known with its findings, and the clauses that say them.
 
-    ``mostly_rest`` says that the findings explain the smaller part.
+    Parameters
+    ----------
+    about : Diagnosis
+        What is known.
+    findings : sequence of Finding
+    level : Clause, optional
+        Says that predictions are too high or too low on average, before all others.
+    mostly_rest : bool, default False
+        Whether the findings explain the smaller part.
     """
     found = _costliest_first(findings, about.n_rows)
-    return replace(about, clauses=_clauses(found, about, mostly_rest), findings=tuple(found))
+    clauses = _clauses(found, about, mostly_rest)
+    if found and level is not None:
+        clauses = (level, *(each for each in clauses if each != level))
+    told = tuple(each for each in clauses if each.name != MISSHAPED)
+    return replace(about, clauses=told if any(x.name for x in told) else clauses, findings=tuple(found))
+
+
+def practically_calibrated(
+    about: Diagnosis, certain: Sequence[Finding], named: Sequence[Finding], off: float
+) -> Diagnosis:
+    """Return a diagnosis of errors too small to matter: none of them is a finding.
+
+    Parameters
+    ----------
+    about : Diagnosis
+        What is known.
+    certain : sequence of Finding
+        Findings of rows that were predicted as certain.
+    named : sequence of Finding
+        The errors that are too small.
+    off : float
+        Root mean square of their log-odds.
+    """
+    about, clauses = replace(about, negligible=off), [each.clause for each in named]
+    seen = ", ".join(f"{each.short}, {each.detail}" if each.detail else each.words for each in clauses)
+    said = f"calibrated for practical purposes: odds off by {100 * math.expm1(off):.2g}%"
+    detail = f"sure at n = {about.n_rows:,}: {seen}"
+    if not certain:
+        return replace(about, clauses=(Clause("calibrated for practical purposes", instead=said, detail=detail),))
+    found = in_words(replace(about, p_value=math.nan), certain)
+    others = Clause("", instead=f"the other rows are {said}", detail=detail)
+    return replace(found, clauses=(*found.clauses, others), p_value=about.p_value)
 
 
 def _clauses(findings: Sequence[Finding], about: Diagnosis, mostly_rest: bool) -> tuple[Clause, ...]:

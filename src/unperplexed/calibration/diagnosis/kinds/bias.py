@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...._lib.formatting import three_digits
 from ..kind import ClassMeans, Kind, OfClasses, OfTwo, Said, means_text
@@ -11,20 +12,31 @@ from ..result import Advice, Clause
 _MOST_NAMED = 3
 """So many biased classes are named; the others are counted."""
 
-_EQUAL = "mean prediction and observed frequency are equal"
+SURE_GAP, _SEEN_GAP = 2.58, 1.96
+"""Standard errors by which mean prediction and observed frequency differ where that is said first, and where at all."""
+
+MISSHAPED = "misshaped"
+"""Names a bias that is none on average, where no other error has a name."""
 
 
 def _two(e: OfTwo) -> Said:
-    """Name the class; a bias that other errors offset on average is one at even odds."""
-    constant = "a constant" if e.separated else e.signed(e.value)
+    """Say which of mean prediction and observed frequency is larger, where they differ."""
+    constant = "a constant" if e.separated else f"{e.constant:+z.{e.digits}f}".replace("-", "−")
     advice = Advice(f"Add {constant} to the log-odds{e.after('bias')}.", fitted=True)
-    predicted, observed = three_digits(e.mean), three_digits(e.frequency)
-    if (e.mean > e.frequency) == (e.value < 0) and predicted != observed:
-        verb = _verb(e.value < 0)
-        return Clause(verb, e.event, detail=means_text(e.mean, e.frequency), term=verb), advice
-    near = f"log-odds of {e.event} {abs(e.value):.2f} too {'high' if e.value < 0 else 'low'} near 50%"
-    offset = f"{near}; the other errors offset it: mean {predicted}, observed {observed}"
-    return KIND.clause(e.value, more=" at even odds", detail=offset), advice
+    if abs(e.gap) >= _SEEN_GAP and means_differ(e.mean, e.frequency):
+        return over_or_under(e.event, e.mean, e.frequency), advice
+    return replace(over_or_under("", e.mean, e.frequency), name=MISSHAPED), advice
+
+
+def means_differ(mean: float, frequency: float) -> bool:
+    """Whether a mean prediction and an observed frequency are different numbers as they are shown."""
+    return three_digits(mean) != three_digits(frequency)
+
+
+def over_or_under(event: str, mean: float, frequency: float) -> Clause:
+    """Say that an event is over- or underpredicted."""
+    verb = _verb(mean > frequency)
+    return Clause(verb, event, detail=means_text(mean, frequency), term=verb)
 
 
 def _verb(over: bool) -> str:
@@ -39,38 +51,29 @@ def _classes(e: OfClasses) -> Said:
 def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
     """Name the biased classes, those furthest off on average first, and at least one in each direction.
 
-    A class that is biased beside the other errors need not be so on average: they may offset its bias.
+    A class that is biased beside the other errors need not be so on average: it is then not named.
     """
     if not len(classes):
         return biased_between(detail="no single class stands out")
-    apart = [at for at in classes if not means.shown_equal(at)]
+    apart = [at for at in classes if means.told(at)]
     if not apart:
-        names = _listed([means.name(at) for at in classes])
-        offset = f" for {names} once the other errors are corrected, which offset it: {_EQUAL}"
-        return KIND.clause(more=offset) if len(classes) == 1 else biased_between(instead=f"{KIND.names[0]}{offset}")
+        return Clause("class biases that cancel", term=KIND.terms[0])
     verbs = {at: _verb(means.over(at)) for at in apart}
-    if len(classes) == 1:
+    if len(apart) == 1:
         return Clause(verbs[apart[0]], means.name(apart[0]), detail=means.text(apart[0]), term=verbs[apart[0]])
     apart.sort(key=lambda at: -abs(means.predicted[at] - means.observed[at]))
     shown, named = _in_both_directions(apart, means), []
     for verb in dict.fromkeys(verbs[at] for at in shown):
         here = [f"{means.name(at)} ({means.text(at)})" for at in shown if verbs[at] == verb]
         named.append(f"{verb} {' and '.join(here)}")
-    others = _others(len(classes) - len(shown), len(classes) - len(apart))
-    return biased_between(instead="; ".join(filter(None, [", ".join(named), others])))
+    more = len(apart) - len(shown)
+    others = f"; {more} more class{'es are' if more > 1 else ' is'} biased" if more else ""
+    return biased_between(instead=f"{', '.join(named)}{others}")
 
 
 def biased_between(instead: str = "", detail: str = "") -> Clause:
     """Say that it is not one class alone."""
     return Clause(f"{KIND.names[0]} between classes", "", "", instead, detail, KIND.terms[0])
-
-
-def _others(more: int, offset: int) -> str:
-    """Count the biased classes that are not named, and those among them whose bias other errors offset."""
-    others = f"{more} more class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
-    if offset:
-        others += f", {f'{offset} of them' if offset < more else 'but'} offset on average by the other errors"
-    return others
 
 
 def _in_both_directions(apart: Sequence[int], means: ClassMeans) -> list[int]:
@@ -80,14 +83,6 @@ def _in_both_directions(apart: Sequence[int], means: ClassMeans) -> list[int]:
     if other and all(means.over(at) == means.over(shown[0]) for at in shown):
         shown[-1] = other[0]
     return shown
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Name the first three: "'a', 'b' and 4 more classes"."""
-    more = len(names) - _MOST_NAMED
-    if more > 0:
-        names = [*names[:_MOST_NAMED], f"{more} more class{'es' if more > 1 else ''}"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 KIND = Kind(

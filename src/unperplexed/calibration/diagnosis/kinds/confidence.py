@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..kind import Kind, OfClasses, OfTwo, Said
+from ..kind import Kind, OfClasses, OfTwo, Said, decimals
 from ..result import Advice, Clause
 
 _LEAST_SLOPE = 0.05
@@ -36,10 +36,11 @@ def _two(e: OfTwo) -> Said:
         return clause, _SWAPPED if high < 0 else _UNRELATED
     if slope <= _NO_SLOPE:
         return clause, constant
-    if len(e.together) == 1 and (e.temperature - 1) * e.value < 0:
+    if len(e.together) == 1 and not e.constant and (e.temperature - 1) * e.value < 0:
         scaling = f"Divide the log-odds by {e.temperature:.{e.digits}f} (temperature scaling, fitted alone)."
     else:
-        scaling = f"Multiply the log-odds by {slope:.{e.digits}f}."
+        shift = f" and add {e.signed(e.constant)}" if e.constant and len(e.together) == 1 else ""
+        scaling = f"Multiply the log-odds by {slope:.{e.digits}f}{shift}."
     return clause, Advice(scaling, fitted=True)
 
 
@@ -68,7 +69,8 @@ def _classes(e: OfClasses) -> Said:
     if slope > 10:
         detail = "temperature below 0.1: the most probable class nearly always occurs"
     elif low > _LEAST_SLOPE:
-        detail = f"temperature {1 / slope:.2f} {_fitted(e)}, 95% CI {1 / high:.2f} to {1 / low:.2f}"
+        temperature, least, most = (f"{1 / x:.{decimals(e.value)}f}" for x in (slope, high, low))
+        detail = f"temperature {temperature} {_fitted(e)}, 95% CI {least} to {most}"
     else:
         numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
         detail = f"slope of the log-probabilities {numbers}"
