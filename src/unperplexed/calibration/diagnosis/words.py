@@ -129,6 +129,7 @@ def named_rightly(
         clauses=(finding.clause, *after, *others),
         findings=(finding, *found.findings),
         cost=moved.gain + found.cost,
+        negligible=math.nan,
         p_value=about.p_value,
         statistic=about.statistic,
     )
