@@ -114,6 +114,7 @@ def find_dependence(
     columns: Mapping[str, Ints],
     *,
     order: bool = True,
+    share: float = 1.0,
 ) -> Dependence | None:
     """Search columns, and the order of the rows, for rows that err alike.
 
@@ -130,6 +131,8 @@ def find_dependence(
         Columns by name; equal numbers for equal values, in any order. A missing value is a value.
     order : bool, default True
         Whether rows are in an order that may say something.
+    share : float, default 1
+        Which share of all rows these are, if they are a random sample.
 
     Returns
     -------
@@ -149,7 +152,12 @@ def find_dependence(
     (('question',), True, 100)
     """
     residuals = _residuals(happened, log_odds, weight)
-    return None if residuals is None else _Search(residuals, columns, order).found()
+    return None if residuals is None else _Search(residuals, columns, order, share).found()
+
+
+def order_tells(happened: np.ndarray) -> bool:
+    """Whether the order of rows may say anything: not where they are sorted by outcome."""
+    return 1 + int(np.count_nonzero(np.diff(happened))) > _FEWEST_RUNS
 
 
 def largest(found: Iterable[Dependence | None]) -> Dependence | None:
@@ -369,17 +377,17 @@ Key = str | int
 class _Search:
     """The search of one forecaster's rows."""
 
-    def __init__(self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool) -> None:
-        self.of = residuals
+    def __init__(self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, given: float = 1.0) -> None:
+        self.of, self.given = residuals, given
         size = residuals.kept.size
         self.share = min(1.0, _SEARCHED / size)
-        self._sample = np.flatnonzero(_hashed(np.arange(size)) < self.share) if self.share < 1 else None
+        self._sample = np.flatnonzero(hashed(np.arange(size)) < self.share) if self.share < 1 else None
         numbered = {name: _numbered(np.asarray(code)[residuals.kept]) for name, code in columns.items()}
         self.codes: dict[Key, Ints] = {
             name: code for name, (code, count) in numbered.items() if _FEWEST_VALUES <= count <= _IDENTIFIER * size
         }
         self.named = tuple(name for name in self.codes if isinstance(name, str))
-        self.order = order and 1 + int(np.count_nonzero(np.diff(residuals.happened))) > _FEWEST_RUNS
+        self.order = order and order_tells(residuals.happened)
         if self.order:
             self.codes |= {rows: np.arange(size) // rows for rows in _lengths(size)}
         self.tests = {key: self._tests(code) for key, code in self.codes.items()}
@@ -391,13 +399,13 @@ class _Search:
     def _groups(self, code: Ints) -> _Groups:
         """Number the groups of all rows, or of a sample: of whole groups, or of rows where there are few groups."""
         if self._sample is None:
-            return _Groups(slice(None), *_numbered(code), 1.0)
+            return _Groups(slice(None), *_numbered(code), self.given)
         if int(code.max()) * _ROWS_EACH > code.size:  # there may be as many groups
-            some = np.flatnonzero(_hashed(code) < self.share)
+            some = np.flatnonzero(hashed(code) < self.share)
             number, n = _numbered(code[some]) if some.size else (some, 0)
             if n * _ROWS_EACH > self.share * code.size:
-                return _Groups(some, number, n, self.share)
-        return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2)
+                return _Groups(some, number, n, self.share * self.given)
+        return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2 * self.given)
 
     def found(self) -> Dependence | None:
         """Return the clusters."""
@@ -429,7 +437,7 @@ class _Search:
             ),
             looked_at=self.named,
             order=self.order,
-            sampled=self.share,
+            sampled=self.share * self.given,
             n_rows=self.of.n,
         )
 
@@ -501,7 +509,7 @@ def _lengths(rows: int) -> list[int]:
     return found if rows // _FIRST >= _FEWEST_BLOCKS else []
 
 
-def _hashed(code: Ints) -> Floats:
+def hashed(code: Ints) -> Floats:
     """Return a number from 0 to 1 for each code: the same for the same code, else as if at random (Steele 2014)."""
     x = code.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

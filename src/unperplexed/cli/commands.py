@@ -48,7 +48,7 @@ def assess(arguments: argparse.Namespace) -> None:
     if a.ordered:
         _ordered(a)
         return
-    outputs, rows = Outputs(a), Input.of(a)
+    outputs, rows = Outputs(a), Input.of(a).settled()
     found: Assessment | Breakdown
     full: Assessment | Breakdown
     a.show = sections = Sections(a.show)
@@ -115,7 +115,8 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
 
     a = arguments
     reference = None if a.reference is None else reference_of(a.reference)[0]
-    settings = ComparisonSettings(a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), reference)
+    asked = a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), a.searched
+    settings = ComparisonSettings(*asked, reference)
     return partial(compared, settings=settings)
 
 

@@ -112,7 +112,8 @@ def _skill_of(
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
     clustered = bool(a.ways or a.pair)
-    settings = SkillSettings(metrics, a.floor, a.confidence, a.lag, clustered, bool(a.within), reference)
+    asked = metrics, a.floor, a.confidence, a.lag, clustered, bool(a.within), a.searched and not clustered
+    settings = SkillSettings(*asked, reference)
     how = recalibrating(maps, rows.say, partial(skilled, settings=settings))
     return compared_files(files, options, selection, rows.reading, how, rows.say, rows.progress)
 

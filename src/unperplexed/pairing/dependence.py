@@ -60,6 +60,8 @@ class PairedSettings:
     clustered: bool = False
     within: bool = False
     """Whether a lag is counted within series."""
+    searched: bool = False
+    """Whether dependence is looked for: nothing is said of it."""
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be computed with, before any row is read."""

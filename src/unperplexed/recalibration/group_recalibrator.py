@@ -7,10 +7,12 @@ from typing import Any, Unpack
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..calibration.dependence_search import DependenceSearch
+from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..kernels.devices import Scale
 from .files import Fitted
 from .fitting import checked_settings
@@ -74,12 +76,13 @@ class GroupRecalibrator(Fitted[Saved]):
     shared_: Recalibrator
     weights_: dict[Key, float]
     gain_: Gain | None
+    dependence_: DependenceSearch | None
 
     def __init__(self, *, folds: int | None = None, seed: int = 0) -> None:
         self.folds, self.seed = folds, seed
 
-    @reads(RowReading)
-    def fit(self, y_true: Any, y_prob: Any, *, by: Any, **reading: Unpack[RowReading]) -> GroupRecalibrator:
+    @reads(SearchedReading, SEARCHED)
+    def fit(self, y_true: Any, y_prob: Any, *, by: Any, **reading: Unpack[SearchedReading]) -> GroupRecalibrator:
         """Fit to forecasts, their outcomes and their groups.
 
         Parameters
@@ -96,10 +99,10 @@ class GroupRecalibrator(Fitted[Saved]):
         GroupRecalibrator
             Itself, fitted.
         """
-        forecasts = Forecasts(y_true, y_prob, **reading)
-        return self.fit_chunks(lambda: [(forecasts, by)])
+        forecasts, _, dependence = read_rows(y_true, y_prob, reading, without=columns_of(by))
+        return self.fit_chunks(lambda: [(forecasts, by)], dependence)
 
-    def fit_chunks(self, chunks: Chunks) -> GroupRecalibrator:
+    def fit_chunks(self, chunks: Chunks, dependence: DependenceSearch | None = None) -> GroupRecalibrator:
         """Fit to forecasts that are read in parts, each with the columns that make its groups. Rows stay in memory."""
         settings = checked_settings("auto", False, self.folds, self.seed)
         rows = gathered_groups(chunks())
@@ -107,10 +110,10 @@ class GroupRecalibrator(Fitted[Saved]):
         compared = gain_over_one_map(rows, fitted, settings)
         if compared is None or not compared.gain.significant:
             fitted = GroupMaps(fitted.shared, {})
-        return self._set(Saved(rows.by, fitted, compared))
+        return self._set(Saved(rows.by, fitted, compared), dependence)
 
-    def _set(self, state: Saved) -> GroupRecalibrator:
-        self._state = state
+    def _set(self, state: Saved, dependence: DependenceSearch | None = None) -> GroupRecalibrator:
+        self._state, self.dependence_ = state, dependence
         self.by_, self.labels_ = state.by, state.maps.shared.facts.labels
         self.shared_ = Recalibrator(folds=self.folds, seed=self.seed).with_state(state.maps.shared)
         self.weights_ = {key: 1 - each.identity for key, each in state.maps.own.items()}

@@ -10,9 +10,11 @@ import numpy as np
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from ..forecasts.forecasts import Block, Forecasts
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
+from ..calibration.undeclared import read_rows
+from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..tally.tally import Tally
@@ -65,6 +67,8 @@ class Recalibrator(Fitted[State]):
     gain_ : Gain or None
         Decrease of the log loss on held-out rows, with a 95% confidence interval; None for fewer than 100 rows, or
         fewer than 10 clusters of dependent rows.
+    dependence_ : DependenceSearch or None
+        What was found of dependence that nobody declared, as `assess` finds it; None once loaded.
 
     Notes
     -----
@@ -103,12 +107,13 @@ class Recalibrator(Fitted[State]):
     method_: str
     parameters_: dict[str, Any]
     gain_: Gain | None
+    dependence_: DependenceSearch | None
 
     def __init__(self, method: str = "auto", *, single: bool = False, folds: int | None = None, seed: int = 0) -> None:
         self.method, self.single, self.folds, self.seed = method, single, folds, seed
 
-    @reads(RowReading)
-    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Recalibrator:
+    @reads(SearchedReading, SEARCHED)
+    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]) -> Recalibrator:
         """Fit to forecasts and their outcomes.
 
         Parameters
@@ -121,7 +126,8 @@ class Recalibrator(Fitted[State]):
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
             ``scale``, ``invalid``, and ``clusters``, the
-            clusters of rows that may depend on one another.
+            clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
+            `assess`; None declines.
 
         Returns
         -------
@@ -135,12 +141,13 @@ class Recalibrator(Fitted[State]):
         """
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
-            return self.with_state(state_of_tally(y_true, self._settings()))
+            return self.with_state(state_of_tally(y_true, self._settings()), OF_A_TALLY)
         if y_prob is None:
             raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
-        return self.with_state(state_of_forecasts(Forecasts(y_true, y_prob, **reading), self._settings()))
+        forecasts, _, dependence = read_rows(y_true, y_prob, reading)
+        return self.with_state(state_of_forecasts(forecasts, self._settings()), dependence)
 
-    def fit_chunks(self, chunks: Chunks) -> Recalibrator:
+    def fit_chunks(self, chunks: Chunks, dependence: DependenceSearch | None = None) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
 
         Rows of two classes are counted by their log-odds, in memory that does not grow with their number. With
@@ -152,20 +159,22 @@ class Recalibrator(Fitted[State]):
         ----------
         chunks : function of no arguments
             Returns the parts (`Forecasts`), each time from the first.
+        dependence : DependenceSearch, optional
+            What was found of dependence that nobody declared.
 
         Returns
         -------
         Recalibrator
             Itself, fitted.
         """
-        return self.with_state(state_of_chunks(chunks, self._settings()))
+        return self.with_state(state_of_chunks(chunks, self._settings()), dependence)
 
     def _settings(self) -> FitSettings:
         return checked_settings(self.method, self.single, self.folds, self.seed)
 
-    def with_state(self, state: State) -> Recalibrator:
+    def with_state(self, state: State, dependence: DependenceSearch | None = None) -> Recalibrator:
         """Take what a fit found; return itself."""
-        self._state = state
+        self._state, self.dependence_ = state, dependence
         self.labels_, self.n_rows_ = state.facts.labels, state.facts.n_rows
         self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
         self.parameters_ = state.maps[state.heaviest].parameters()

@@ -48,6 +48,17 @@ class Selection:
     """Which rows are read."""
     outcomes: bool = True
     """Whether rows have outcomes; else only predictions are read, and each row counts as one of the first class."""
+    block: int | None = None
+    """How many successive rows are a cluster, where the order of the rows says so."""
+
+    @property
+    def clustered(self) -> bool:
+        """Whether rows are in clusters."""
+        return bool(self.clusters) or self.block is not None
+
+
+BLOCK = "\nblock"
+"""Name of the column of blocks, which no file has."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,8 @@ class Plans:
     clusters: Sequence[Derived]
     keys: Sequence[Derived] = ()
     where: RowFilter = ALL_ROWS
+    block: int | None = None
+    """How many successive rows are a cluster, if the order says so."""
 
     @property
     def made(self) -> list[Derived]:
@@ -99,7 +112,7 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
     clusters, keys = _made(selection.clusters, file), _made(selection.keys, file)
-    beside = (selection.weight, clusters, keys, selection.where)
+    beside = (selection.weight, clusters, keys, selection.where, selection.block)
     used = dict.fromkeys([selection.weight, *(each.column for each in (*clusters, *keys))])
     _refuse_joined([key.column for key in keys], file)
     for name in [*used, *selection.where.columns]:

@@ -130,6 +130,8 @@ def _diagnosed(
     if not float(statistics.information.sum()) > _SEEN:
         return in_words(about, findings)
     opened = gate(statistics)
+    if statistics.clusters is not None:
+        about = replace(about, independent_p_value=gate(replace(statistics, clusters=None)).p_value)
     seen = _detectable(statistics, opened)
     about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
     if not opened.p_value < LEVEL:

@@ -1,0 +1,150 @@
+"""Rows that nobody declared dependent: where they may be so it is looked for, and the result says what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._lib.arrays import check_indexes
+from .._lib.elementary import expit
+from .._lib.errors import InputError
+from .._lib.typing import Bools, Floats, Ints
+from ..forecasts.column_codes import codes_of, crossed
+from ..forecasts.forecasts import Block, Forecasts
+from ..forecasts.group_keys import hashes_of_clusters
+from ..forecasts.reading import AUTO
+from .dependence import Dependence, events_of_classes, find_dependence, largest, order_tells
+from .dependence_search import DECLARED, DECLINED, DependenceSearch
+from .diagnosis.binary_data import p_value_in_clusters
+
+Event = tuple[Bools, Floats]
+"""Whether it occurred in each row, and its log-odds."""
+
+
+def events_of(block: Block) -> tuple[Event, ...]:
+    """Return the events of which dependence is looked for."""
+    if block.rows.n_classes == 2:
+        return ((block.truth == 1, block.log_odds),)
+    return events_of_classes(block.truth.astype(np.int64), block.probabilities)
+
+
+def joined_events(read: Iterable[tuple[Event, ...]]) -> list[Event]:
+    """Put those of successive rows together."""
+    return [
+        (np.concatenate(y), np.concatenate(s)) for y, s in (zip(*of, strict=True) for of in zip(*read, strict=True))
+    ]
+
+
+class SearchedRows(NamedTuple):
+    """Rows that dependence is looked for in."""
+
+    events: Sequence[Event]
+    weight: Floats | None = None
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block]) -> tuple[SearchedRows, Ints]:
+        """Gather the rows of positive weight, with their numbers."""
+        kept = [block.weighing for block in blocks]
+        index = np.concatenate([block.index for block in kept] or [np.zeros(0, np.int64)])
+        weights = [block.weights for block in kept if block.weights is not None]
+        return cls(joined_events(map(events_of, kept)), np.concatenate(weights) if weights else None), index
+
+    def without_biases_of(self, period: Ints) -> SearchedRows:
+        """Return rows whose log-odds have the biases of periods added: a bias that changes is no dependence."""
+        _, number = np.unique(period, return_inverse=True)
+        w = np.ones(number.size) if self.weight is None else self.weight
+        return self._replace(events=[(happened, s + _biases(happened, s, w, number)) for happened, s in self.events])
+
+
+_STEPS = 3
+"""Newton steps towards the bias of a period; with the prior that is enough to take out what a break brings."""
+
+
+def _biases(happened: Bools, s: Floats, weight: Floats, period: Ints) -> Floats:
+    """Estimate the bias of each row's period in log-odds, with a N(0, 1) prior."""
+    bias = np.zeros(int(period.max(initial=-1)) + 1)
+    for _ in range(_STEPS):
+        p = expit(s + bias[period])
+        score = np.bincount(period, weight * (happened - p), bias.size) - bias
+        bias += score / (np.bincount(period, weight * p * (1 - p), bias.size) + 1)
+    return np.asarray(bias[period])
+
+
+def searched(
+    rows: SearchedRows, columns: Mapping[str, Ints], *, order: bool = True, share: float = 1.0
+) -> DependenceSearch:
+    """Look for dependence in columns, and in the order of the rows, which are all or a random share of them."""
+    order = order and any(order_tells(happened) for happened, _ in rows.events)
+    found = largest(
+        find_dependence(happened, s, rows.weight, columns, order=order, share=share) for happened, s in rows.events
+    )
+    p_value = math.nan
+    if found is not None and not found.taken and len(rows.events) == 1 and len(rows.events[0][0]):
+        p_value = p_value_in_clusters(*rows.events[0], rows.weight, clusters_of(found, columns, len(rows.events[0][0])))
+    return DependenceSearch(tuple(columns), order, found, p_value)
+
+
+def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
+    """Return what is used for all of several forecasters."""
+    best = largest(each.found for each in of_each)
+    return next(each for each in of_each if each.found is best)
+
+
+def clusters_of(found: Dependence, columns: Mapping[str, Ints], n_rows: int) -> Ints:
+    """Number the clusters that were found: of rows with the same values of the columns, or of successive rows."""
+    if found.block is not None:
+        return np.arange(n_rows) // found.block
+    return crossed({name: columns[name] for name in found.columns})
+
+
+class ReadRows(NamedTuple):
+    """Forecasts in memory, how they were read, and what was found of their dependence."""
+
+    forecasts: Forecasts
+    reading: dict[str, Any]
+    """Options of `Forecasts`: those that were given, with clusters that were declared or found."""
+    dependence: DependenceSearch
+
+
+def read_rows(y_true: Any, y_prob: Any, reading: Mapping[str, Any], without: Iterable[str] = ()) -> ReadRows:
+    """Read forecasts in the clusters that are declared, or in those that are found where nothing is said of them.
+
+    Columns that are used otherwise, such as for groups, are not looked at.
+    """
+    options, clusters, columns = undeclared_of(reading)
+    if clusters is not AUTO:
+        options |= {} if clusters is None else {"clusters": clusters}
+        reason = DECLINED if clusters is None else DECLARED
+        return ReadRows(Forecasts(y_true, y_prob, **options), options, DependenceSearch(reason=reason))
+    check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
+    forecasts = Forecasts(y_true, y_prob, **options)
+    codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in without}
+    rows, index = SearchedRows.of(forecasts.blocks())
+    found = searched(rows, {name: code[index] for name, code in codes.items()})
+    if found.found is not None and found.taken:
+        hashes = hashes_of_clusters(clusters_of(found.found, codes, forecasts.n_rows)).view(np.int64)
+        forecasts, options = forecasts.in_clusters(hashes), {**options, "clusters": hashes}
+    return ReadRows(forecasts, options, found)
+
+
+def undeclared_of(reading: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any]:
+    """Take apart how rows are read, their clusters or `AUTO`, and the columns that dependence is looked for in."""
+    options = dict(reading)
+    columns, clusters = options.pop("columns", None), options.pop("clusters", AUTO)
+    if isinstance(clusters, str) and clusters == AUTO:
+        return options, AUTO, columns
+    if columns is not None:
+        raise InputError("columns: dependence is looked for in them where no clusters are declared; leave one out.")
+    return options, clusters, None
+
+
+def checked_codes(columns: Any, n_rows: int) -> dict[str, Ints]:
+    """Return the codes of columns, each with a value for every row."""
+    codes = codes_of(columns)
+    for name, code in codes.items():
+        if code.size != n_rows:
+            raise InputError(f"columns: {name!r} has {code.size:,} rows, the forecasts {n_rows:,}; each needs one.")
+    return codes
