@@ -109,10 +109,13 @@ class ReadRows(NamedTuple):
     dependence: DependenceSearch
 
 
-def read_rows(y_true: Any, y_prob: Any, reading: Mapping[str, Any], without: Iterable[str] = ()) -> ReadRows:
+def read_rows(
+    y_true: Any, y_prob: Any, reading: Mapping[str, Any], *, without: Iterable[str] = (), period: Any = None
+) -> ReadRows:
     """Read forecasts in the clusters that are declared, or in those that are found where nothing is said of them.
 
-    Columns that are used otherwise, such as for groups, are not looked at.
+    Columns that are used otherwise, such as for groups, are not looked at. Where periods are given, their own biases,
+    which a break brings, are no dependence.
     """
     options, clusters, columns = undeclared_of(reading)
     if clusters is not AUTO:
@@ -123,6 +126,8 @@ def read_rows(y_true: Any, y_prob: Any, reading: Mapping[str, Any], without: Ite
     forecasts = Forecasts(y_true, y_prob, **options)
     codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in without}
     rows, index = SearchedRows.of(forecasts.blocks())
+    if period is not None:
+        rows = rows.without_biases_of(checked_codes({"time": period}, forecasts.n_rows)["time"][index])
     found = searched(rows, {name: code[index] for name, code in codes.items()})
     if found.found is not None and found.taken:
         hashes = hashes_of_clusters(clusters_of(found.found, codes, forecasts.n_rows)).view(np.int64)

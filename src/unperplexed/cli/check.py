@@ -135,7 +135,7 @@ def _compared(a: argparse.Namespace, rows: Input, files: Mapping[str, Sequence[s
     from ..comparison.compare import ComparisonSettings, compared
     from ..comparison.files import PairingOptions, compared_files
 
-    options = PairingOptions(a.on, common=True, clusters=a.ways, where=a.where or "")
+    options = PairingOptions(a.on, common=True, clusters=a.ways, where=a.where or "", searched=a.searched)
     how = partial(
         compared, settings=ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.ways), searched=a.searched)
     )

@@ -97,6 +97,7 @@ def compare(arguments: argparse.Namespace) -> None:
         by=a.by,
         climatology=() if a.reference is None else reference_of(a.reference)[1],
         within=a.within,
+        searched=a.searched and not a.anytime,
     )
     rows = Input.of(a)
     how = recalibrating(a.apply, rows.say, _in_sequence(a) if a.anytime else _at_once(a))

@@ -81,9 +81,12 @@ def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
             else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
     pairs = _pair_names(a.pair, True)
-    options = PairingOptions(in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1)
+    found = [rows.selection.clusters] if rows.selection.clusters else []
+    options = PairingOptions(
+        in_order=True, clusters=found, where=a.where or "", pairs=pairs, by=a.by, least=1, block=rows.selection.block
+    )
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
-    a.lag, a.within = None, []
+    a.lag, a.within, a.searched = None, [], False
     return _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
 
 
@@ -111,7 +114,7 @@ def _skill_of(
         forecaster = next(iter(files))
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
-    clustered = bool(a.ways or a.pair)
+    clustered = bool(options.clusters or a.pair or options.block)
     asked = metrics, a.floor, a.confidence, a.lag, clustered, bool(a.within), a.searched and not clustered
     settings = SkillSettings(*asked, reference)
     how = recalibrating(maps, rows.say, partial(skilled, settings=settings))
@@ -147,6 +150,7 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
         by=a.by,
         least=1,
         within=a.within,
+        searched=a.searched and not a.pair,
     )
 
 

@@ -46,7 +46,7 @@ from ..report.result import frames_as_input
 from ..scores.registry import LOG_LOSS, score_reach
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor, floor_for
-from ..statistics.standard_errors import Dependence
+from ..statistics.standard_errors import FEWEST_STRETCHES, TIMES_LAG, Dependence
 from ..tally.tally import Tally
 from .next_step import ChosenChunks, PairedForecasters, PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
@@ -221,6 +221,8 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     again = {name: chosen[name] for name, each in rows.items() if shards or at.size < each.tally.n_rows}
     for name, tally in tallies(parts(), again, settings.rules, shards).items() if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
+    if settings.lag and (stretches := pairing.dependence(at, settings.lag).stretches(at.size)) is not None:
+        chosen = {name: chosen_rows(each, stretches) for name, each in rows.items()}
     chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
     return replace(_comparison(read, settings, chunks), skill=found)
 
@@ -237,7 +239,10 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
     first = next(iter(rows.values()))
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
-    assessments = {name: _diagnosed(each, dependence, chunks[name]) for name, each in assessments.items()}
+    assessments = {
+        name: replace(_diagnosed(each, dependence, at.size, chunks[name]), dependence=found)
+        for name, each in assessments.items()
+    }
     sample = Sample(first.weights, dependence, settings.confidence, reach)
     sample.check()
     forecasters = {name: _forecaster(assessments[name], each, sample, scored_floor) for name, each in rows.items()}
@@ -277,19 +282,30 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
     )
 
 
-def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChunks) -> Assessment:
+_TWO_WAYS = "it needs rows that are independent, or clusters of them; name clusters one way instead of two"
+
+
+def _short(lag: int) -> str:
+    rows = FEWEST_STRETCHES * TIMES_LAG[-1] * lag
+    return (
+        f"with a lag of {lag:,} it takes {rows:,} rows in order, {FEWEST_STRETCHES} stretches that hardly depend on one"
+        " another; compare more rows, or name clusters instead of the lag"
+    )
+
+
+def _diagnosed(assessment: Assessment, dependence: Dependence, n_rows: int, chunks: ChosenChunks) -> Assessment:
     """Let a forecaster be diagnosed, and mended, by its paired rows, where its counts do not suffice."""
     labels = assessment.labels
-    if dependence.lag or dependence.two_way:
-        other = "a lag" if dependence.lag else "clusters in two ways"
-        reason = f"it needs rows that are independent, or clusters of them; name clusters one way instead of {other}"
+    if dependence.two_way or (dependence.lag and dependence.stretches(n_rows) is None):
+        reason = _TWO_WAYS if dependence.two_way else _short(dependence.lag)
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
 
     def read() -> Iterator[Forecasts]:
         return (chunk.forecasts for chunk in chunks())
 
-    if dependence.clusters is None and len(labels) == 2 and assessment.source.tally.tells_log_odds(read):
+    independent = not dependence.lag and dependence.clusters is None
+    if independent and len(labels) == 2 and assessment.source.tally.tells_log_odds(read):
         return assessment.with_rows(read)
 
     def rows() -> Iterator[RowBlock]:

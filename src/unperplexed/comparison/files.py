@@ -15,6 +15,8 @@ import polars as pl
 
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
+from .._lib.typing import Ints
+from ..forecasts.column_codes import ColumnCodes
 from ..forecasts.group_keys import RowKeys, row_keys
 from ..forecasts.labels import Label
 from ..pairing.dependence import Dependent, dependent_rows
@@ -60,6 +62,10 @@ class PairingOptions:
     """Fewest forecasters."""
     within: Sequence[str] = ()
     """Columns that make a series: only rows of the same series, up to a lag apart in their order, are dependent."""
+    searched: bool = False
+    """Whether dependence is looked for in the further columns of the first file."""
+    block: int | None = None
+    """How many successive rows are a cluster, where that was found."""
     pairs: Sequence[str] = ()
     """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
 
@@ -199,7 +205,10 @@ def compared_files(
             chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
             named = partial(_say_of, name, say) if len(files) > 1 else say
             opened[name] = ForecastFiles(paths, chosen, reading, report, say=named)
-        rows = _FileRows(opened, options)
+        first = next(iter(opened))
+        further = opened[first].further if options.searched else []
+        opened[first] = opened[first].with_keys(further)
+        rows = _FileRows(opened, options, further)
         return compared(rows.parts, rows.pairing)
 
 
@@ -210,16 +219,21 @@ def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
 class _FileRows:
     """Rows of the forecasters as the files give them, and what is needed of each to find its counterparts."""
 
-    def __init__(self, files: Mapping[str, ForecastFiles], options: PairingOptions) -> None:
-        self._files, self._options = files, options
+    def __init__(self, files: Mapping[str, ForecastFiles], options: PairingOptions, further: Sequence[str]) -> None:
+        self._files, self._options, self._further = files, options, further
         self._keys: dict[str, list[pl.DataFrame]] = {}
+        self._codes: dict[str, ColumnCodes] = {}
+        """Of further columns of the first file, row by row."""
 
     def parts(self) -> Iterator[Chunk]:
         """Read all files, each from its beginning."""
-        self._keys = {}
+        self._keys, self._codes = {}, {name: ColumnCodes() for name in self._further}
         for name, files in self._files.items():
             first, wanted = 0, self._options.keys_of_others if self._keys else self._options.keys
+            leading = not self._keys
             for batch in ahead(files):
+                for column, codes in self._codes.items() if leading else ():
+                    codes.add(batch.keys[column])
                 keys = self._key_frame(batch, wanted, first)
                 for chunk, of_chunk in self._split(name, batch, keys, first):
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
@@ -279,11 +293,18 @@ class _FileRows:
         return Pairing(
             positions,
             ids=(lambda at: _id_texts(ids[at])) if on else None,
-            **_dependent(frame),
+            **_dependent(frame, options.block),
+            columns=self._codes_of(frame[_LINE].to_numpy()),
+            ordered=not options.pairs,
             by=_made(frame, _BY, options.by),
             climatology=_made(frame, _CLIMATOLOGY, options.climatology),
             chosen=bool(options.where),
         )
+
+    def _codes_of(self, lines: Ints) -> dict[str, Ints]:
+        """Return the codes of further columns at lines of the first file."""
+        found = {name: codes.values() for name, codes in self._codes.items()}
+        return {name: values[lines] for name, values in found.items() if values is not None}
 
 
 def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | None:
@@ -351,7 +372,7 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
         )
 
 
-def _dependent(frame: pl.DataFrame) -> Dependent:
+def _dependent(frame: pl.DataFrame, block: int | None) -> Dependent:
     """Read which rows may depend on one another; several forecasts of a row do, unless other clusters are named."""
 
     def columns_of(kind: str) -> list[str]:
@@ -359,6 +380,7 @@ def _dependent(frame: pl.DataFrame) -> Dependent:
 
     ways = [frame.select(columns) for way in range(len(frame.columns)) if (columns := columns_of(f"{_CLUSTER} {way}"))]
     ways = ways or [frame.select(_LINE)] * (_PAIR in frame.columns)
+    ways = ways if block is None else [frame.select(pl.col(_LINE) // block)]
     series = columns_of(_WITHIN)
     return dependent_rows(frame.height, ways or None, frame.select(series) if series else None)
 

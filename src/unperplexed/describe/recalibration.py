@@ -30,7 +30,7 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
         title="Recalibration",
         facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=conclusion(state),
-        lead=" ".join([_gain_line(state), *_dependence(r)]),
+        lead=". ".join([_gain_line(state), *_dependence(r)]),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
         summary=[maps_table(state), *_terms(state, facts)],
     )
@@ -99,7 +99,7 @@ def group_recalibrator_document(r: GroupRecalibrator, naming: Naming, *, brief: 
         title="Recalibration by group",
         facts=f"fitted to {facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=f"Recalibrate with a map for each group by {by}" if saved.maps.own else f"Use one map for all {by}",
-        lead=" ".join([_lead(saved), *_dependence(r)]),
+        lead=". ".join([_lead(saved), *_dependence(r)]),
         calm=not saved.maps.own,
         summary=[] if saved.compared is None else [_groups_table(saved)],
     )

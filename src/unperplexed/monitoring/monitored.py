@@ -12,6 +12,7 @@ from .._lib.by_value import ByValue
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import Floats
 from .._version import __version__
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, dependence_words
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.numbers import count
@@ -122,6 +123,8 @@ class Monitored(Watched):
     labels: tuple[Label | None, ...]
     kept: tuple[Kept, ...] = ()
     """What became of the requirements."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
 
     def __bool__(self) -> bool:
@@ -171,6 +174,8 @@ def usual_rows(m: Monitored) -> float:
 def monitored_warnings(m: Monitored) -> Iterator[str]:
     """Say what makes an alarm or figures doubtful."""
     ratio, p = m.dispersion
+    if m.dependence.found is not None:
+        yield _dependence(m)
     if dispersed(m):
         alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
         yield (
@@ -192,6 +197,14 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
             " others, first outcomes look miscalibrated: count outcomes into the period in which they came, or leave"
             " out periods that are not complete (--where)."
         )
+
+
+def _dependence(m: Monitored) -> str:
+    """Say which rows err alike, and what the watch makes of it."""
+    alike = dependence_words(m.dependence).partition(": ")[0]
+    if m.clusters == "period" and m.dependence.taken:
+        return f"{alike}: periods are taken as the units, as --clusters period does; --clusters none declines."
+    return f"{alike}: a bias of each, or dependence. If it is dependence, take --clusters period."
 
 
 _DISPERSED = 1.5, 0.001

@@ -114,7 +114,7 @@ class _Gathered:
             return DependenceSearch(reason=UNREAD)
         joined = self._joined()
         columns = {name: values for name, codes in self._codes.items() if (values := codes.values()) is not None}
-        rows, order = SearchedRows(joined.events, joined.weight), not (self._several or self._period)
+        rows, order = SearchedRows(joined.events, joined.weight), not self._several
         if self._period:
             rows = rows.without_biases_of(columns.pop(self._period))
         return searched(rows, columns, order=order, share=self._share)
