@@ -135,7 +135,7 @@ def assess(
     tally = Tally.count(forecasts, parts=parts, diagnosed=0, **counting)
     result = replace(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
-        skill=skill_against(reference, forecasts, settings, y_true, known),
+        skill=skill_against(reference, forecasts, settings, y_true, known, dependence=dependence),
         dependence=dependence,
     )
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):

@@ -304,7 +304,7 @@ def assess_by(
     tallies = Tallies.count([(forecasts, by)], most_groups=most_groups, **counting)
     by_rows = forecasts.n_classes > 2 or forecasts.clustered
     rows = _rows_by_group(forecasts, by) if by_rows else None
-    skill = skill_against(reference, forecasts, settings, y_true, known, by)
+    skill = skill_against(reference, forecasts, settings, y_true, known, by, dependence)
     return replace(broken_down(tallies, sort, shrink, settings, rows).depending(dependence), skill=skill)
 
 

@@ -26,7 +26,7 @@ from .._lib.typing import AnyFloats, Floats, Ints
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.tails import skewed_sf
-from .diagnosis.class_rows import CERTAIN
+from .diagnosis.class_rows import CERTAIN, MOST_SURPRISING
 from .diagnosis.gate import orthonormal
 from .diagnosis.scored import CELLS, information_time
 
@@ -115,6 +115,7 @@ def find_dependence(
     *,
     order: bool = True,
     share: float = 1.0,
+    events: int = 1,
 ) -> Dependence | None:
     """Search columns, and the order of the rows, for rows that err alike.
 
@@ -133,6 +134,8 @@ def find_dependence(
         Whether rows are in an order that may say something.
     share : float, default 1
         Which share of all rows these are, if they are a random sample.
+    events : int, default 1
+        How many events of these rows are searched, which share the level.
 
     Returns
     -------
@@ -152,7 +155,7 @@ def find_dependence(
     (('question',), True, 100)
     """
     residuals = _residuals(happened, log_odds, weight)
-    return None if residuals is None else _Search(residuals, columns, order, share).found()
+    return None if residuals is None else _Search(residuals, columns, order, share, events).found()
 
 
 def order_tells(happened: np.ndarray) -> bool:
@@ -219,8 +222,13 @@ class _Residuals(NamedTuple):
 def _residuals(happened: np.ndarray, log_odds: Floats, weight: Floats | None) -> _Residuals | None:
     """Recalibrate rows; None where all are certain, or nearly so."""
     n = len(log_odds)
+    if weight is not None and not np.sum(weight) > 0:
+        return None
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
     kept = np.flatnonzero((np.abs(log_odds) <= math.log(n / CERTAIN)) & (w > 0)) if n else np.zeros(0, np.int64)
+    surprising = np.where(happened[kept], -log_odds[kept], log_odds[kept]) > math.log(max(n, 2))
+    if np.count_nonzero(surprising) <= MOST_SURPRISING:  # one such row would look like dependence of its neighbours
+        kept = kept[~surprising]
     if not kept.size:
         return None
     s, y, w = log_odds[kept], np.asarray(happened[kept], dtype=np.float64), w[kept]
@@ -377,8 +385,10 @@ Key = str | int
 class _Search:
     """The search of one forecaster's rows."""
 
-    def __init__(self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, given: float = 1.0) -> None:
-        self.of, self.given = residuals, given
+    def __init__(
+        self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, given: float = 1.0, events: int = 1
+    ) -> None:
+        self.of, self.given, self.events = residuals, given, events
         size = residuals.kept.size
         self.share = min(1.0, _SEARCHED / size)
         self._sample = np.flatnonzero(hashed(np.arange(size)) < self.share) if self.share < 1 else None
@@ -443,7 +453,7 @@ class _Search:
 
     def _flagged(self) -> dict[Key, _Pairs]:
         """Return the columns that are flagged and have enough clusters, each in the direction that shows it better."""
-        level = LEVEL / max(2 * len(self.tests), 1)
+        level = LEVEL / max(2 * self.events * len(self.tests), 1)
 
         def shown(each: _Pairs) -> bool:
             return each.design_effect >= SEEN and each.p_value < level

@@ -87,7 +87,8 @@ def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
     )
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
     a.lag, a.within, a.searched = None, [], False
-    return _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
+    made = _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
+    return replace(made, dependence=rows.dependence)
 
 
 _FORECASTS = "forecasts"

@@ -383,7 +383,8 @@ def _searched(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> tup
     """Look for dependence in the errors of every forecaster; what is largest of any is used for all."""
     columns = {name: codes[at] for name, codes in pairing.columns.items()}
     of_each = [
-        search(SearchedRows(each.events, each.weights), columns, order=pairing.ordered) for each in rows.values()
+        search(SearchedRows(each.events, each.weights, each.truth), columns, order=pairing.ordered)
+        for each in rows.values()
     ]
     found = largest_of(of_each)
     if not found.taken:

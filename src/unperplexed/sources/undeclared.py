@@ -55,6 +55,7 @@ class _Part(NamedTuple):
     weight: Floats
     number: Ints
     """Of each row among all."""
+    truth: Ints
 
 
 class _Gathered:
@@ -89,7 +90,7 @@ class _Gathered:
             kept = self._sampled(self._first + at)
             some, at = some[kept], at[kept]
             weight = np.ones(at.size) if some.weights is None else np.asarray(some.weights, dtype=np.float64)
-            yield _Part(events_of(some), weight, self._first + at), at
+            yield _Part(events_of(some), weight, self._first + at, some.truth.astype(np.int64)), at
 
     def _sampled(self, number: Ints) -> Bools:
         return np.asarray(hashed(number) < self._share)
@@ -100,13 +101,14 @@ class _Gathered:
         joined = self._joined()
         kept = self._sampled(joined.number)
         events = tuple((happened[kept], s[kept]) for happened, s in joined.events)
-        self._parts, self._kept = [_Part(events, joined.weight[kept], joined.number[kept])], int(kept.sum())
+        columns = (joined.weight[kept], joined.number[kept], joined.truth[kept])
+        self._parts, self._kept = [_Part(events, *columns)], int(kept.sum())
         for codes in self._codes.values():
             codes.keep(kept)
 
     def _joined(self) -> _Part:
-        weight, number = (np.concatenate(column) for column in list(zip(*self._parts, strict=True))[1:])
-        return _Part(tuple(joined_events(part.events for part in self._parts)), weight, number)
+        events, *columns = zip(*self._parts, strict=True)
+        return _Part(tuple(joined_events(events)), *map(np.concatenate, columns))
 
     def search(self) -> DependenceSearch:
         """Look for dependence in what was read."""
@@ -114,7 +116,7 @@ class _Gathered:
             return DependenceSearch(reason=UNREAD)
         joined = self._joined()
         columns = {name: values for name, codes in self._codes.items() if (values := codes.values()) is not None}
-        rows, order = SearchedRows(joined.events, joined.weight), not self._several
+        rows, order = SearchedRows(joined.events, joined.weight, joined.truth), not self._several
         if self._period:
             rows = rows.without_biases_of(columns.pop(self._period))
         return searched(rows, columns, order=order, share=self._share)
