@@ -25,7 +25,7 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 
 from unperplexed import Tally, expected_calibration_error, scores, smooth_calibration_error
 from unperplexed.assessment.familiar import familiar_metrics
-from unperplexed.calibration.decomposition import decompose
+from unperplexed.calibration.errors import decompose
 from unperplexed.statistics import generalized_mean
 from unperplexed.theory import cross_entropy, divergence, entropy
 

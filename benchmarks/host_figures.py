@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from unperplexed.cli import main as command
-from unperplexed.language_models.records import records
+from unperplexed.language_models.reading import records
 
 STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]*\d)\.jsonl$")
 

@@ -23,8 +23,7 @@ import polars as pl
 
 from scenarios import FLOORS, SCENARIOS, SIZES, Scenario, runs
 from unperplexed import ESTIMATORS, Forecasts, Tally
-from unperplexed.statistics.averages import averages, slope
-from unperplexed.statistics.means import apply_limit
+from unperplexed.statistics.means import apply_limit, averages, slope
 
 ROWS_AT_A_TIME = 10_000
 MEANS = ("decisiveness", "geometric_accuracy", "robustness")

@@ -25,7 +25,7 @@ from scipy.signal import lfilter
 
 from unperplexed import Forecasts
 from unperplexed.scores import score_named
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, uncertain_mean
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import argparse
 
 import numpy as np
 
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, uncertain_mean
 
 
 def effects(units: int, times: int, shares: tuple[float, float], rng: np.random.Generator) -> np.ndarray:

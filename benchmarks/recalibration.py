@@ -8,8 +8,10 @@ expected log loss on fresh forecasts (5,000; for coverage 100,000), whose true p
 the weight. The study "coverage" counts how often the reported 95% interval holds the true gain of the default average
 of maps fitted to independent rows. Those of its kind are "clusters" (of five rows with one prediction and dependent
 outcomes), "weights" (log-normal, so that n rows are worth about 0.37 n), "single" (one map chosen) and "logistic" (one
-map by name). The seed differs from those by which weights, folds and interval were chosen. The last whole run is
-results/recalibration.csv.
+map by name). The studies "halves" and "halves in clusters" also count in how many samples the test rejects calibration;
+the gain is significant then; maps fitted to half of the rows improve the other half in each of six splits; they do and
+the interval still holds 0; and the true gain is below 0 although the test rejects. The seed differs from those by which
+weights, folds and interval were chosen. The last whole run is results/recalibration.csv.
 """
 
 from __future__ import annotations
@@ -24,17 +26,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import expit, ndtr, softmax
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from unperplexed import Recalibrator, Tally
+from unperplexed import Recalibrator, Tally, diagnose
 from unperplexed.maps.families import MapOfTwo
 from unperplexed.maps.parameters import TWO_CLASSES
 from unperplexed.maps.two import BinaryMap
 from unperplexed.recalibration.averaging import Average, average
 from unperplexed.recalibration.binary_rows import BinaryRows, rows_of_tally
 from unperplexed.recalibration.fitting import BINARY_METHODS
+from unperplexed.scores import log_loss
 
 Values = NDArray[np.float64]
 
@@ -56,6 +59,12 @@ ERRORS: dict[str, dict[str, float]] = {
 }
 """Parameters of the map from predicted to true probabilities."""
 
+MILD_ERRORS = {"bias of 3 points": {"bias": 0.135}, "bias of 7 points": {"bias": 0.32}, "slope 0.82": {"slope": -0.18}}
+"""Those whose gain is in doubt; the points are of the narrow design."""
+
+THREE_CLASSES = "three classes"
+"""Design of standard normal scores; a bias raises the last class and lowers the first."""
+
 
 class Case(NamedTuple):
     """One line of the result."""
@@ -69,22 +78,43 @@ class Case(NamedTuple):
 
 def truth(s: Values, error: str) -> Values:
     """Return true probabilities."""
-    coefficients = dict(ERRORS[error])
+    coefficients = dict((ERRORS | MILD_ERRORS)[error])
+    if s.ndim == 2:
+        shifts = coefficients.get("bias", 0.0) * np.array([-1, 0, 1])
+        return np.asarray(softmax((1 + coefficients.get("slope", 0.0)) * s + shifts, axis=1))
     lapse = coefficients.pop("lapse", 0.0)
     return np.asarray(BinaryMap("", coefficients, lapse).probabilities(s)[:, 1])
 
 
 def loss(q: Values, true: Values) -> float:
     """Return the expected log loss of probabilities."""
+    if q.ndim == 2:
+        return -float((true * np.log(q)).sum(axis=1).mean())
     return -float((true * np.log(q) + (1 - true) * np.log1p(-q)).mean())
+
+
+def predicted(design: str, rng: np.random.Generator, n: int) -> Values:
+    """Draw predicted log-odds, or scores of the classes."""
+    return rng.normal(size=(n, 3)) if design == THREE_CLASSES else DESIGNS[design](rng, n)
+
+
+def probabilities(s: Values) -> Values:
+    """Return the probabilities of log-odds, or of scores."""
+    return np.asarray(expit(s) if s.ndim == 1 else softmax(s, axis=1))
+
+
+def drawn(true: Values, rng: np.random.Generator) -> NDArray[Any]:
+    """Draw outcomes."""
+    u = rng.random(len(true))
+    return u < true if true.ndim == 1 else (true.cumsum(axis=1) > u[:, None]).argmax(axis=1)
 
 
 class Fresh:
     """Forecasts to judge by."""
 
     def __init__(self, design: str, error: str, n: int) -> None:
-        self.p = expit(DESIGNS[design](np.random.default_rng(999), n))
-        self.true = truth(np.log(self.p) - np.log1p(-self.p), error)
+        s = predicted(design, np.random.default_rng(999), n)
+        self.p, self.true = probabilities(s), truth(s, error)
         self.before = loss(self.p, self.true)
 
     def gain(self, q: Values) -> float:
@@ -101,12 +131,12 @@ def samples(case: Case, seed: int) -> Iterator[tuple[NDArray[np.bool_], Values, 
     """Yield outcomes, predictions and how they are read, of each run."""
     rng = generator(case, seed)
     for _ in range(case.runs):
-        if case.study == "clusters":
+        if "clusters" in case.study:
             yield cluster_sample(case, rng)
             continue
-        s = DESIGNS[case.design](rng, case.n)
-        y = rng.random(case.n) < truth(s, case.error)
-        yield y, expit(s), {"sample_weight": rng.lognormal(0, 1, case.n)} if case.study == "weights" else {}
+        s = predicted(case.design, rng, case.n)
+        y = drawn(truth(s, case.error), rng)
+        yield y, probabilities(s), {"sample_weight": rng.lognormal(0, 1, case.n)} if case.study == "weights" else {}
 
 
 CLUSTER_SIZE, CLUSTER_CORRELATION = 5, 0.5
@@ -206,6 +236,35 @@ def coverage(case: Case, seed: int) -> dict[str, Any]:
     return case._asdict() | means | {"covered": held}
 
 
+def halves(case: Case, seed: int) -> dict[str, Any]:
+    """Count also the gains that are significant, and those that every random half shows."""
+    fresh, rng = Fresh(case.design, case.error, 30_000), np.random.default_rng(seed)
+    counts = dict.fromkeys(("covered", "rejected", "significant", "every_half", "lost", "harmful"), 0)
+    for y, p, reading in samples(case, seed):
+        made = Recalibrator().fit(y, p, **reading)
+        assert made.gain_ is not None
+        true, rejected = fresh.gain(made.transform(fresh.p)), diagnose(y, p, **reading).p_value < 0.05
+        counts["covered"] += made.gain_.interval[0] <= true <= made.gain_.interval[1]
+        if rejected:
+            every = all(half_gains(y, p, reading.get("clusters", np.arange(len(y))), rng) for _ in range(SPLITS))
+            counts["rejected"] += 1
+            counts["significant"] += made.gain_.significant
+            counts["every_half"] += every
+            counts["lost"] += every and not made.gain_.significant
+            counts["harmful"] += true < 0
+    return case._asdict() | counts
+
+
+SPLITS = 6
+
+
+def half_gains(y: NDArray[Any], p: Values, clusters: NDArray[Any], rng: np.random.Generator) -> bool:
+    """Say whether maps fitted to a random half of the clusters improve the other half."""
+    fit = rng.permutation(clusters.max() + 1)[clusters] % 2 == 0
+    made = Recalibrator().fit(y[fit], p[fit], clusters=clusters[fit])
+    return log_loss(y[~fit], made.transform(p[~fit])) < log_loss(y[~fit], p[~fit])
+
+
 def cases(factor: float) -> list[Case]:
     """List the cases: by default 500 calibrated and 200 miscalibrated samples of each size, and 312 for coverage."""
 
@@ -219,15 +278,20 @@ def cases(factor: float) -> list[Case]:
     found += [Case("small", design, "none", 3000, many(50)) for design in DESIGNS]
     for study, n in COVERAGE:
         found += [Case(study, design, error, n, many(12.5)) for error in ERRORS for design in DESIGNS]
-    return found
+    return found + [Case(*each, many(100)) for each in HALVES]
 
 
 COVERAGE = [("coverage", 100), ("coverage", 300), ("coverage", 1000)]
 COVERAGE += [("clusters", 500), ("weights", 300), ("single", 300), ("logistic", 300)]
+HALVES = [("halves", "narrow", "bias of 3 points", n) for n in (1000, 5000)]
+HALVES += [("halves", "narrow", "bias of 7 points", n) for n in (200, 1000)]
+HALVES += [("halves", "usual", "slope 0.82", 1000), ("halves", "rare", "bias", 1000)]
+HALVES += [("halves in clusters", "usual", "slope 0.82", 1000)]
+HALVES += [("halves", THREE_CLASSES, error, 1000) for error in ("bias of 7 points", "slope 0.82")]
 
 
 FIELDS = [*Case._fields, *(f"gain_{name}" for name in WAYS), "identity"]
-FIELDS += ["reported", "true", "covered"]
+FIELDS += ["reported", "true", "covered", "rejected", "significant", "every_half", "lost", "harmful"]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -243,7 +307,8 @@ def main(arguments: list[str] | None = None) -> None:
         writer.writeheader()
         for case in cases(options.factor):
             if options.only in ("", case.study):
-                line = (small if case.study == "small" else coverage)(case, options.seed)
+                study = halves if case.study.startswith("halves") else small if case.study == "small" else coverage
+                line = study(case, options.seed)
                 writer.writerow(line)
                 file.flush()
                 print(*line.values(), sep=" | ", file=sys.stderr, flush=True)

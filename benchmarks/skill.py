@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unperplexed import Forecasts, skill
 from unperplexed.scores import score_named
-from unperplexed.scores.registry import scores_by_outcome
+from unperplexed.scores.rules import scores_by_outcome
 
 Array = NDArray[np.float64]
 

@@ -275,7 +275,7 @@ class Machine:
 
             return drawn
 
-        places = [(outputs.Outputs, name) for name in ("picture", "pictures", "page")]
+        places = [(outputs.Outputs, name) for name in ("picture", "page")]
         before = [getattr(place, function) for place, function in places]
         try:
             for (place, function), made in zip(places, before, strict=True):

@@ -157,7 +157,7 @@ def add_assessment(figures, command, a, of=""):
 
 
 def add_remedy(figures, command, remedy, of=""):
-    label = f"by {remedy['method']}{of}"
+    label = f"by auto{of}"
     gain = remedy["gain"]
     figures.add(command, **gain_figures(gain["before"], gain["after"], gain["value"], gain["interval"], label))
     if "parameters" in remedy:
@@ -198,16 +198,14 @@ def hold_simultaneous(remedy, alone):
     assert (low > 0) == (remedy["adjusted_p_value"] < 0.05 and remedy["gain"]["value"] > 0)
 
 
-def add_recalibrations(figures, run, alone):
-    """Take the gain of the average of maps, and of the map that the assessment tried."""
-    for method in {"auto"} | ({alone["remedy"]["method"]} if alone["remedy"] else set()):
-        made = run.recalibrated("--method", method)
-        label = f"by {method}"
-        saved = made["gain"]
-        values = (saved[name] for name in ("log_loss", "recalibrated", "gain", "interval"))
-        figures.add("recalibrate", **gain_figures(*values, label), clusters=saved["clusters"] or 0)
-        figures.add("recalibrate", **{f"base rate {label}": made["baseline"]["log_loss"]})
-        add_parameters(figures, "recalibrate", Recalibrator.load(run.folder / "map.json").parameters_, label)
+def add_recalibrations(figures, run):
+    """Take the gain of the average of maps, which the assessment tried too."""
+    made, label = run.recalibrated("--method", "auto"), "by auto"
+    saved = made["gain"]
+    values = (saved[name] for name in ("log_loss", "recalibrated", "gain", "interval"))
+    figures.add("recalibrate", **gain_figures(*values, label), clusters=saved["clusters"] or 0)
+    figures.add("recalibrate", **{f"base rate {label}": made["baseline"]["log_loss"]})
+    add_parameters(figures, "recalibrate", Recalibrator.load(run.folder / "map.json").parameters_, label)
 
 
 def add_comparison(figures, compared, alone):
@@ -220,7 +218,7 @@ def add_comparison(figures, compared, alone):
     assert ("p" in step["mended"]) == (alone["remedy"] is not None and alone["remedy"]["advised"])
     if "p" in step["mended"]:
         add_remedy(figures, "compare", step["mended"]["p"])
-        figures.add("compare", **{f"after by {alone['remedy']['method']}{at}": step["log_losses"]["p"]})
+        figures.add("compare", **{f"after by auto{at}": step["log_losses"]["p"]})
     return at
 
 
@@ -337,7 +335,7 @@ def figures_of(run):
     figures.add("assess", **{"log loss interval": limits})
     add_assessment(figures, "assess --by", by["whole"])
     add_groups(figures, run, by)
-    add_recalibrations(figures, run, alone)
+    add_recalibrations(figures, run)
     at = add_comparison(figures, run.json("compare", "--in-order", files=("p.csv", "q.csv")), alone)
     skill = run.json("skill")
     [score] = [of["log_loss"]["score"] for of in skill["whole"]["scores"].values()]
@@ -366,11 +364,8 @@ TEMPERATURES = {
         "interval of temperature with a lapse",
     ),
     rf"an average of maps, mainly temperature {X}": ("temperature by auto",),
-    rf"(?:Recalibration \(|Recalibrate with )temperature {X}": ("temperature by temperature",),
-    rf"temperature-lapse: temperature {X}, lapse {X}": (
-        "temperature by temperature-lapse",
-        "lapse by temperature-lapse",
-    ),
+    rf"(?:Recalibration \(|Recalibrate with )temperature {X}": ("temperature by auto",),
+    rf"temperature-lapse: temperature {X}, lapse {X}": ("temperature by auto", "lapse by auto"),
 }
 """How temperatures are printed, with their labels."""
 
@@ -389,7 +384,7 @@ def hold_together(columns, folder, capsys):
     run = Commands(columns, folder, capsys)
     figures, alone = figures_of(run)
     advised = alone["remedy"] is not None and alone["remedy"]["advised"]
-    by = f"by {alone['remedy']['method']}" if alone["remedy"] else ""
+    by = "by auto" if alone["remedy"] else ""
     texts = {
         "assess": run.text("assess"),
         "assess --by": run.text("assess", "--by", "half"),
@@ -412,7 +407,9 @@ def hold_together(columns, folder, capsys):
         figures.printed("compare", texts["compare"], f"would reduce the log loss of p {gain}", *labels)
     elif alone["remedy"]:
         labels = f"gain {by}", f"gain interval {by}"
-        figures.printed("assess", texts["assess"], rf"gain {N} nats \(cross-fitted, 95% CI {N} to {N}\)", *labels)
+        figures.printed(
+            "assess", texts["assess"], rf"(?:gain|uncertain:) {N} nats \(cross-fitted, 95% CI {N} to {N}\)", *labels
+        )
     hold_temperatures(figures, "assess", texts["assess"])
     hold_temperatures(figures, "recalibrate", texts["recalibrate"].split("Smaller held-out log loss")[0])
     for found in re.finditer(r"Recalibration \([^()]*\) would reduce the log loss of p ", texts["compare"]):

@@ -16,9 +16,9 @@ from .assessment.risk_profile import floor_sensitivity as floor_sensitivity
 from .assessment.risk_profile import geometric_accuracy as geometric_accuracy
 from .assessment.risk_profile import risk_profile as risk_profile
 from .assessment.risk_profile import robustness as robustness
-from .calibration.decomposition import decompose as decompose
 from .calibration.diagnosis.diagnose import diagnose as diagnose
 from .calibration.errors import calibration_errors as calibration_errors
+from .calibration.errors import decompose as decompose
 from .calibration.errors import expected_calibration_error as expected_calibration_error
 from .calibration.errors import smooth_calibration_error as smooth_calibration_error
 from .calibration.estimators import ESTIMATORS as ESTIMATORS
@@ -34,7 +34,7 @@ from .recalibration.pools import pool as pool
 from .recalibration.recalibrator import Recalibrator as Recalibrator
 from .recalibration.refinement import refinement_loss as refinement_loss
 from .report.explanations import explain as explain
-from .scores.registry import SCORES as SCORES
+from .scores.rules import SCORES as SCORES
 from .sources.engines.dask import tally_dask as tally_dask  # extra: dask
 from .sources.engines.dask import tally_dask_by as tally_dask_by  # extra: dask
 from .sources.engines.spark import tally_spark as tally_spark  # extra: pyspark

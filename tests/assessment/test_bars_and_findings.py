@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_by
 from unperplexed.describe.assessment_charts import bars_chart
-from unperplexed.describe.groups_charts import findings_chart
+from unperplexed.describe.groups import findings_chart
 from unperplexed.report.svg import plot
 
 

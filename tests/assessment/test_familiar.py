@@ -7,8 +7,13 @@ from scipy.special import expit, log_expit, logit
 from scipy.stats import norm, poisson_binom
 
 from unperplexed import InputError, Tally
-from unperplexed.assessment.familiar import familiar_metrics
-from unperplexed.assessment.group_error import error_interval, expected_by_chance, independent_noise, probability_groups
+from unperplexed.assessment.familiar import (
+    error_interval,
+    expected_by_chance,
+    familiar_metrics,
+    independent_noise,
+    probability_groups,
+)
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import Pairs
 

@@ -13,7 +13,7 @@ from unperplexed.cli.parser import main
 from unperplexed.describe.ordered import ordered_document
 from unperplexed.report.result import Naming
 from unperplexed.scores import ranked_probability_score
-from unperplexed.statistics.standard_errors import Dependence
+from unperplexed.statistics.intervals import Dependence
 
 N = 300
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unperplexed import ESTIMATORS, Tally
-from unperplexed.assessment.group_error import probability_groups
+from unperplexed.assessment.familiar import probability_groups
 from unperplexed.describe.assessment_charts import own_curve
 from unperplexed.statistics.intervals import wilson
 from unperplexed.tally.tables import Pairs

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from unperplexed import InputError, assess_by
-from unperplexed.describe.groups_charts import two_way, two_way_chart, two_way_table
+from unperplexed.describe.groups import two_way, two_way_chart, two_way_table
 from unperplexed.report.svg import figure
 
 LEADS, SEASONS = ["24 h", "48 h", "120 h"], ["summer", "winter"]

@@ -8,11 +8,11 @@ from sklearn.isotonic import IsotonicRegression
 
 from helpers import pairs_by_rows, sixteenths, softmax_forecasts
 from unperplexed import InputError, Tally, assess, decompose
-from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
+from unperplexed.calibration.errors import _DIVERGENCES, _parts
 from unperplexed.results import Decomposition
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import PairTable, pooled
-from unperplexed.tally.views import PAIR_VIEWS
+from unperplexed.tally.tally import PAIR_VIEWS
 
 SCORES = ["brier_score", "log_loss"]
 PARTS = ["score", "miscalibration", "discrimination", "uncertainty"]

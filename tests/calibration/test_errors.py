@@ -12,7 +12,7 @@ from unperplexed import InputError, Tally, calibration_errors, expected_calibrat
 from unperplexed.calibration.errors import binned_error, smooth_error
 from unperplexed.tally.binary import mirror
 from unperplexed.tally.tables import Pairs
-from unperplexed.tally.views import PAIR_VIEWS
+from unperplexed.tally.tally import PAIR_VIEWS
 
 BINNINGS = ["equal-width", "equal-population"]
 NORMS = [1, 2, np.inf]

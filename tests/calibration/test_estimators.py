@@ -21,7 +21,7 @@ from unperplexed.calibration.estimators import (
     nearest_neighbors,
     shrunk_isotonic,
 )
-from unperplexed.statistics.averages import averages
+from unperplexed.statistics.means import averages
 from unperplexed.tally.tally import VIEWS
 
 

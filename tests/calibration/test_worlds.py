@@ -12,7 +12,7 @@ from unperplexed.assessment.intervals import SAMPLED
 from unperplexed.calibration.design_effect import influences
 from unperplexed.calibration.resampling import shown_counts
 from unperplexed.calibration.sampled_rows import ClassRows
-from unperplexed.calibration.world_cells import world_cells
+from unperplexed.calibration.world_samples import world_cells
 from unperplexed.calibration.worlds import (
     Counts,
     Deviation,

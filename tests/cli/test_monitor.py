@@ -1,8 +1,10 @@
 """`unperplexed monitor`: periods of files and tallies, the history, and the exit code."""
 
 import json
+import re
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import expit
 
@@ -10,6 +12,7 @@ from unperplexed import InputError, Tally
 from unperplexed import monitor as watched
 from unperplexed._lib.output_files import sole_run
 from unperplexed.cli import main
+from unperplexed.describe.alarm import changed_text
 from unperplexed.monitoring.history import in_time
 from unperplexed.results import History
 
@@ -345,3 +348,44 @@ def test_dates_with_a_weekday_are_in_order_and_months_before_years_are_not():
 def test_a_break_in_the_last_rows_leaves_the_table_its_twelve_rows(rain, capsys):
     assert monitored(rain, "--where", "date < '2026-02-06'") == 1
     assert "Over time: 12 of 33 rows" in capsys.readouterr().out
+
+
+def dated_forecasts(path, rng, error, n=2400, **more):
+    """Write forecasts of a year; the error is what the log-odds lack, by the day of the year."""
+    day, s = np.sort(rng.integers(0, 365, n)), rng.normal(0, 1.5, n)
+    columns = {"date": pl.select(pl.date(2025, 1, 1) + pl.duration(days=pl.Series(day))).to_series(), "p": expit(s)}
+    pl.DataFrame(columns | {"y": (rng.random(n) < expit(s + error(day))) * 1} | more).write_csv(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "more", "options", "said"),
+    [
+        (lambda day: 1.0 * (day >= 243), {}, [], True),
+        (lambda day: 1.0 * (day >= 243), {}, ["--clusters", "date"], False),
+        (lambda day: 0.5 + 0.0 * day, {}, [], False),
+        (lambda day: 0.0 * day, {}, [], False),
+        (lambda day: 1.0 * (day >= 243), {"issue_date": "2025-01-01"}, [], False),
+        (lambda day: 1.0 * (day >= 243), {"heft": 2.0}, ["--weight", "heft"], False),
+    ],
+    ids=["change", "change in clusters", "from the first day on", "calibrated", "two columns of dates", "weights"],
+)
+def test_assess_says_when_calibration_changed(tmp_path, rng, capsys, error, more, options, said):
+    path = dated_forecasts(tmp_path / "dated.csv", rng, error, **more)
+    assert main(["assess", path, "--truth", "y", "--prob", "p", "--resamples", "0", *options]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert ("calibration changed" in text) == said
+    if said:
+        assert re.search(r"By 'date' calibration changed, most probably in 2025-(08|09)\b", text)
+        assert "The verdict since then is: underpredicts '1'" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coefficients", [(0, 0), (0.3, 0), (0, -0.3)], ids=["none", "bias", "slope"])
+def test_a_change_is_said_of_few_constant_errors(rng, coefficients):
+    said = 0
+    for _ in range(200):
+        month, s = np.sort(rng.integers(0, 12, 1200)), rng.normal(0, 1.5, 1200)
+        y = rng.random(1200) < expit(s + np.polyval(coefficients[::-1], s))
+        said += changed_text(watched(y, expit(s), time=month), "month") != ""
+    assert said <= 0.05 * 200

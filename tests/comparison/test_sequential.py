@@ -18,7 +18,7 @@ from helpers import softmax_forecasts
 from unperplexed import InputError, compare_sequentially
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.scores import row_scores, score_named
-from unperplexed.scores.registry import scores_by_outcome
+from unperplexed.scores.rules import scores_by_outcome
 from unperplexed.statistics.many_looks import LOG_WEIGHTS, RATES, bets, evidence, log_wealth
 
 COLUMNS = ("difference", "low", "high", "e_first", "e_second")

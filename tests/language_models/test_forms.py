@@ -16,8 +16,7 @@ import pytest
 
 from unperplexed import InputError
 from unperplexed.cli import main
-from unperplexed.language_models import Question, Remarks, Text, assess_texts, read_items
-from unperplexed.language_models import records as reading_records
+from unperplexed.language_models import Question, Remarks, Text, assess_texts, read_items, reading
 from unperplexed.language_models.forms import forms
 
 
@@ -516,8 +515,8 @@ def test_zips_that_are_no_logs_and_small_files_of_many_values_are_refused(tmp_pa
     zipped(tmp_path / "a.eval", samples__1="{}")
     with pytest.raises(InputError, match=r"a\.eval: a zip file without header\.json is no log of Inspect"):
         [*read_items(tmp_path / "a.eval")]
-    monkeypatch.setattr(reading_records, "_LONGEST", 1 << 20)
-    monkeypatch.setattr(reading_records, "_MOST_VALUES", 1 << 10)
+    monkeypatch.setattr(reading, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(reading, "_MOST_VALUES", 1 << 10)
     packed = tmp_path / "a.json.gz"
     for content, most in ((b" " * (1 << 20) + b"{}", "1 MB"), (b"[" + b"1," * 2000 + b"1]", "1,024 values")):
         packed.write_bytes(gzip.compress(content))

@@ -15,8 +15,7 @@ from unperplexed.language_models import Question, Text, TextTally, assess_texts,
 from unperplexed.language_models.clustered_ratios import RatioSums
 from unperplexed.language_models.text_result import PositionLoss
 from unperplexed.statistics import generalized_mean
-from unperplexed.statistics.intervals import Interval
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, Interval, uncertain_mean
 
 
 def some_texts(rng, n=30, longest=40):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unperplexed.maps.curves import bend_points
+from unperplexed.maps.families import bend_points
 
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3])

@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from unperplexed import InputError, compare, skill
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, uncertain_mean
 
 UNITS, TIMES = 8, 15
 N = UNITS * TIMES

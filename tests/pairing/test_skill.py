@@ -6,6 +6,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 from helpers import softmax_forecasts
 from unperplexed import (
@@ -23,7 +24,7 @@ from unperplexed import (
 from unperplexed.cli.parser import main
 from unperplexed.describe.skill import _role, skill_chart
 from unperplexed.scores import ranked_probability_score
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean, uncertain_ratio
+from unperplexed.statistics.intervals import Dependence, uncertain_mean, uncertain_ratio
 
 N = 200
 
@@ -155,6 +156,21 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
     assert found.scored_floor == 0.005
     log_loss = found.whole.scores["forecast"]["log_loss"].score
     assert log_loss == pytest.approx(-np.log([0.005, 0.8, 0.9, 0.4]).mean())
+
+
+@pytest.mark.parametrize("zeros_in", ["forecast", "reference"])
+def test_an_infinite_log_loss_is_said_first_and_the_floor_with_what_beats(rng, zeros_in):
+    s = rng.normal(0, 2, 500)
+    y, p = rng.random(500) < expit(s), expit(s)
+    with_zeros = np.where(np.arange(500) == np.flatnonzero(y)[0], 0, p)
+    given = {"forecast": p, "reference": np.full(500, 0.5)} | {zeros_in: with_zeros}
+    found = skill(y, given["forecast"], reference=given["reference"])
+    assert found.zero_rows[zeros_in if zeros_in == "forecast" else found.reference] == 1
+    first, then = found.verdict.split("; ", 1)
+    assert first.endswith("has an infinite log loss (it assigned 0 to the observed class in 1 row)")
+    assert "by log loss at the floor 0.005" in then
+    assert str(found).startswith(first[:20])
+    assert "log loss at the floor 0.005" in " ".join(str(assess(y, with_zeros, reference="base-rate")).split())
 
 
 @pytest.mark.parametrize(

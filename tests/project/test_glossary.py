@@ -9,7 +9,7 @@ import pytest
 from pages import DOCS, pages, text_of
 from unperplexed import assess
 from unperplexed.calibration.diagnosis.kinds import KINDS
-from unperplexed.scores.registry import SCORES
+from unperplexed.scores.rules import SCORES
 
 GLOSSARY = text_of("glossary")
 ROWS = [

@@ -3,11 +3,13 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
 from unperplexed.recalibration.averaging import BINARY_PENALTY, CLASS_PENALTY, average
 from unperplexed.recalibration.binary_rows import rows_in_clusters
+from unperplexed.recalibration.gain import gain_of
 from unperplexed.scores import log_loss
 
 GRID = np.concatenate([[1e-300, 1e-12], np.linspace(1e-6, 1 - 1e-6, 2001), [1 - 1e-12]])
@@ -147,9 +149,23 @@ def test_few_clusters_have_no_gain_and_others_one_by_students_t():
     assert error == pytest.approx(np.sqrt(12 / 11 * sums @ sums) / 600, rel=1e-9)
     whole = np.log(rows.likelihoods(maps["bias"], None) / rows.likelihoods(maps["identity"], None))
     in_sample = np.average(whole, weights=rows.weight)
-    half = student_t(11).ppf(0.975) * error
-    more = 0.75 * max(0, in_sample - gain.value)
-    assert gain.interval == pytest.approx((gain.value - half, gain.value + more + half), rel=1e-6)
+    half, excess = student_t(11).ppf(0.975) * error, max(0, in_sample - gain.value)
+    low = min(gain.value + min(excess, error**2 / in_sample / 2) - half, gain.value)
+    assert gain.interval == pytest.approx((low, gain.value + excess + half), rel=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [1, 2, 5])
+@pytest.mark.parametrize("size", [0, 1, 3, 5])
+def test_the_interval_of_the_gain_covers_where_the_estimates_are_normal(rng, parameters, size):
+    """Errors of unit variance about a true error of this size: gains in-sample, cross-fitted and true are quadratic."""
+    e = rng.normal(size=(4000, parameters))
+    z = e + np.append(size, np.zeros(parameters - 1))
+    in_sample, true = (z**2).sum(axis=1) / 2, (z**2).sum(axis=1) / 2 - (z * e).sum(axis=1)
+    low, high = np.array([gain_of(1, x - parameters, np.sqrt(2 * x), x, 100, None).interval for x in in_sample]).T
+    assert 0.915 < ((low <= true) & (true <= high)).mean() < 0.99
+    if parameters == 1 and size > 1:  # exact: a gain counts from where the error is twice its interval
+        assert (true < low).mean() == pytest.approx(0.025, abs=0.008)
+        np.testing.assert_array_equal(low > 0, np.abs(z[:, 0]) > 2 * norm.ppf(0.975))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from unperplexed.report.numbers import count, expected, figure, number, points, same_decimals, share, signed
+from unperplexed.report.numbers import count, expected, figure, number, points, same_decimals, share, signed, told_apart
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,10 @@ def test_what_is_not_finite_is_a_dash_or_named():
 )
 def test_an_expected_number_of_events_is_never_shown_as_none(value, text):
     assert expected(value) == text
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.69314, 0.69309), (0.5, 0.7), (0.3, math.inf), (0.1, 0.1 + 1e-12)])
+def test_numbers_that_are_compared_differ_as_they_are_shown(a, b):
+    shown = told_apart(a, b)
+    assert (shown[0] != shown[1]) == (abs(a - b) > 1e-9)
+    assert shown == (number(a), number(b)) or len(shown[0]) == len(shown[1]) > 5

@@ -31,7 +31,7 @@ from unperplexed import (
     risk_profile,
     skill,
 )
-from unperplexed._lib.by_value import ByValue
+from unperplexed._lib.typing import ByValue
 from unperplexed.language_models import (
     GradedAnswers,
     Question,
@@ -80,9 +80,7 @@ RESULTS = {
 }
 
 
-CODE = re.compile(
-    r" +(recalibrated = |Recalibrator\(|methods = |for name, method |fitted = |fitted\.fit\(|new\[|compare\()"
-)
+CODE = re.compile(r" +(recalibrated = |Recalibrator\(|for name in \[|fitted = |fitted\.fit\(|new\[|compare\()")
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -9,8 +9,7 @@ import pytest
 
 from real_data import SETS
 from unperplexed import Tally, expected_calibration_error
-from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
-from unperplexed.calibration.errors import binned_error, smooth_error
+from unperplexed.calibration.errors import _DIVERGENCES, _parts, binned_error, smooth_error
 from unperplexed.tally.binary import mirror
 from unperplexed.tally.tables import ExactCounts, pooled
 

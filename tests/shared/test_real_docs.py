@@ -12,7 +12,7 @@ from pages import DOCS, text_of
 from real_data import DATA, SETS
 from unperplexed import Recalibrator, Tally, assess, compare, monitor
 from unperplexed.scores import ranked_probability_score
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, uncertain_mean
 
 TEAMS = ["Delphi-Stat", "NEU", "KOT", "4Sight"]
 

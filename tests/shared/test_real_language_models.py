@@ -25,7 +25,7 @@ from unperplexed.language_models import (
     leaderboard,
     read_items,
 )
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, uncertain_mean
 
 SAMPLES = Path(os.environ["UNPERPLEXED_DATA"]).parent / "language_models" / "samples"
 ROOT = Path(__file__).parents[2]

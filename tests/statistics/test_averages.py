@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from unperplexed.statistics.averages import EQUAL, Averages, log_spread, orientation, slope, spread
+from unperplexed.statistics.means import EQUAL, Averages, log_spread, orientation, slope, spread
 
 
 def test_spread_is_the_difference_but_for_rounding():

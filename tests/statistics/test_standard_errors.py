@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from unperplexed.statistics.standard_errors import Dependence, holm, simultaneous, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, holm, simultaneous, uncertain_mean
 
 X = np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.8, 0.2, -0.1, 0.6, 0.05])
 W = np.array([1.0, 2, 1, 3, 1, 1, 2, 1, 1, 2])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+from unperplexed.statistics.intervals import Dependence, uncertain_mean
 from unperplexed.statistics.threshold_cells import threshold_cells
 
 

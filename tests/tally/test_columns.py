@@ -9,7 +9,7 @@ import pytest
 from unperplexed import Forecasts, InputError, Tally
 from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
-from unperplexed.scores.registry import SCORES
+from unperplexed.scores.rules import SCORES
 from unperplexed.tally import surprises as _columns
 
 EDGES = [

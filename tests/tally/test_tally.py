@@ -12,7 +12,7 @@ from helpers import softmax_forecasts
 from unperplexed import SCORES, Forecasts, InputError, Tally, assess
 from unperplexed.scores import brier_score, log_loss, row_scores
 from unperplexed.statistics import generalized_mean
-from unperplexed.statistics.averages import averages
+from unperplexed.statistics.means import averages
 from unperplexed.tally.counter import BlockCounter, jobs_of
 from unperplexed.tally.tables import Cells, same_probability
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from .formatting import number_of
@@ -109,11 +110,26 @@ def check_choice(name: str, value: object, known: Collection[str]) -> None:
         raise InputError(text if text.endswith("?") else f"{text}.")
 
 
-def check_whole(name: str, value: Any) -> int:
-    """Refuse what is no whole number of at least 1, or is past all use."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**53:
-        raise InputError(f"{name}: expected a whole number of at least 1, got {value!r}.")
+def is_number(value: Any, low: float = -math.inf, high: float = math.inf) -> bool:
+    """Whether a value is a real number between limits, which NaN and truth values are not."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(low <= value <= high)  # type: ignore[operator]
+
+
+def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> bool:
+    """Whether a value is a whole number between limits, which truth values are not."""
+    return isinstance(value, Integral) and is_number(value, low, high)
+
+
+def check_whole(name: str, value: Any, least: int = 1, most: float = 2**53 - 1) -> int:
+    """Refuse what is no whole number of at least so many, or is past all use."""
+    if not is_whole(value, least, most):
+        raise InputError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
     return int(value)
+
+
+def check_seed(seed: Any) -> int:
+    """Refuse a seed that is no whole number from 0."""
+    return check_whole("seed", seed, 0, math.inf)
 
 
 _ALIKE = 0.75

@@ -1,11 +1,81 @@
-"""Names for the array types that signatures speak of, and arrays that stay as they are."""
+"""Names for the array types that signatures speak of, and dataclasses that equal their copies: `ByValue`."""
 
-from typing import Any, TypeAlias
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .by_value import ByValue
+from .errors import called
+
+
+class ByValue:
+    """A frozen dataclass that equals others of its class with equal values; NaN equals NaN, arrays compare by element.
+
+    So a copy, also one from a pickle, equals the original. Fields with ``compare=False`` do not count.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Gap(ByValue):
+    ...     width: float
+    >>> Gap(float("nan")) == Gap(float("nan")), Gap(0.1) == Gap(0.2)
+    (True, False)
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Set the methods on the class itself, since `dataclass` would otherwise write its own."""
+        super().__init_subclass__(**options)
+        cls.__eq__ = ByValue.__eq__  # type: ignore[method-assign]
+        cls.__hash__ = ByValue.__hash__  # type: ignore[method-assign]
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse attributes that there are not; other names with what they are called here."""
+            of = type(self).__name__
+            known = [] if name.startswith("_") else [*getattr(self, "__dict__", ()), *dir(type(self))]
+            also = called(name, of, [*dict.fromkeys(each for each in known if not each.startswith("_"))])
+            raise AttributeError(f"{of!r} object has no attribute {name!r}{also}")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all values are the same."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Hash the values."""
+        return hash(self._values())
+
+    def _values(self) -> Any:
+        """What is compared, in a form that can be hashed."""
+        return tuple(_comparable(getattr(self, each.name)) for each in fields(self) if each.compare)  # type: ignore[arg-type]
+
+
+_NAN = object()
+
+
+def _comparable(value: Any) -> Any:
+    """Return the value in a form that can be hashed and equals itself."""
+    if isinstance(value, float):
+        return _NAN if math.isnan(value) else value
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "f":
+            value = np.where(np.isnan(value), np.nan, value + 0.0)  # NaN and zero have several forms
+        values = _comparable(value.tolist()) if value.dtype.hasobject else value.tobytes()
+        return value.shape, value.dtype.str, values
+    if isinstance(value, Mapping):
+        return frozenset((key, _comparable(each)) for key, each in value.items())
+    if isinstance(value, tuple | list):
+        return tuple(map(_comparable, value))
+    return value
+
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

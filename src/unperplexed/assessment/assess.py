@@ -20,13 +20,23 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..report.result import frames_as_input
-from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
-from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, apply_limit, floor_for
+from ..statistics.means import (
+    DEFAULT_FLOOR,
+    HEADLINE_ORDERS,
+    Averages,
+    Floor,
+    Limit,
+    apply_limit,
+    averages,
+    divergence_probability,
+    floor_for,
+    orientation,
+    slope,
+)
 from ..tally.class_tables import ClassPairs
 from ..tally.surprises import SurpriseTable, surprise_table
 from ..tally.tables import Pairs
-from ..tally.tally import CLASS_PARTS, Tally, View
-from ..tally.views import refuse_rows
+from ..tally.tally import CLASS_PARTS, Tally, View, refuse_rows
 from .bins import bin_table, curve_of, distribution
 from .classes import ClassTables, Measure, bias_of, class_average, class_table, measured_each, predicted_table
 from .intervals import profile_of_tally

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from .._lib.arrays import check_indexes
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.estimators import Estimator
@@ -27,8 +27,7 @@ from ..report.result import JsonResult, frame_like_input, frames_as_input, pictu
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
-from ..tally.tally import Tally, View
-from ..tally.views import refuse_rows
+from ..tally.tally import Tally, View, refuse_rows
 from .assess import assess_tally, parts_for
 from .groups import MOST_GROUPS as REMEDIED
 from .groups import CostShare, GroupAssessment, GroupRemedy, ShrunkenAccuracy, cost_shares, drivers_text, group_remedies

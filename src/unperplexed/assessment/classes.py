@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.by_value import ByValue
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
-from ..statistics.averages import Averages, divergence_probability, slope, spread
-from ..statistics.means import Limit, apply_limit, means_of_runs
+from ..statistics.means import Averages, Limit, apply_limit, divergence_probability, means_of_runs, slope, spread
 from ..statistics.tails import skewed_sf
 from ..tally.class_tables import ClassPairs
 from ..tally.tables import Pairs

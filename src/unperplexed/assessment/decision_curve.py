@@ -20,10 +20,17 @@ from ..forecasts.reading import RowReading, reads
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import checked_sampling
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
-from ..tally.tally import Tally
-from ..tally.views import refuse_rows
-from .counted_rows import CountedRows, rows_of_tally, rows_one_by_one
-from .recalibrated import RECALIBRATED, Reader, Recalibrated, recalibrated_beside, same_rows
+from ..tally.tally import Tally, refuse_rows
+from .counted_rows import (
+    RECALIBRATED,
+    CountedRows,
+    Reader,
+    Recalibrated,
+    recalibrated_beside,
+    rows_of_tally,
+    rows_one_by_one,
+    same_rows,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,28 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._lib.by_value import ByValue
-from .._lib.elementary import xlogy
+from .._lib.elementary import log_gamma, xlogy
 from .._lib.errors import InputError
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.line import CalibrationLine
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
-from ..statistics.intervals import Interval, Metric
+from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric, wilson
 from ..statistics.means import t_quantile
-from ..statistics.standard_errors import LEAST_WORTH
+from ..statistics.products import product
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
-from .group_error import (
-    ProbabilityGroups,
-    error_interval,
-    error_of_noise,
-    expected_by_chance,
-    expected_error,
-    independent_noise,
-    probability_groups,
-)
+from .classes import Table
 
 ECE_GROUPS = 15
 """As Guo et al. 2017."""
@@ -75,7 +66,7 @@ class _Counts:
 
     def standard_error(self, of_positive: Floats, of_negative: Floats) -> float:
         """Standard error of a sum over the rows, by the influence of a row of either outcome at each probability."""
-        alone = float(self.squared_positive @ of_positive**2 + self.squared_negative @ of_negative**2)
+        alone = float(product(self.squared_positive, of_positive**2) + product(self.squared_negative, of_negative**2))
         if not self.tally.clustered:
             return math.sqrt(alone)
         by_shard = self.over_shards(of_positive, of_negative)
@@ -97,7 +88,7 @@ class _Counts:
             )
             means.append(np.divide(sums, of_cell, out=np.zeros_like(sums), where=of_cell > 0)[counts.codes])
         happened, total = (x / scale for x in counts.shards)
-        by_shard = happened @ means[0] + (total - happened) @ means[1]
+        by_shard = product(happened, means[0]) + product(total - happened, means[1])
         n = by_shard.size
         return np.asarray(math.sqrt(n / max(n - 1, 1)) * (by_shard - by_shard.mean()))
 
@@ -156,7 +147,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
-    limits = Interval(math.nan, math.nan) if noise is None else error_interval(groups, noise, confidence)
+    limits = UNKNOWN if noise is None else error_interval(groups, noise, confidence)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         slope=line.slope.metric(confidence),
@@ -191,7 +182,7 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
         return Metric()
     below = (np.cumsum(counts.negative) - counts.negative / 2) / others
     above = (events - np.cumsum(counts.positive) + counts.positive / 2) / events
-    value = float(counts.positive @ below) / events
+    value = float(product(counts.positive, below)) / events
     # DeLong's placements, and the correction for the degrees of freedom of each sample.
     n, m = (total**2 / float(squares.sum()) for total, squares in (
         (events, counts.squared_positive), (others, counts.squared_negative)
@@ -219,6 +210,134 @@ def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) 
         by_shard.append(found)
     sums = np.stack(by_shard)
     lacking = np.maximum(np.diag(independent_noise(groups, of_row)) ** 2 - (sums**2).sum(axis=1), 0)
-    covariance = sums @ sums.T + np.diag(lacking)
+    covariance = product(sums, sums.T) + np.diag(lacking)
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def expected_error(groups: ProbabilityGroups) -> float:
+    """Expected calibration error of groups (ECE). Smaller is better."""
+    return float(groups.total @ np.abs(groups.mean - groups.observed) / groups.total.sum())
+
+
+def expected_by_chance(groups: ProbabilityGroups, weight: float = 1.0) -> float:
+    """Expected calibration error to be expected of calibrated predictions; ``weight`` is the effective one of a row.
+
+    It is exact for groups of equal predictions, by de Moivre's mean absolute deviation of the binomial distribution.
+    """
+    n = np.maximum(np.rint(groups.total / weight), 1.0)
+    p = np.clip(groups.mean, 0.0, 1.0)
+    k = np.minimum(np.floor(n * p) + 1, n)
+    log = (
+        np.log(2 * k)
+        + log_gamma(n + 1)
+        - log_gamma(k + 1)
+        - log_gamma(n - k + 1)
+        + xlogy(k, p)
+        + xlogy(n - k + 1, 1 - p)
+    )
+    spread = p * (1 - p)
+    deviation = np.where(spread > 0, np.exp(log) / n, 0.0)
+    deviation *= np.sqrt(np.divide(groups.variance, spread, out=np.zeros_like(spread), where=spread > 0))
+    return float(groups.total @ deviation / groups.total.sum())
+
+
+def error_of_noise(groups: ProbabilityGroups, noise: Floats | None) -> float:
+    """Expected calibration error of observed frequencies that differ from the predictions by this chance alone."""
+    if noise is None:
+        return math.nan
+    deviation = np.sqrt((noise**2).sum(axis=1) * 2 / math.pi)
+    return float(groups.total @ deviation / groups.total.sum())
+
+
+_SIZES = 33
+"""So many sizes of true differences are tried, to 1.6 times the observed error or to three times what chance adds."""
+
+_DRAWS = 400
+"""Normal deviates of each group's frequency; as many more mirror them."""
+
+
+def independent_noise(groups: ProbabilityGroups, weight: float = 1.0) -> Floats:
+    """Chance of the observed frequencies of groups of independent rows: its covariance, from normal deviates to them.
+
+    ``weight`` is the effective one of a row. One column a deviate.
+    """
+    n = np.maximum(groups.total / weight, 1.0)
+    # The variance of predictions where it is larger: few outcomes that are all alike do not make a frequency certain.
+    return np.diag(np.sqrt(np.maximum(groups.variance, groups.observed * (1 - groups.observed)) / n))
+
+
+def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float = 0.95) -> Interval:
+    """Confidence interval of the expected calibration error.
+
+    The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
+    error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones in another
+    size, outcomes vary about them as normal deviates do, and the sizes are kept at which the observed error lies
+    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
+    than nearly all that chance gives is the upper end itself.
+    """
+    share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
+    drawn = product(np.random.default_rng(0).standard_normal((_DRAWS, len(groups))), noise.T)
+    noise = np.concatenate([drawn, -drawn])
+    error = expected_error(groups)
+    shape = difference / error if error > 0 else np.ones_like(difference)
+    sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(product(np.abs(noise), share)))), _SIZES)
+    errors = [product(np.abs(size * shape + noise), share) for size in sizes.tolist()]
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    lower, upper = (float(np.interp(error, quantile, sizes)) for quantile in (high, low))
+    return Interval(min(lower, error), max(upper, error))
+
+
+@dataclass(frozen=True)
+class ProbabilityGroups(Table):
+    """Groups in increasing order of predicted probability; one array entry a group."""
+
+    lowest: Floats
+    highest: Floats
+    """Smallest and largest predicted probability."""
+    mean: Floats
+    """Mean predicted probability."""
+    observed: Floats
+    """Observed frequency."""
+    total: Floats
+    """Weight of the rows."""
+    variance: Floats
+    """Mean of p (1 - p): variance of one outcome, were the predictions calibrated."""
+
+    def intervals(self, reach: float) -> list[Interval]:
+        """Wilson's interval of each observed frequency, so many standard errors wide; for independent rows."""
+        return [wilson(*pair, reach) for pair in zip(self.observed.tolist(), self.total.tolist(), strict=True)]
+
+
+def probability_groups(pairs: Pairs, groups: int) -> ProbabilityGroups:
+    """Group pairs by predicted probability into at most so many groups of about equal weight.
+
+    Equal probabilities stay together: all go to the group in which the middle one of them lies.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Predicted probabilities in increasing order, weights of events and of all rows.
+    groups : int
+        Number of groups, at most.
+
+    Returns
+    -------
+    ProbabilityGroups
+
+    Examples
+    --------
+    >>> from unperplexed import Tally
+    >>> pairs = Tally.of([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]).positive_pairs()
+    >>> probability_groups(pairs, 2).observed.tolist()
+    [0.5, 0.5]
+    """
+    p, happened, total = pairs
+    middle = np.cumsum(total) - total / 2
+    share = np.minimum(np.floor(middle * (groups / total.sum()) * (1 + _ROUNDING)), groups - 1)
+    first = np.flatnonzero(np.diff(share, prepend=-1.0))
+    last = np.append(first[1:], p.size) - 1
+    weight, events, mean, variance = (
+        np.add.reduceat(x, first) for x in (total, happened, p * total, p * (1 - p) * total)
+    )
+    return ProbabilityGroups(p[first], p[last], mean / weight, events / weight, weight, variance / weight)

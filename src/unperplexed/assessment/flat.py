@@ -6,17 +6,15 @@ An assessment is not typed here, since it offers its metrics itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis
-from ..statistics.intervals import Interval, wilson
+from ..statistics.intervals import UNKNOWN, Interval, wilson
 from ..statistics.many_looks import Spread
 from ..statistics.means import t_quantile
-
-NOWHERE = Interval(math.nan, math.nan)
 
 
 def _word(name: str) -> str:
@@ -38,16 +36,21 @@ class NamedMetric(NamedTuple):
     """A metric with its confidence interval; one that is counted has no chance in it."""
 
     value: float
-    interval: Interval = NOWHERE
+    interval: Interval = UNKNOWN
     counted: bool = False
     spread: Spread | None = None
     """For the change of a mean score: what a test at many looks needs."""
 
 
+NamedMetrics = dict[str, Callable[[], NamedMetric]]
+"""Metrics by name, each computed when it is asked for."""
+
+
 def flat_metrics(assessment: Any, changes: Mapping[str, NamedMetric] | None = None) -> dict[str, float | None]:
     """Give all metrics of an assessment, as `Assessment.to_flat` does, and changes by name."""
     flat: dict[str, float | None] = {}
-    for name, each in NamedMetrics(assessment, changes or {}).items():
+    for name, made in named_metrics(assessment, changes).items():
+        each = made()
         flat[name] = _finite(each.value)
         if not each.counted:
             flat |= {f"{name}.lower": _finite(each.interval.low), f"{name}.upper": _finite(each.interval.high)}
@@ -61,31 +64,11 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-class NamedMetrics(Mapping[str, NamedMetric]):
-    """The metrics of an assessment by name, each computed when it is asked for."""
-
-    def __init__(self, assessment: Any, changes: Mapping[str, NamedMetric]) -> None:
-        """Name the metrics that there are, and changes beside them."""
-        self._made = _metrics_of(assessment) | {name: partial(NamedMetric, *each) for name, each in changes.items()}
-
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._made)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names."""
-        return iter(self._made)
-
-    def __getitem__(self, name: str) -> NamedMetric:
-        """Compute a metric."""
-        return self._made[name]()
-
-
-def _metrics_of(a: Any) -> dict[str, Callable[[], NamedMetric]]:
-    """Name the metrics that there are, each with what computes it."""
+def named_metrics(a: Any, changes: Mapping[str, NamedMetric] | None) -> NamedMetrics:
+    """Name the metrics of an assessment that there are, and changes beside them."""
 
     def own(value: float, name: str) -> Callable[[], NamedMetric]:
-        return lambda: NamedMetric(value, a.intervals.get(name, NOWHERE))
+        return lambda: NamedMetric(value, a.intervals.get(name, UNKNOWN))
 
     def metric(name: str) -> Callable[[], NamedMetric]:
         return lambda: NamedMetric(getattr(a, name).value, getattr(a, name).interval)
@@ -109,13 +92,14 @@ def _metrics_of(a: Any) -> dict[str, Callable[[], NamedMetric]]:
             "skill" if rule == "log_loss" else f"{rule}_skill": partial(NamedMetric, each.skill, each.interval)
             for rule, each in skills.items()
         },
+        **{name: partial(NamedMetric, *each) for name, each in (changes or {}).items()},
     }
 
 
 def frequency_limits(a: Any) -> Interval:
     """Wilson's interval of the observed frequency of the positive class; NaN for weighted and dependent rows."""
     if a.weighted or a.clustered:
-        return NOWHERE
+        return UNKNOWN
     return wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.source.sampling.confidence, math.inf)))
 
 

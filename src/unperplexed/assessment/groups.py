@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
-from ..statistics.standard_errors import holm, simultaneous
+from ..statistics.intervals import holm, simultaneous
 from .remedy import Remedy
 from .result import Assessment
 
@@ -124,9 +124,8 @@ class GroupRemedy:
         return self.remedy.significant and self.adjusted_p_value < LEVEL
 
     def to_dict(self) -> dict[str, Any]:
-        """Give method, map, gain, its simultaneous interval and its p-values as plain Python values."""
+        """Give map, gain, its simultaneous interval and its p-values as plain Python values."""
         return {
-            "method": self.remedy.method,
             "map": self.remedy.map,
             "gain": plain_values(self.remedy.gain),
             "interval": list(self.interval),

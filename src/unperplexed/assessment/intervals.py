@@ -7,31 +7,28 @@ What is measured has none: its intervals come from samples like the one at hand 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import number_of, percent
 from .._lib.progress import steps
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..calibration.clustered_test import independent_share
 from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import measured_of_samples
 from ..calibration.null_samples import calibrated
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
-from ..calibration.world_cells import WorldCells, world_cells
-from ..calibration.world_samples import Logs, WorldSamples, world_samples
+from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_cells, world_samples
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
-from ..scores.registry import score_named, score_reach
-from ..statistics.averages import HEADLINE_ORDERS, log_spread
-from ..statistics.intervals import Band, Interval, wilson
-from ..statistics.means import Limit, apply_limit, means_of_points, t_quantile
-from ..statistics.standard_errors import LEAST_WORTH
+from ..scores.rules import score_named, score_reach
+from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Band, Interval, wilson
+from ..statistics.means import HEADLINE_ORDERS, Limit, apply_limit, log_spread, means_of_points, t_quantile
+from ..statistics.products import product
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
 from ..tally.tally import Tally
@@ -114,7 +111,7 @@ def uncertainty(source: Source, figures: dict[str, float]) -> Uncertainty:
         low, high = found.intervals["averages_slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
-    ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
+    ordered = {name: intervals.get(name, UNKNOWN) for name in figures}
     return Uncertainty(
         intervals=ordered,
         curve=found.curve,
@@ -234,7 +231,7 @@ def closed_intervals(source: Source) -> dict[str, Interval]:
     none = {name for name, (low, high) in found.items() if units < LEAST_WORTH or low == high}
     if not tally.clustered:
         none.discard("prediction_accuracy")
-    return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
+    return {name: UNKNOWN if name in none else interval for name, interval in found.items()}
 
 
 def profile_of_tally(tally: Tally, orders: Floats, floor: float, limit: Limit) -> RiskProfile:
@@ -272,8 +269,8 @@ def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
         terms = expm1_ratio(profile.orders, np.log(p[:, None] / profile.values))
         terms = np.where(np.isfinite(terms), terms, 0.0)
         happened = counts.counted.happened
-        alone = happened @ terms**2 - (happened @ terms) ** 2 / happened.sum()
-        together = tally.shards.standard_error(counts.shards.happened @ terms) * tally.shards.rows.weight.sum()
+        alone = product(happened, terms**2) - product(happened, terms) ** 2 / happened.sum()
+        together = tally.shards.standard_error(product(counts.shards.happened, terms)) * tally.shards.rows.weight.sum()
         growth = np.sqrt(np.maximum(together**2 / alone, 1.0))
     freedom = np.minimum(profile.degrees_of_freedom, tally.independent_rows - 1)
     known = np.where(alone > 0, growth, 1.0) if tally.independent_rows >= LEAST_WORTH else math.nan
@@ -397,11 +394,11 @@ def _log_figures(logs: Logs) -> Floats:
 def _interval(figure: float, low: float, high: float, highest: float, most: float) -> Interval:
     """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm."""
     if not 0 <= figure < math.inf:
-        return Interval(math.nan, math.nan)
+        return UNKNOWN
     if figure == 0:
-        return Interval(0.0, min(highest, most)) if math.isfinite(highest) else Interval(math.nan, math.nan)
+        return Interval(0.0, min(highest, most)) if math.isfinite(highest) else UNKNOWN
     if not (math.isfinite(high) and low < high):  # nothing tells how much others vary
-        return Interval(math.nan, math.nan)
+        return UNKNOWN
     return Interval(min(low, figure), max(min(high, most), figure))  # but for the rounding of logarithms
 
 
@@ -430,10 +427,14 @@ def profiles_of(source: Source, reported: RiskProfile) -> tuple[MeasuredProfile,
     return MeasuredProfile(orders, values, low, high), DivergenceProfile(orders, logs[1], *limits[2:])
 
 
+_PROFILES: Sequence[Callable[[Logs], Floats]] = (lambda of: of.measured, lambda of: of.reported - of.measured)
+"""Logarithms of the measured profile, and of the divergence profile."""
+
+
 def _limits(draws: Draws, logs: Floats) -> Floats:
     """Lower and upper limits of the logarithms of measured means, then of reported over measured ones."""
     pairs = []
-    for at, figures in enumerate((_measured, _divergence)):
+    for at, figures in enumerate(_PROFILES):
         with np.errstate(invalid="ignore"):
             off = [world.deviation(figures) for world in draws.worlds]
             low, high = hull(logs[at], off, draws.reach, _growth(draws, at == 1))
@@ -447,11 +448,3 @@ def _growth(draws: Draws, divergence: bool) -> Floats:
         return np.ones(1)
     reported, measured, _ = draws.influences
     return draws.growth(*((x - y if divergence else y) for x, y in zip(reported, measured, strict=True)))
-
-
-def _measured(logs: Logs) -> Floats:
-    return logs.measured
-
-
-def _divergence(logs: Logs) -> Floats:
-    return logs.reported - logs.measured

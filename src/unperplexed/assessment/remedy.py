@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.elementary import logit
 from .._lib.errors import InputError
-from .._lib.formatting import command_line, number_of, shell_word
+from .._lib.formatting import command_line, shell_word
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from ..calibration.diagnosis.diagnose import Chunks
-from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
@@ -23,12 +22,11 @@ from ..forecasts.labels import plain
 from ..forecasts.reading import SEARCHED
 from ..recalibration.gain import FEWEST_ROWS
 from ..report.document import Python
-from ..statistics.averages import averages
-from ..statistics.means import Limit, apply_limit
+from ..statistics.means import Limit, apply_limit, averages
+from ..statistics.products import product
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
-from .familiar import ECE_GROUPS
-from .group_error import expected_error, probability_groups
+from .familiar import ECE_GROUPS, expected_error, probability_groups
 
 if TYPE_CHECKING:
     from ..recalibration.averaging import HeldOut
@@ -41,17 +39,17 @@ MOST_PROBABILITIES = 1_000_000
 
 @dataclass(frozen=True)
 class Commands:
-    """Command lines that fit a map, without its method and its file, and that apply it; "" for none."""
+    """Command lines that fit a map, without its file, and that apply it; "" for none."""
 
     fit: str
     apply: str = ""
     scale: str = "probability"
     """What the columns hold."""
 
-    def text(self, method: str) -> str:
-        """Give both, each in a line."""
-        named = "" if method == "auto" else f" --method {method}"
-        return f"{self.fit}{named} -o map.json\n{self.apply}".rstrip()
+    @property
+    def text(self) -> str:
+        """Both, each in a line."""
+        return f"{self.fit} -o map.json\n{self.apply}".rstrip()
 
     def of_rows(self, condition: str) -> str:
         """Give both for the rows that meet an SQL condition; "" without a condition, or a command to apply."""
@@ -86,11 +84,11 @@ class PythonLine:
         words = {name: array.format(word) if name in _ARRAYS else word for name, word in self.words.items()}
         return "".join(f", {name}={word}" for name, word in words.items())
 
-    def text(self, method: str) -> Python:
-        """Give the line."""
-        named = "" if method == "auto" else repr(method)
+    @property
+    def text(self) -> Python:
+        """The line."""
         fit = f"fit(y_true, y_prob{self.arguments()})"
-        return Python(f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self._new()})")
+        return Python(f"recalibrated = Recalibrator().{fit}.transform(new_y_prob{self._new()})")
 
     def of_rows(self, _: str) -> Python:
         """Give the line for some rows, whose places or truth values are called rows."""
@@ -164,10 +162,8 @@ class Remedy(ByValue):
     True
     """
 
-    method: str
-    """Method of the `Recalibrator`: "auto", the average of maps, or the name of one map."""
     map: str
-    """The map with its parameters, such as "temperature 1.55"; of an average the one with the largest weight, such as
+    """The average of maps that `Recalibrator` makes, named by the one with the largest weight, such as
     "an average of maps, mainly temperature 1.55"."""
     gain: Gain
     """Log loss before and after, on held-out rows, and their difference with its 95% confidence interval."""
@@ -192,21 +188,24 @@ class Remedy(ByValue):
 
     def sentences(self) -> Iterator[str]:
         """Yield what recalibration brings and what it leaves."""
+        baseline = self.recalibrator.baseline
+        zeros = "" if baseline is None else baseline.zeros_text()
+        yield f"{zeros} {self._gain_sentence()}".lstrip()
+        yield from remaining_lines(self.gain, baseline)
+
+    def _gain_sentence(self) -> str:
         if self.significant:
-            yield f"Recalibration ({self.map}) reduces the log loss {gain_text(self.gain)}."
-        else:
-            low, high = self.gain.interval
-            yield (
-                f"Recalibration is not shown to reduce the log loss: gain {_nats(self.gain.value)} nats (cross-fitted,"
-                f" 95% CI {_nats(low)} to {_nats(high)})."
-            )
-        yield from remaining_lines(self.gain, self.recalibrator.baseline)
+            return f"Recalibration ({self.map}) reduces the log loss {gain_text(self.gain)}."
+        low, high = map(_nats, self.gain.interval)
+        gain = f"{_nats(self.gain.value)} nats (cross-fitted, 95% CI {low} to {high})"
+        if self.gain.value > 0:
+            return f"The miscalibration is significant, but what recalibration gains is uncertain: {gain}."
+        return f"Recalibration is not shown to reduce the log loss: gain {gain}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the code as plain Python values."""
         return {
             "advised": self.significant,
-            "method": self.method,
             "map": self.map,
             "words": self.words,
             "weights": dict(self.recalibrator.weights_),
@@ -225,12 +224,10 @@ class UntriedRemedy(ByValue):
 
     Examples
     --------
-    >>> UntriedRemedy("temperature", 1_000_000, "unperplexed recalibrate ...").words.split(". ")[0]
-    'Recalibrate by a temperature, which divides the log-probabilities'
+    >>> UntriedRemedy(1_000_000, "unperplexed recalibrate ...").words.split(". ")[0]
+    'Recalibrate by the average of maps that cross-validation finds best'
     """
 
-    method: str
-    """Name of the recalibration method."""
     n_probabilities: int
     """Rows times classes."""
     code: str
@@ -240,20 +237,9 @@ class UntriedRemedy(ByValue):
     def words(self) -> str:
         """What recalibration does, and where its gain is found."""
         return (
-            f"Recalibrate by {_DOES[self.method]}. The fit reports the gain on held-out rows, which was not computed"
-            f" here ({self.n_probabilities:,} probabilities)."
+            "Recalibrate by the average of maps that cross-validation finds best. The fit reports the gain on held-out"
+            f" rows, which was not computed here ({self.n_probabilities:,} probabilities)."
         )
-
-
-_TEMPERATURE = "a temperature, which divides the log-probabilities"
-_LAPSE = "a small share of a uniform forecast"
-_DOES = {
-    "auto": "the average of maps that cross-validation finds best",
-    "temperature": _TEMPERATURE,
-    "temperature-lapse": f"{_TEMPERATURE}, and {_LAPSE}",
-    "logistic": f"{_TEMPERATURE}, and a shift for each class",
-    "logistic-lapse": f"{_TEMPERATURE}, a shift for each class, and {_LAPSE}",
-}
 
 
 def gain_text(gain: Gain) -> str:
@@ -267,13 +253,10 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     """Say what recalibration leaves: what better predictors may lower, beside a constant forecast."""
     if gain is None or baseline is None:
         return
-    base, before, shown = baseline.log_loss, gain.before, f"({_loss(baseline.log_loss)}, cross-fitted)"
-    if baseline.zeros:
-        before = math.inf
-        yield zeros_text(baseline)
+    base, shown = baseline.log_loss, f"({_loss(baseline.log_loss)}, cross-fitted)"
     if not gain.significant:
         return
-    if base >= before:
+    if base >= gain.before:
         yield "Better predictors may reduce the rest."
     elif base >= gain.after:
         yield (
@@ -290,14 +273,6 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
             f"A constant forecast of the base rate scores better {shown} than these forecasts, and not significantly"
             " different from the recalibrated ones: there is no evidence of skill."
         )
-
-
-def zeros_text(baseline: Baseline, name: str = "the forecasts") -> str:
-    """Say why the log loss is infinite, and what zeros count as where it is finite before recalibration."""
-    return (
-        f"The log loss of {name} is infinite: the observed class had probability 0 in"
-        f" {number_of(baseline.zeros, 'row')}. These zeros count as {baseline.zeros_as:.3g} in the gain."
-    )
 
 
 _SMALL_LOSS = 0.01
@@ -353,8 +328,7 @@ def remedy_of(
         return None
     from ..recalibration.recalibrator import Recalibrator
 
-    method = method_for(diagnosis, tally.n_classes)
-    made = Recalibrator(method)
+    made = Recalibrator()
     try:
         if chunks is None or (counted and not _uncounted_zeros(tally) and tally.tells_log_odds(chunks)):
             made.fit(tally)
@@ -366,8 +340,8 @@ def remedy_of(
     if made.gain_ is None or baseline is None or held_out is None:
         return None
     after = after_remedy(held_out, floor, limit, two=two)
-    found = Remedy(method, made.map_text, made.gain_, baseline.log_loss, made, after)
-    return replace(found, code=commands.text(method)) if found.significant else found
+    found = Remedy(made.map_text, made.gain_, baseline.log_loss, made, after)
+    return replace(found, code=commands.text) if found.significant else found
 
 
 def untried_remedy(
@@ -387,8 +361,7 @@ def untried_remedy(
     """
     if not _can_be_mended(diagnosis) or chunks is None or not _takes_long(diagnosis, tally):
         return None
-    method = method_for(diagnosis, tally.n_classes)
-    return UntriedRemedy(method, tally.n_rows * tally.n_classes, commands.text(method))
+    return UntriedRemedy(tally.n_rows * tally.n_classes, commands.text)
 
 
 def _can_be_mended(diagnosis: Diagnosis) -> bool:
@@ -415,14 +388,6 @@ def mendable(findings: Sequence[Finding]) -> bool:
     return not reversed_forecasts and any(f.error != "rows" for f in findings)
 
 
-def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
-    """Name the method of a `Recalibrator`: "auto" for two classes, for more the map that mends the errors found."""
-    if n_classes == 2:
-        return "auto"
-    needed = {part for error in diagnosis.errors for part in KINDS[error].asks_for}
-    return f"{'logistic' if 'bias' in needed else 'temperature'}{'-lapse' if 'lapse' in needed else ''}"
-
-
 MOST_CLUSTERED = 100_000
 """Rows in clusters up to which a remedy is looked for unasked: the fit holds each of them."""
 
@@ -446,7 +411,7 @@ def after_remedy(found: HeldOut, floor: float, limit: Limit, *, two: bool) -> Af
     means = averages(apply_limit(found.correct, floor, limit), found.weights)
     pairs = Pairs(found.predicted, found.happened, found.total)
     return AfterRemedy(
-        log_loss=-float(found.weights @ np.log(found.correct)) / float(found.weights.sum()),
+        log_loss=-float(product(found.weights, np.log(found.correct))) / float(found.weights.sum()),
         brier_score=found.brier_score,
         accuracy=_accuracy(pairs, two=two),
         decisiveness=means.decisiveness,

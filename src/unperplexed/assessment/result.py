@@ -20,10 +20,8 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, picture
-from ..statistics.averages import Averages
-from ..statistics.intervals import Interval, Metric
-from ..statistics.means import Limit
-from ..statistics.standard_errors import LEAST_WORTH
+from ..statistics.intervals import LEAST_WORTH, Interval, Metric
+from ..statistics.means import Averages, Limit
 from ..tally.surprises import SurpriseTable
 from ..tally.tally import CLASS_PARTS, View
 from .bins import BinTable, Curve, Histogram, Observed, observed_between

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,19 +14,19 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.labels import Label
-from ..forecasts.reading import reads
+from ..forecasts.reading import WeightedReading, reads
 from ..report.result import Result, picture
-from ..statistics.averages import Averages, averages
 from ..statistics.means import (
     DECISIVE,
     DEFAULT_FLOOR,
     DEFAULT_ORDERS,
     GEOMETRIC,
     ROBUST,
+    Averages,
     Floor,
     Limit,
     apply_limit,
+    averages,
     floor_and_limit,
     floor_for,
     log_apart,
@@ -201,14 +201,6 @@ def _exp_ratio(r: Floats, x: Floats) -> Floats:
     terms -= 1
     terms /= r
     return terms
-
-
-class WeightedReading(TypedDict, total=False):
-    """Options of `Forecasts` for means over rows."""
-
-    sample_weight: ArrayLike | None
-    labels: Sequence[Label] | None
-    pos_label: Label | None
 
 
 @reads(WeightedReading)

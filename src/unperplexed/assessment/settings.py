@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import DEFAULT, Estimator, named_estimator
-from ..statistics.intervals import Sampling, checked_sampling
+from ..statistics.intervals import LEAST_WORTH, Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor, floor_and_limit
-from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tally import VIEWS, Tally, View
 from .classes import ClassTables
 from .remedy import Commands, PythonLine

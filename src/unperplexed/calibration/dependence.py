@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from .._lib.by_value import ByValue
 from .._lib.elementary import expit
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import AnyFloats, ByValue, Floats, Ints
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
+from ..statistics.products import product
 from ..statistics.tails import skewed_sf
 from .diagnosis.class_rows import CERTAIN, MOST_SURPRISING
 from .diagnosis.gate import orthonormal
@@ -374,8 +374,8 @@ class _Pairs:
 
 
 def _squares(x: Floats) -> float:
-    """Sum of squares; a product of vectors would be spread over threads, which costs more than it saves."""
-    return float(np.einsum("i,i->", x, x))
+    """Sum of squares."""
+    return float(product(x, x))
 
 
 Key = str | int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._lib.by_value import ByValue
+from .._lib.typing import ByValue
 from .._lib.formatting import p_value_text
 from .dependence import Dependence
 

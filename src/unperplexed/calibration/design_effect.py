@@ -12,6 +12,7 @@ import numpy as np
 
 from .._lib.typing import Floats
 from ..statistics.means import Limit, apply_limit
+from ..statistics.products import product
 from ..tally.tally import Tally
 from .estimators import DEFAULT, measured_of_samples
 from .resampling import CellCounts
@@ -78,11 +79,11 @@ def influences(counts: CellCounts, orders: Floats, floor: float, limit: Limit) -
     p, q = counts.reported, measured_of_samples(DEFAULT, counts.reported, happened[None], total[None], floor)[0]
     mine = _terms(p, q, orders, floor, limit)
     seen, level, slope, of_missed = happened / counts.weight, q * mine.g, mine.slope, np.zeros_like(mine.of_p)
-    mean_p, mean = mine.of_p @ seen, mine.g @ seen
+    mean_p, mean = product(mine.of_p, seen), product(mine.g, seen)
     if counts.one_sided:  # where the class did not occur, the other one did
         other = _terms(1 - p, 1 - q, orders, floor, limit)
         missed = (total - happened) / counts.weight
-        mean_p, mean = mean_p + other.of_p @ missed, mean + other.g @ missed
+        mean_p, mean = mean_p + product(other.of_p, missed), mean + product(other.g, missed)
         level, slope = level + (1 - q) * other.g, slope - other.slope
         of_missed = other.of_p - mean_p[:, None]
     scale_p, scale = (np.where(orders == 0, 1.0, orders * x)[:, None] for x in (mean_p, mean))
@@ -122,7 +123,7 @@ def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Flo
     assert counts.shards is not None
     assert tally.shards is not None
     happened, total = counts.shards
-    sums = happened @ of_happened.T + (total - happened) @ of_missed.T
+    sums = product(happened, of_happened.T) + product(total - happened, of_missed.T)
     weight = tally.shards.rows.weight
     n = len(weight)
     off = sums - (weight / weight.sum())[:, None] * sums.sum(axis=0)
@@ -145,13 +146,13 @@ def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -
         return _alone_of_classes(kept, observed / np.maximum(total, 1e-300), happened, missed) * counts.rows
     else:
         rows, each = [observed], [happened]
-    return np.asarray(np.concatenate(each, axis=1) ** 2 @ np.concatenate(rows))
+    return np.asarray(product(np.concatenate(each, axis=1) ** 2, np.concatenate(rows)))
 
 
 def _alone_of_classes(kept: ClassRows, share: Floats, happened: Floats, missed: Floats) -> Floats:
     """Mean squares, over rows and over the classes of each by their chance, of what all pairs of a row add."""
     chance = kept.pairs * share
     chance /= np.maximum(chance.sum(axis=1, keepdims=True), 1e-300)
-    of_none, of_one = kept.pairs @ missed.T, happened - missed
-    squares = kept.count @ (of_none**2 * chance.sum(axis=1)[:, None] + 2 * of_none * (chance @ of_one.T))
-    return np.asarray((squares + of_one**2 @ (kept.count @ chance)) / kept.count.sum())
+    of_none, of_one = product(kept.pairs, missed.T), happened - missed
+    squares = product(kept.count, of_none**2 * chance.sum(axis=1)[:, None] + 2 * of_none * product(chance, of_one.T))
+    return np.asarray((squares + product(of_one**2, product(kept.count, chance))) / kept.count.sum())

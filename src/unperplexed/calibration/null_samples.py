@@ -8,15 +8,14 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from ..tally.tally import EXACT_LIMIT, Tally
-from ..tally.views import counted_for
+from ..statistics.products import product
+from ..tally.tally import EXACT_LIMIT, Tally, counted_for
 from .clustered_test import score_test
 from .diagnosis.diagnose import diagnose
 from .estimators import Estimator, measured_of_samples, named_estimator
@@ -102,7 +101,7 @@ class _CellRows:
         apart = total * p * (1 - p)
         variance = np.where(self.rows.kept > 0, variance * total / np.maximum(self.rows.kept, 1.0), apart)
         values, vectors = np.linalg.eigh(correlation)
-        z = rng.standard_normal((n, total.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        z = product(rng.standard_normal((n, total.size)), (vectors * np.sqrt(np.maximum(values, 0.0))).T)
         happened = np.empty_like(z)
         smooth = apart >= _SMOOTH
         happened[:, smooth] = (total * p)[smooth] + np.sqrt(variance[smooth]) * z[:, smooth]
@@ -115,7 +114,7 @@ class _CellRows:
     def _moments(self) -> tuple[Floats, Floats]:
         """Variances and correlations of how many pairs of each cell happen in these rows."""
         p, count = self.rows.by_cell(self.p), self.rows.count
-        covariance = np.diag(count @ p) - (p * count[:, None]).T @ p
+        covariance = np.diag(product(count, p)) - product((p * count[:, None]).T, p)
         variance = np.maximum(np.diag(covariance).copy(), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             correlation = covariance / np.sqrt(np.outer(variance, variance))

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._lib.arrays import run_starts
 from .._lib.typing import Floats, Ints
+from ..statistics.products import product
 from ..tally.row_sample import ROOM
 from ..tally.tally import Tally
 from .worlds import Counts
@@ -84,7 +85,7 @@ class ClassRows:
     def _crossed(self, each: Floats) -> Floats:
         """Sum what each probability has (rows: its coarse cell) over all pairs of its row (columns)."""
         if self.at.shape[1] > _MANY:
-            return np.asarray(self.by_cell(each).T @ self.pairs)
+            return np.asarray(product(self.by_cell(each).T, self.pairs))
         both = (self.at * self.size)[:, :, None] + self.at[:, None, :]
         weights = np.broadcast_to(each[:, :, None], both.shape)
         found = np.bincount(both.reshape(-1), weights.reshape(-1), self.size**2)
@@ -109,7 +110,7 @@ class ClassRows:
             factor = (by_cell + prior * level) / expected
         curve = np.minimum(curve * np.where(expected > 0, factor, 1.0)[self.fine], 1.0)
         rows = float(total.sum() / self.at.shape[1])
-        curve = np.minimum(curve * (rows / float(total @ curve)), 1.0)
+        curve = np.minimum(curve * (rows / float(product(total, curve))), 1.0)
         happened = total * curve
         company, root = (like.company, like.root) if like is not None else self._company(observed, by_cell, rows)
         return ClassWorld(curve, Counts(happened, total - happened), self.fine, company, root)
@@ -130,7 +131,7 @@ class ClassRows:
         company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
         company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
         second = self._second - crossed - crossed.T + np.diag(n)
-        covariance = (second - (company * n[:, None]).T @ company) / rows
+        covariance = (second - product((company * n[:, None]).T, company)) / rows
         values, vectors = np.linalg.eigh(covariance * max(round(drawn), 1))
         return company, vectors * np.sqrt(np.maximum(values, 0.0))
 
@@ -159,10 +160,10 @@ class ClassWorld:
         first = run_starts(self.fine)
         by_cell = np.add.reduceat(observed, first, axis=1)
         level = np.bincount(self.fine, missed * share, size)
-        usual = np.bincount(self.fine, happened * share, size) @ self.company
+        usual = product(np.bincount(self.fine, happened * share, size), self.company)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.where(usual > 0, np.maximum(by_cell @ self.company, 0.0) * (level / usual), level)
-        noise = rng.standard_normal((n, size)) @ self.root.T
+            mean = np.where(usual > 0, np.maximum(product(by_cell, self.company), 0.0) * (level / usual), level)
+        noise = product(rng.standard_normal((n, size)), self.root.T)
         few = level < _FEW
         coarse = np.maximum(np.rint(mean + noise), 0.0)
         coarse[:, few] = rng.poisson(mean[:, few])

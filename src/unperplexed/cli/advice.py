@@ -70,7 +70,7 @@ def decision_commands(arguments: argparse.Namespace) -> str:
     The last is missing for tallies: they do not know the columns of the rows.
     """
     a, commands = arguments, remedy_command(arguments)
-    lines = [commands.text("auto")]
+    lines = [commands.text]
     if commands.apply and not a.files[0].endswith(TALLY):
         costs = ["--costs", *(f"{key}={value:.12g}" for key, value in a.costs.items())]
         lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *_reading(a)[1], *costs]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,6 +17,7 @@ from ..forecasts.forecasts import Forecasts
 from ..tally.class_sums import MOST_CLASSES
 from .advice import remedy_command
 from .input import Change, Input
+from .monitor import PERIODS
 from .options import first_given
 
 if TYPE_CHECKING:
@@ -167,6 +169,43 @@ def _groups_with_rows(asked: Asked, found: Breakdown) -> Iterator[GroupAssessmen
             return [rows().of(key).named_forecasts()]
 
         yield replace(group, assessment=_diagnosed(group.assessment, chunks, numbered=False))
+
+
+_DATES = re.compile(r"date|timestamp|^(time|day)$", re.IGNORECASE)
+"""Names of columns that hold dates."""
+
+_FEWEST_PERIODS = 6
+"""Months of the dates, or else weeks, in which a change is looked for."""
+
+
+def change_of(asked: Asked, found: Assessment) -> str:
+    """Say when calibration changed, if the files have one column of dates; "" if it did not, or that is not known.
+
+    A false change has a probability of at most 5% if rows are independent, as all alarms of `monitor` together.
+    """
+    from ..assessment.remedy import MOST_PROBABILITIES
+
+    rows, tally = asked.rows.quietly(), found.source.tally
+    if asked.once or found.diagnosis.n_clusters is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+        return ""
+    try:
+        names = [name for name in rows.columns if _DATES.search(name)]
+        return _change_by(names[0], rows, asked.change) if len(names) == 1 else ""
+    except InputError:  # the column holds something else, or rows have weights
+        return ""
+
+
+def _change_by(column: str, rows: Input, change: Change | None) -> str:
+    from ..describe.alarm import changed_text
+    from ..monitoring.history import History
+    from ..monitoring.watch import monitor
+
+    for length in ("month", "week"):
+        keys = [f"{column}:{PERIODS[length]}"]
+        counted = replace(rows, selection=replace(rows.selection, keys=keys)).groups({"parts": ["classes"]}, change)
+        if len(counted) >= _FEWEST_PERIODS:
+            return changed_text(monitor(History.of(counted)), column)
+    return ""
 
 
 _OTHERS = (

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def add_check(command: argparse.ArgumentParser) -> None:
 
 def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
-    from .._lib.errors import InputError
     from .._lib.serialize import result_json
     from ..monitoring.gate import checked
     from ..monitoring.requirements import Requirement, scoring_rules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
-from .input import Input, rivals_of
+from .input import Input
 from .options import first_given
 from .outputs import Outputs, called, sayer
 from .sections import Sections
-from .skill import reference_of, skill_beside
+from .skill import pairing_options, reference_of, skill_beside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..comparison.result import Comparison as Compared
     from ..comparison.sequential import SequentialComparison
     from ..pairing.rows import Chunks, Pair
+    from ..report.document import Document
+    from ..report.explanations import Explanation
 
 
 _NOT_SEQUENTIAL = {
@@ -42,7 +44,7 @@ _NOT_SEQUENTIAL = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
-    from .assessing import Asked, assessment_of, breakdown_of
+    from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
     if a.ordered:
@@ -52,7 +54,7 @@ def assess(arguments: argparse.Namespace) -> None:
     found: Assessment | Breakdown
     full: Assessment | Breakdown
     a.show = sections = Sections(a.show)
-    skill = None if a.reference is None else skill_beside(a, rows)
+    skill, change = None if a.reference is None else skill_beside(a, rows), ""
     if a.by:
         from ..assessment.breakdown import with_shrinkage
 
@@ -61,9 +63,15 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         if option := first_given(a, ["sort"]):  # it would be ignored
             raise InputError(f"{option} is for groups; name their column with --by.")
-        found = full = whole = replace(assessment_of(Asked.of(a, rows)), skill=skill)
+        asked = Asked.of(a, rows)
+        found = full = whole = replace(assessment_of(asked), skill=skill)
+        change = change_of(asked, whole)
     written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
-    text = outputs.text(found, lambda document: sections.added(document, found))
+
+    def added(document: Document) -> Document:
+        return sections.added(replace(document, lead=f"{document.lead} {change}".strip()), found)
+
+    text = outputs.text(found, added)
     outputs.write(partial(sections.json, full), text, written)
 
 
@@ -78,7 +86,7 @@ def _ordered(a: argparse.Namespace) -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
-    from ..comparison.files import PairingOptions, compared_files, named_files
+    from ..comparison.files import compared_files, named_files
     from ..comparison.result import Comparison as Compared
     from .advice import comparison_commands
     from .comparing import recalibrating
@@ -86,19 +94,9 @@ def compare(arguments: argparse.Namespace) -> None:
     a, files = arguments, named_files(arguments.files)
     a.files = [path for paths in files.values() for path in paths]
     outputs = Outputs(a)
-    options = PairingOptions(
-        a.on,
-        a.in_order,
-        a.common,
-        rivals_of(a.forecast),
-        a.forecaster,
-        a.ways,
-        where=a.where or "",
-        by=a.by,
-        climatology=() if a.reference is None else reference_of(a.reference)[1],
-        within=a.within,
-        searched=a.searched and not a.anytime,
-    )
+    climatology = () if a.reference is None else reference_of(a.reference)[1]
+    searched = a.searched and not a.anytime
+    options = pairing_options(a, by=a.by, within=a.within, climatology=climatology, searched=searched)
     rows = Input.of(a)
     how = recalibrating(a.apply, rows.say, _in_sequence(a) if a.anytime else _at_once(a))
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
@@ -135,52 +133,10 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
 
 
 def recalibrate(arguments: argparse.Namespace) -> None:
-    """Fit a recalibration map, or apply one."""
+    """Fit a recalibration map, or apply one, by a module that takes long to load."""
     from .recalibrate import recalibrate
 
     recalibrate(arguments)
-
-
-def decide(arguments: argparse.Namespace) -> None:
-    """Decide by forecasts at the threshold that follows from costs."""
-    from .decide import decide
-
-    decide(arguments)
-
-
-def check(arguments: argparse.Namespace) -> int:
-    """Test requirements; returns the exit code."""
-    from .check import check
-
-    return check(arguments)
-
-
-def lm(arguments: argparse.Namespace) -> None:
-    """Assess logs of language models."""
-    from .lm import lm
-
-    lm(arguments)
-
-
-def pool(arguments: argparse.Namespace) -> None:
-    """Fit a pool of several forecasters, or apply one."""
-    from .pool import pool
-
-    pool(arguments)
-
-
-def skill(arguments: argparse.Namespace) -> None:
-    """Give skill scores against a reference."""
-    from .skill import skill
-
-    skill(arguments)
-
-
-def monitor(arguments: argparse.Namespace) -> int:
-    """Watch calibration over time; returns the exit code."""
-    from .monitor import monitor
-
-    return monitor(arguments)
 
 
 def tally(arguments: argparse.Namespace) -> None:
@@ -203,10 +159,29 @@ def tally(arguments: argparse.Namespace) -> None:
 
 
 def explain(arguments: argparse.Namespace) -> None:
-    """Explain metrics and findings."""
-    from .explain import explain
+    """Explain terms, or list all."""
+    from ..report import terminal
+    from ..report.explanations import terms_document
 
-    explain(arguments)
+    found = [each.to_text() for each in _explained(arguments.terms)]
+    Outputs(arguments).print("\n\n".join(found) or terminal.text(terms_document()))
+
+
+def _explained(words: Sequence[str]) -> list[Explanation]:
+    """Take words for one term together, and if there is no such term for a term each."""
+    from ..report.explanations import explain
+
+    words = [word.strip() for word in words]
+    if not words:
+        return []
+    try:
+        return [explain(" ".join(words))]
+    except InputError:
+        try:
+            return list({each.term: each for each in map(explain, words)}.values())
+        except InputError:
+            pass
+        raise
 
 
 def demo(arguments: argparse.Namespace) -> None:

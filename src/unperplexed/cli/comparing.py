@@ -17,7 +17,7 @@ from ..forecasts.forecasts import Block
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
-from ..scores.registry import LOG_LOSS
+from ..scores.rules import LOG_LOSS
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
     from ..assessment.counted_rows import CountedRows
     from ..assessment.decision_curve import DecisionCurve
-    from ..assessment.decision_result import Decision
+    from ..assessment.decisions import Decision
     from .input import Input
 
 
@@ -34,10 +35,9 @@ def add_decide(command: argparse.ArgumentParser) -> None:
 
 def decide(arguments: argparse.Namespace) -> None:
     """Decide by the forecasts of files, or by tallies of them."""
-    from .._lib.errors import InputError
+    from ..assessment.counted_rows import recalibrated_beside
     from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of
     from ..assessment.decisions import Deciding, checked_costs
-    from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
     from .advice import decision_commands
     from .input import Input
@@ -65,8 +65,6 @@ def decide(arguments: argparse.Namespace) -> None:
 
 def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
     """Give the costs of false positives and negatives, and the benefits of true ones."""
-    from .._lib.errors import InputError
-
     if missing := [f"{key}=" for key in ("fp", "fn") if key not in costs]:
         raise InputError(f"--costs: {' and '.join(missing)} missing; name both, such as --costs fp=1 fn=9.")
     return costs["fp"], costs["fn"], costs.get("tp", 0.0), costs.get("tn", 0.0)
@@ -74,7 +72,6 @@ def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
 
 def _rows(rows: Input) -> CountedRows:
     """Read rows, or take those of tallies."""
-    from .._lib.errors import InputError
     from ..assessment.counted_rows import rows_of_tally, rows_one_by_one
     from ..assessment.decision_curve import MODEL, refuse_classes
     from ..forecasts.gathered import gathered_chunks

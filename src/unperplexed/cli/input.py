@@ -28,7 +28,7 @@ from ..sources.files import ForecastFiles
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally
 from ..sources.readers import Column
-from ..sources.readers.formats import File, matching
+from ..sources.readers.formats import File, found_files, matching, open_source
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
@@ -143,6 +143,12 @@ class Input:
     def tallies(self) -> list[str]:
         """Names of those that are tallies."""
         return [name for name in self.names if name.lower().endswith(TALLY) and self.reading.format is None]
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns of the first file."""
+        source = open_source(found_files(self.names)[0], self.reading.format, self.reading.written(()), self.say)
+        return source.names
 
     @property
     def once(self) -> list[str]:

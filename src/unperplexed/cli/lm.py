@@ -84,8 +84,6 @@ def lm(arguments: argparse.Namespace) -> None:
 
 def _refuse_table(a: argparse.Namespace) -> None:
     """Refuse options of tables without grades, and several places in logs."""
-    from .._lib.errors import InputError
-
     for name in ("question", "by", "wrong", *(["answer"] if a.compare else [])):
         if getattr(a, name):
             raise InputError(f"--{name}: is for tables of graded answers; name the column of grades with --truth.")
@@ -95,7 +93,6 @@ def _refuse_table(a: argparse.Namespace) -> None:
 
 def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Rank the models of a table of graded answers, and judge their confidences."""
-    from .._lib.errors import InputError
     from ..language_models.graded import read_answers, read_words
     from ..language_models.ranking import leaderboard
     from .outputs import sayer
@@ -123,7 +120,6 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
 def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Judge the confidences in answers that a log has several samples of, their agreement among them."""
-    from .._lib.errors import InputError
     from ..language_models.graded import epoch_answers
     from ..language_models.items import Answer
     from ..language_models.ranking import leaderboard

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     options.About("work", command).path("--history", text=text)
-    options.add_json(command)
-    options.add_plot(command)
-    options.add_report(command)
+    options.add_outputs(command)
 
 
 _OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
@@ -68,7 +67,7 @@ def monitor(arguments: argparse.Namespace) -> int:
         rows = _rows(a)
         history, kept = _history(a, rows)
         found = _watched(a, history, rows.dependence)
-        written = outputs.pictures(found) | outputs.page(found)
+        written = outputs.picture(found, whole=True) | outputs.page(found)
         if kept:
             written[a.history] = history.to_bytes()
         text = outputs.text(found)
@@ -80,8 +79,6 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 def _refuse_observed(a: argparse.Namespace) -> None:
     """Refuse what is for forecasts with outcomes: it would be ignored."""
-    from .._lib.errors import InputError
-
     option = options.first_given(a, _OBSERVED)
     if option:
         raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
@@ -131,7 +128,6 @@ def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
 
 
 def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
-    from .._lib.errors import InputError
     from ..monitoring.history import History, in_time
     from ..tally.tally import Tally
 
@@ -156,7 +152,6 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
 
 
 def _of_rows(a: argparse.Namespace, rows: Input) -> History:
-    from .._lib.errors import InputError
     from ..monitoring.history import MOST_PERIODS, History
 
     if not a.time:

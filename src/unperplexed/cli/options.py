@@ -76,21 +76,6 @@ def _other_estimators() -> Iterable[str]:
     return (name for name, each in ESTIMATORS.items() if not is_default(each))
 
 
-def add_sections(command: argparse.ArgumentParser) -> None:
-    """Add what else is shown."""
-    text = (
-        "print more: averages, profile, scores, calibration, classes, confusion, surprises; with settings:"
-        " profile:orders=-2,0,2 calibration:bins=20"
-    )
-    About("question", command).many("--show", "SECTION", text)
-
-
-def add_ordered(command: argparse.ArgumentParser) -> None:
-    """Add that the classes have an order."""
-    text = "the classes have an order: assess each threshold as an event, the PIT histogram and the rank skill"
-    About("forecast", command).switch("--ordered", text)
-
-
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
     """Add files, columns, and how rows are read."""
     add = About("rows", command)
@@ -279,17 +264,21 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
     About("question", command)("--reference", default=default, metavar="WHAT", text=text)
 
 
-def add_sorted_groups(command: argparse.ArgumentParser) -> None:
-    """Add groups of rows that are assessed by themselves, and their order."""
+def add_shown(command: argparse.ArgumentParser) -> None:
+    """Add what else is assessed and shown: sections, thresholds, groups and their order, and how charts are drawn."""
+    add = About("question", command)
+    text = (
+        "print more: averages, profile, scores, calibration, classes, confusion, surprises; with settings:"
+        " profile:orders=-2,0,2 calibration:bins=20"
+    )
+    add.many("--show", "SECTION", text)
+    text = "the classes have an order: assess each threshold as an event, the PIT histogram and the rank skill"
+    About("forecast", command).switch("--ordered", text)
     add_by(command)
     # The names are those of breakdown.Sort; a test holds them together.
     sorts = ("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group")
     text = "order of the groups, the worst first: %(choices)s (default: %(default)s)"
-    About("question", command).one_of("--sort", sorts, text, metavar="WHAT")
-
-
-def add_style(command: argparse.ArgumentParser) -> None:
-    """Add how a chart is drawn."""
+    add.one_of("--sort", sorts, text, metavar="WHAT")
     text = "how the chart is drawn: axes=nelson has the predicted probability on y, as in Nelson (2017)"
     About("work", command).many("--style", "KEY=VALUE", text)
 
@@ -304,7 +293,7 @@ def add_metric(command: argparse.ArgumentParser) -> None:
 
 
 def add_counting(command: argparse.ArgumentParser) -> None:
-    """Add what a tally keeps."""
+    """Add what a tally keeps, and what it is about."""
     add = About("numbers", command)
     parts = ("classes", "predictions", "shards", "surprises", "diagnosis")
     text = (
@@ -315,10 +304,6 @@ def add_counting(command: argparse.ArgumentParser) -> None:
     add_clusters(command)
     text = "count so many distinct values exactly, and more in cells of relative width 2^-BITS (default: 65536:9)"
     add("--cells", metavar="EXACT[:BITS]", text=text)
-
-
-def add_tags(command: argparse.ArgumentParser) -> None:
-    """Add what a tally is about."""
     text = (
         "what the tally is about: name= (data or task), model= (with its version), period= (2026-03-01, 2026-W10,"
         " 2026-03, 2026-Q1, 2026, a span FIRST/LAST or another name); tallies that differ do not add up"
@@ -329,6 +314,19 @@ def add_tags(command: argparse.ArgumentParser) -> None:
 def add_mixed(command: argparse.ArgumentParser, text: str) -> None:
     """Add that tags need not agree."""
     About("rows", command).switch("--mixed", text)
+
+
+def add_terms(command: argparse.ArgumentParser) -> None:
+    """Add the terms to explain."""
+    text = "metrics or findings, such as overconfident, log-loss or slope (default: list all terms)"
+    command.add_argument("terms", nargs="*", metavar="TERM", help=text)
+
+
+def add_outputs(command: argparse.ArgumentParser) -> None:
+    """Add what most commands write: JSON, a plot and a report."""
+    add_json(command)
+    add_plot(command)
+    add_report(command)
 
 
 def add_json(command: argparse.ArgumentParser, text: str = "write all results as JSON; '-' prints them") -> None:

@@ -87,26 +87,20 @@ class Outputs:
         page = found.to_html(name=self.naming.name, command=self.naming.command, recalibrate=command)
         return {self._report: page.encode()}
 
-    def picture(self, found: Any, axes: str = "") -> dict[Path, bytes]:
-        """Draw a result, if that is wanted, on a figure of the right size; give the picture's bytes by its path."""
+    def picture(self, found: Any, axes: str = "", *, whole: bool = False) -> dict[Path, bytes]:
+        """Draw a result, if that is wanted, on a figure of the right size; give the picture's bytes by its path.
+
+        ``whole`` is for a result that takes a whole figure.
+        """
         if self._plot is None:
             return {}
         from matplotlib.figure import Figure
 
         from ..report.axes import SIZES
 
-        figure = Figure(figsize=picture_size(found) or SIZES[axes or "profile"], layout="tight")
-        found.plot(figure.subplots(), **({"axes": axes} if axes else {}))
-        return {self._plot: _saved(figure, self._plot)}
-
-    def pictures(self, found: Any) -> dict[Path, bytes]:
-        """Draw a result that takes a whole figure, if that is wanted; give the picture's bytes by its path."""
-        if self._plot is None:
-            return {}
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=picture_size(found), layout="constrained")
-        found.plot(figure)
+        size = picture_size(found) or SIZES[axes or "profile"]
+        figure = Figure(figsize=size, layout="constrained" if whole else "tight")
+        found.plot(figure if whole else figure.subplots(), **({"axes": axes} if axes else {}))
         return {self._plot: _saved(figure, self._plot)}
 
     def write(self, as_json: Callable[[], str], text: str, more: Mapping[Path, bytes]) -> None:

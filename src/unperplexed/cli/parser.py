@@ -16,18 +16,17 @@ from .._lib.formatting import printable
 from .._lib.output_files import write_whole
 from .._version import __version__
 from . import options
-from .check import add_check
-from .decide import add_decide
-from .explain import add_explain
+from .check import add_check, check
+from .decide import add_decide, decide
 from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
-from .lm import add_lm
+from .lm import add_lm, lm
 from .meaning import settle
-from .monitor import add_monitor
-from .pool import add_pool
+from .monitor import add_monitor, monitor
+from .pool import add_pool, pool
 from .reading import as_toml, reading_in_use, words_of_reading
 from .signals import listen
-from .skill import add_skill
+from .skill import add_skill, skill
 from .terminal import drop_output, print_error
 
 if TYPE_CHECKING:
@@ -70,12 +69,17 @@ def _run(words: Sequence[str]) -> int:
     parsed = _parsed(parser, words)
     from . import commands
 
-    code: int | None = getattr(commands, parsed.command)(parsed)
+    run: Any = _OF_MODULES.get(parsed.command) or getattr(commands, parsed.command)
+    code: int | None = run(parsed)
     if getattr(parsed, "save_reading", None) is not None:
         write_whole(parsed.save_reading, as_toml(parsed.kept).encode())
     if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
     return code or 0
+
+
+_OF_MODULES = {each.__name__: each for each in (check, decide, lm, monitor, pool, skill)}
+"""What commands run that have a module of their own; that of `recalibrate` takes long to load."""
 
 
 def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
@@ -150,15 +154,10 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_sampling,
             options.add_clusters,
             options.add_metric,
-            options.add_sections,
-            options.add_ordered,
-            options.add_sorted_groups,
+            options.add_shown,
             options.add_reference,
             options.add_map,
-            options.add_style,
-            options.add_json,
-            options.add_plot,
-            options.add_report,
+            options.add_outputs,
         ),
     ),
     "compare": (
@@ -172,9 +171,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_confidence,
             options.add_metric,
             options.add_anytime,
-            options.add_json,
-            options.add_plot,
-            options.add_report,
+            options.add_outputs,
         ),
     ),
     "skill": ("skill scores against the base rate, climatology or a forecaster", add_skill),
@@ -196,17 +193,13 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_where,
             options.add_metric,
             options.add_counting,
-            options.add_tags,
             partial(options.add_mixed, text=_MIXED),
             options.add_json,
             partial(options.add_output, text="write the tally; without it tallies are shown, added up"),
         ),
     ),
-    "explain": ("a metric or a finding: why it is bad, what to try, how to check", add_explain),
-    "demo": (
-        "assess a classifier of handwritten digits",
-        _having(options.add_json, options.add_plot, options.add_report),
-    ),
+    "explain": ("a metric or a finding: why it is bad, what to try, how to check", options.add_terms),
+    "demo": ("assess a classifier of handwritten digits", options.add_outputs),
 }
 """What each command does, and what gives it its options."""
 

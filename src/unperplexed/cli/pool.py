@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .._lib.errors import InputError, check_choice
 from . import options
 
 if TYPE_CHECKING:
@@ -54,12 +55,12 @@ def pool(arguments: argparse.Namespace) -> None:
 
 
 def _fit(a: argparse.Namespace) -> None:
-    from .._lib.errors import InputError
     from .._lib.serialize import json_text
-    from ..comparison.files import PairingOptions, compared_files, named_files
-    from .input import Input, rivals_of
+    from ..comparison.files import compared_files, named_files
+    from .input import Input
     from .outputs import MAPS, Outputs
     from .recalibrate import saved_with_reading
+    from .skill import pairing_options
 
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply POOL.")
@@ -67,7 +68,7 @@ def _fit(a: argparse.Namespace) -> None:
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
     outputs, rows = Outputs(a, MAPS), Input.of(a)
-    options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.ways, a.where or "")
+    options = pairing_options(a)
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     saved = json_text(found.to_dict())
     written = outputs.page(found) | {a.output: saved_with_reading(a, found.to_dict())}
@@ -84,8 +85,6 @@ def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str
 
 def settings_of(text: str) -> dict[str, Any]:
     """Read METHOD, or METHOD:SETTING,SETTING: order=R, power=A, map=NAME, equal, and weights by name."""
-    from .._lib.errors import InputError, check_choice
-
     method, _, settings = text.partition(":")
     check_choice("--method", method, ("linear", "logarithmic", "mean"))
     found: dict[str, Any] = {"method": method, "order": None, "weights": None, "power": None, "map": "auto"}
@@ -111,7 +110,6 @@ def settings_of(text: str) -> dict[str, Any]:
 
 
 def _apply(a: argparse.Namespace) -> None:
-    from .._lib.errors import InputError
     from .._lib.formatting import number_of
     from .._lib.progress import progress_bar
     from ..comparison.files import named_files
@@ -148,8 +146,6 @@ def _apply(a: argparse.Namespace) -> None:
 
 def _one_each(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Take one file of each forecaster."""
-    from .._lib.errors import InputError
-
     for name, paths in files.items():
         if len(paths) > 1:
             raise InputError(f"{name}: {len(paths)} files; --apply takes one FILE of each forecaster.")

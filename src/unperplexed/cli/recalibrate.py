@@ -19,8 +19,7 @@ from .._lib.serialize import json_text
 from .._lib.typing import Floats, Ints
 from ..assessment.remedy import remaining_lines
 from ..forecasts.labels import Label
-from ..recalibration.group_recalibrator import GroupRecalibrator
-from ..recalibration.recalibrator import Recalibrator
+from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import GROUPS
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch

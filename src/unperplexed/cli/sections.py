@@ -128,8 +128,7 @@ def _scores(a: Assessment, _: None) -> Found:
 
 
 def _calibration(a: Assessment, bins: int) -> Found:
-    from ..calibration.decomposition import decompose
-    from ..calibration.errors import calibration_errors
+    from ..calibration.errors import calibration_errors, decompose
     from ..describe.calibration import calibration_blocks
 
     tally = a.source.tally

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from . import options
@@ -36,9 +36,7 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_floor(command)
     options.add_confidence(command)
     options.add_metric(command)
-    options.add_json(command)
-    options.add_plot(command)
-    options.add_report(command)
+    options.add_outputs(command)
 
 
 def skill(arguments: argparse.Namespace) -> None:
@@ -66,7 +64,6 @@ def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict
 
 def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
     """Give the skill of the forecasts that are assessed against the reference: their files are read again."""
-    from .._lib.errors import InputError
     from ..comparison.files import PairingOptions
     from ..pairing.skill import skill_rules
 
@@ -135,30 +132,23 @@ def reference_of(text: str) -> tuple[str, list[str]]:
 
 def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> PairingOptions:
     """Find out how rows are paired; those of one forecaster are there in their own order."""
+    alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
+    a.in_order = a.in_order or alone
+    pairs, searched = _pair_names(a.pair, alone), a.searched and not a.pair
+    return pairing_options(a, by=a.by, within=a.within, pairs=pairs, least=1, searched=searched)
+
+
+def pairing_options(a: argparse.Namespace, **more: Any) -> PairingOptions:
+    """Take from the command line how rows are paired, and more that not all commands ask."""
     from ..comparison.files import PairingOptions
     from .input import rivals_of
 
-    alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
-    return PairingOptions(
-        a.on,
-        a.in_order or alone,
-        a.common,
-        rivals_of(a.forecast),
-        a.forecaster,
-        a.ways,
-        where=a.where or "",
-        pairs=_pair_names(a.pair, alone),
-        by=a.by,
-        least=1,
-        within=a.within,
-        searched=a.searched and not a.pair,
-    )
+    of_forecasters = {"rivals": rivals_of(a.forecast), "forecaster": a.forecaster, "clusters": a.ways}
+    return PairingOptions(a.on, a.in_order, a.common, **of_forecasters, where=a.where or "", **more)
 
 
 def _pair_names(pairs: Sequence[str], alone: bool) -> list[str]:
     """Name binary forecasts of a row by their probability columns."""
-    from .._lib.errors import InputError
-
     if pairs and not alone:
         raise InputError("--pair: several binary forecasts a row are read from one forecaster's file; leave out --on.")
     names = [pair.partition("=")[0] for pair in pairs]
@@ -169,8 +159,6 @@ def _pair_names(pairs: Sequence[str], alone: bool) -> list[str]:
 
 def _beside(forecaster: str, prob: Sequence[str], reference: str) -> dict[str, list[str]]:
     """Take a reference's columns in the same file as a second forecaster."""
-    from .._lib.errors import InputError
-
     if not prob:
         raise InputError(f"--reference {reference}: name the probability columns of the forecaster with --prob.")
     columns = reference.split(",")

@@ -43,10 +43,9 @@ from ..pairing.rows import (
 )
 from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
 from ..report.result import frames_as_input
-from ..scores.registry import LOG_LOSS, score_reach
-from ..statistics.intervals import Interval
+from ..scores.rules import LOG_LOSS, score_reach
+from ..statistics.intervals import FEWEST_STRETCHES, TIMES_LAG, Dependence, Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor, floor_for
-from ..statistics.standard_errors import FEWEST_STRETCHES, TIMES_LAG, Dependence
 from ..tally.tally import Tally
 from .next_step import ChosenChunks, PairedForecasters, PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison

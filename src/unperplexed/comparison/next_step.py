@@ -11,20 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
-from .._lib.typing import Floats
-from ..assessment.remedy import PythonLine, Remedy, gain_text, zeros_text
+from .._lib.typing import ByValue, Floats
+from ..assessment.remedy import PythonLine, Remedy, gain_text
 from ..assessment.result import Assessment
 from ..pairing.rows import Chunk, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..report.document import Python
 from ..report.numbers import estimate, number
-from ..scores.registry import LOG_LOSS, rule_at_floor
-from ..statistics.intervals import Interval
+from ..scores.rules import LOG_LOSS, rule_at_floor
+from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import apply_limit, t_quantile
-from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..statistics.products import product
 
 _POWER = 0.8416
 """Standard errors beyond the limit of a test at which it detects a difference with 80% power."""
@@ -38,7 +37,7 @@ class MapCommands:
     """Command lines that fit a map to the files of each forecaster, and that compare again by the maps."""
 
     fit: Mapping[str, str]
-    """By forecaster, without the method and the file of the map; empty where a forecaster's rows cannot be chosen."""
+    """By forecaster, without the file of the map; empty where a forecaster's rows cannot be chosen."""
     later: Mapping[str, str]
     """The same behind another such command, which may have kept how files are read."""
     maps: Mapping[str, str]
@@ -52,11 +51,15 @@ class MapCommands:
         if not mended or not self.fit:
             return ""
         lines = [
-            f"{fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
-            for fit, (name, each) in zip(chain([self.fit], repeat(self.later)), mended.items(), strict=False)
+            f"{fit[name]} -o {self.maps[name]}"
+            for fit, name in zip(chain([self.fit], repeat(self.later)), mended, strict=False)
         ]
         maps = command_line(f"{name}={self.maps[name]}" for name in mended)
         return "\n".join([*lines, f"{self.again} --apply {maps}"])
+
+
+_BREAK = ",\n    "
+"""Between names in a list, so that long ones fit a terminal."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,9 @@ class PythonLines:
         """
         if not mended or self.scale != "probability":
             return Python()
-        methods = {name: each.method for name, each in mended.items()}
         return Python(
-            f"methods = {methods!r}\n"
-            "for name, method in methods.items():\n"
-            "    fitted = Recalibrator(method)\n"
-            f"    fitted.fit(y_true, forecasts[name]{self.fit.arguments()})\n"
+            f"for name in [{_BREAK.join(map(repr, mended))}]:\n"
+            f"    fitted = Recalibrator().fit(y_true, forecasts[name]{self.fit.arguments()})\n"
             "    new[name] = fitted.transform(new[name])\n"
             f"compare(new_y_true, new{self.fit.arguments('new_{}')})"
         )
@@ -152,9 +152,9 @@ class NextStep(ByValue):
         yield self._ranking(confidence_interval(self.confidence, self._pairs))
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
             who, baseline = short_name(name), each.recalibrator.baseline
+            if baseline is not None and (zeros := baseline.zeros_text(who)):
+                yield zeros
             yield f"Recalibration ({each.map}) would reduce the log loss of {who} {gain_text(each.gain)}."
-            if baseline is not None and baseline.zeros:
-                yield zeros_text(baseline, who)
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."
@@ -244,7 +244,7 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
             except InputError:  # rows that cannot be read any more
                 return None
             mended[name] = each.remedy
-    means = {name: float(paired.weights @ each / paired.weights.sum()) for name, each in losses.items()}
+    means = {name: float(product(paired.weights, each) / paired.weights.sum()) for name, each in losses.items()}
     if not paired.floor:
         means |= {name: each.gain.after for name, each in mended.items()}
     ranked = dict(sorted(means.items(), key=lambda each: each[1]))

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__
 from ..assessment.classes import Table
 from ..assessment.result import Assessment
@@ -21,7 +20,7 @@ from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, picture
-from ..scores.registry import score_named
+from ..scores.rules import score_named
 from ..statistics.intervals import Interval
 from .next_step import MapCommands, NextStep, PythonLines
 
@@ -108,13 +107,19 @@ class Contributions(Table):
 
 
 @dataclass(frozen=True)
-class PairedComparison(ByValue):
-    """Two forecasters compared, `first` to `second`."""
+class PairDifferences(ByValue):
+    """Two forecasters in all rows, or in those of one group."""
 
     first: str
     second: str
     differences: dict[str, Difference]
-    """By the rule's name."""
+    """By the rule's name; p-values are adjusted, and intervals simultaneous, over all pairs, and over all groups."""
+
+
+@dataclass(frozen=True)
+class PairedComparison(PairDifferences):
+    """Two forecasters compared, `first` to `second`."""
+
     accuracy_ratio: float
     """Geometric accuracy of the first divided by that of the second: exp of minus the difference in log loss."""
     accuracy_ratio_interval: Interval
@@ -135,16 +140,6 @@ class PairedComparison(ByValue):
             self.turning_rows,
             replace(c, first=c.second, second=c.first),
         )
-
-
-@dataclass(frozen=True)
-class PairDifferences(ByValue):
-    """Two forecasters in the rows of one group."""
-
-    first: str
-    second: str
-    differences: dict[str, Difference]
-    """By the rule's name; p-values are adjusted, and intervals simultaneous, over all groups and pairs."""
 
 
 @dataclass(frozen=True)
@@ -297,8 +292,6 @@ class Comparison(JsonResult):
         InputError
             For another name.
         """
-        import polars as pl
-
         check_choice("what", what, get_args(ComparisonFrame))
         tables = {
             "forecasters": self._forecaster_rows,
@@ -306,7 +299,7 @@ class Comparison(JsonResult):
             "groups": self._group_rows,
             "rows": self._rows,
         }
-        return frame_like_input(self, pl.DataFrame(list(tables[what]()), infer_schema_length=None))
+        return frame_like_input(self, list(tables[what]()))
 
     def _forecaster_rows(self) -> Iterable[dict[str, Any]]:
         for name, each in self.forecasters.items():
@@ -322,7 +315,7 @@ class Comparison(JsonResult):
             size = {"rows": group.n_rows, "row_share": group.row_share}
             yield from ({**key, **size, **row} for row in self._difference_rows(group.pairs))
 
-    def _difference_rows(self, pairs: Iterable[PairedComparison | PairDifferences]) -> Iterable[dict[str, Any]]:
+    def _difference_rows(self, pairs: Iterable[PairDifferences]) -> Iterable[dict[str, Any]]:
         for pair in pairs:
             for score, each in pair.differences.items():
                 figures = {**vars(each), "lower": each.interval.low, "upper": each.interval.high}

@@ -13,9 +13,8 @@ from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..forecasts.group_keys import Key
 from ..pairing.rows import ScoredRows
-from ..scores.registry import BRIER_SCORE, LOG_LOSS
-from ..statistics.intervals import Interval
-from ..statistics.standard_errors import LEAST_WORTH, Dependence, UncertainMean, simultaneous, uncertain_mean
+from ..scores.rules import BRIER_SCORE, LOG_LOSS
+from ..statistics.intervals import LEAST_WORTH, Dependence, Interval, UncertainMean, simultaneous, uncertain_mean
 from .result import Difference, GroupDifferences, PairDifferences
 
 Pair = tuple[str, str]

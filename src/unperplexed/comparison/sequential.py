@@ -21,8 +21,7 @@ from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
 from ..pairing.rows import Chunk, Chunks, Pair, PairedRows, Pairing, parts_of, read_paired
 from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
-from ..scores.registry import score_named, scores_by_outcome
-from ..scores.rules import Score
+from ..scores.rules import Score, score_named, scores_by_outcome
 from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread, evidence
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for, t_quantile
@@ -90,11 +89,9 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
 
     def frame(self) -> Any:
         """Give one row a row of the input (pandas for pandas, else polars): rows, difference, limits and e-values."""
-        import polars as pl
-
         columns = ("difference", "low", "high", "e_first", "e_second")
         rows = {"rows": np.arange(1, self.n_rows + 1)}
-        return frame_like_input(self, pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}}))
+        return frame_like_input(self, {**rows, **{name: getattr(self, name) for name in columns}})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean difference and its limits over the rows, and where it was decided; returns the Axes."""

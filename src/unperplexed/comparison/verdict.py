@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._lib.formatting import number_of, p_value_text
-from ..scores.registry import BRIER_SCORE, LOG_LOSS, rule_at_floor
+from ..scores.rules import BRIER_SCORE, LOG_LOSS, rule_at_floor
 
 _RULES = {LOG_LOSS: "log loss", BRIER_SCORE: "Brier score"}
 """The rules of the verdict, both proper and both better when smaller."""

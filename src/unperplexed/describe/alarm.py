@@ -11,11 +11,10 @@ from .._lib.formatting import capital, number_of, percent, short_name
 from ..calibration.diagnosis.kinds import KINDS
 from ..monitoring.control import ControlPoint
 from ..monitoring.monitored import LATEST, Alarm, Monitored, Over, dispersed, usual_rows
-from ..monitoring.naming import TOP
 from ..report.numbers import between, evidence_text, number, share, signed
 from ..statistics.intervals import Interval, alpha_of
 from ..tally.periods import at
-from .over_time import began_text, groups_text, limit_text, names_text, range_text, when_text
+from .over_time import began_text, event_text, groups_text, limit_text, names_text, range_text, when_text
 
 _INTERCEPT, _SLOPE = "calibration intercept", "calibration slope"
 _ENDED = 3
@@ -91,6 +90,15 @@ def result_text(m: Monitored, name: str) -> str:
     own = [each for each in m.alarms if name in each.groups]
     a = next((each for each in own if each.over is None), own[0])
     return f"{a.in_brief or 'miscalibrated'} {f'since {a.began}' if a.over is None else f'until {a.until}'}"
+
+
+def changed_text(m: Monitored, by: str) -> str:
+    """Say when calibration changed, by a column of dates: an error goes on that surely began after the first period."""
+    a = m.alarm
+    if a is None or a.over is not None or m.periods[0] in a.probable or dispersed(m):
+        return ""
+    began = f"By {short_name(by)!r} calibration changed, most probably {at(a.began)}{range_text(a)}."
+    return f"{began} The verdict since then is: {_what(a)}."
 
 
 def since_text(a: Alarm) -> str:
@@ -211,7 +219,7 @@ def change_text(a: Alarm, whose: str) -> str:
         "loss": (f"log loss{' of all classes' if a.event else ''}", _loss),
     }
     shown = [numbers[each] for each in shown_in(a)]
-    event = f"for {_event(a)}, " if a.event and shown_in(a) != ["loss"] else ""
+    event = f"for {event_text(a)}, " if a.event and shown_in(a) != ["loss"] else ""
     first, *more = (f"{name}: {_numbers(parts, value)}." for name, value in shown)
     where = f"{whose}{event}{first}"
     return " ".join(map(capital, (where, *more))) + _trend(a)
@@ -239,10 +247,6 @@ def _slope(point: ControlPoint) -> tuple[str, str]:
 
 def _loss(point: ControlPoint) -> tuple[str, str]:
     return number(point.log_loss), ""
-
-
-def _event(a: Alarm) -> str:
-    return f"the {a.event}" if a.event == TOP else f"class '{short_name(a.event)}'"
 
 
 def _trend(a: Alarm) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Floats, ReadOnlyArrays
-from ..assessment.group_error import ProbabilityGroups, probability_groups
+from ..assessment.familiar import ProbabilityGroups, probability_groups
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile
 from ..calibration.estimators import Estimator, measured_of_samples

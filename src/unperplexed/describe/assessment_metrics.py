@@ -14,7 +14,7 @@ from ..calibration.dependence_search import looked_at_words
 from ..report.document import LONGEST_NAME, Column, Metric, Table
 from ..report.numbers import MINUS, MISSING, between, count, estimate, number, share, share_estimate
 from ..report.tables import curve_estimates, noted
-from ..scores.registry import is_printed, score_named
+from ..scores.rules import is_printed, score_named
 from ..statistics.intervals import Interval
 from . import assessment_words as words
 from .assessment_charts import Event

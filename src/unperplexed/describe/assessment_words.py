@@ -22,9 +22,9 @@ from ..calibration.estimators import DEFAULT
 from ..forecasts.group_keys import N_SHARDS
 from ..forecasts.reading import DEFAULTS
 from ..report.document import Python
-from ..report.numbers import between, estimate, expected, figure, number, share
+from ..report.numbers import between, estimate, expected, figure, number, share, told_apart
 from ..report.tables import aside, ci
-from ..scores.registry import SCORES
+from ..scores.rules import SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from .assessment_charts import Event, class_text
 from .tally import class_name
@@ -143,7 +143,7 @@ def against_reference(event: Event) -> str:
     if not loss > reference:
         return ""
     what = "constant forecast of the base rate" if event.two else "uniform forecast"
-    return f"A {what} has a smaller log loss ({number(reference)} against {number(loss)})."
+    return f"A {what} has a smaller log loss ({' against '.join(told_apart(reference, loss))})."
 
 
 def wrong_predictions(event: Event) -> str:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from .._lib.formatting import p_value_text, rule_text
-from ..calibration.decomposition import Decomposition
-from ..calibration.errors import CalibrationErrors
+from ..calibration.errors import CalibrationErrors, Decomposition
 from ..calibration.null_samples import CalibrationTest
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS, number, rounded, share

@@ -18,7 +18,7 @@ from ..report.document import Action, Block, Code, Document, Metric, Prose, Pyth
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, reproduce
-from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
+from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, rule_at_floor
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from . import comparison_charts as charts

@@ -13,12 +13,12 @@ from .._lib.formatting import at_floor_text, confidence_interval, percent, rule_
 from .._lib.typing import Floats
 from ..comparison.result import Comparison, PairedComparison
 from ..comparison.sequential import SequentialComparison
-from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, value_axis
+from ..report.chart import Chart, Line, Points, Reference, Role, percent_axis, percent_end, value_axis
 from ..report.charts import Row, forest, identity
 from ..report.document import Column, Table
 from ..report.numbers import between, count, number, share
 from ..report.tables import aside, ci
-from ..scores.registry import rule_at_floor, score_named
+from ..scores.rules import rule_at_floor, score_named
 from . import comparison_tables as tables
 from .assessment_charts import Event, curve_of, profile_line, profiles_of
 
@@ -192,23 +192,17 @@ def sides_of(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]
     return c.first, c.second, c.difference, c.low, c.high
 
 
-def course_axis(c: SequentialComparison, what: str) -> Axis:
-    """Make an axis of mean differences so far.
-
-    The first intervals are wide, so it ends at those after a tenth of the rows, or of those until the decision.
-    """
-    first, second, _, low, high = sides_of(c)
-    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
-    ends = min(0.0, float(low[start:].min())), max(0.0, float(high[start:].max()))
-    return value_axis(*ends, f"{what}, {' − '.join(short_names((first, second)))}")
-
-
 def sequential_chart(c: SequentialComparison) -> Chart:
-    """Make the mean difference over the rows with its confidence sequence, and where it was decided."""
+    """Make the mean difference over the rows with its confidence sequence, and where it was decided.
+
+    The first intervals are wide, so the axis ends at those after a tenth of the rows, or of those until the decision.
+    """
     first, second, difference, below, above = sides_of(c)
     rows = np.unique(np.linspace(1, c.n_rows, _MOST_ROWS).astype(np.int64))
     rule = rule_at_floor(c.score, c.floor or 0.0)
-    y = course_axis(c, f"Difference in {rule}")
+    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
+    ends = min(0.0, float(below[start:].min())), max(0.0, float(above[start:].max()))
+    y = value_axis(*ends, f"Difference in {rule}, {' − '.join(short_names((first, second)))}")
     mean, low, high = (np.clip(column[rows - 1], y.low, y.high) for column in (difference, below, above))
     side = "larger" if c.larger_is_better else "smaller"
     title = f"Not decided after {c.n_rows:,} rows"

@@ -20,14 +20,14 @@ from ..forecasts.group_keys import key_text
 from ..report.document import LONGEST_NAME, Column, Table
 from ..report.numbers import MINUS, count, estimate, number, share
 from ..report.tables import aside, estimates, noted
-from ..scores.registry import LOG_LOSS, is_printed, rule_at_floor, score_named
+from ..scores.rules import LOG_LOSS, is_printed, rule_at_floor, score_named
 from .diagnosis import short_verdict
 
 MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
 
 
-def _pair_name(pair: PairedComparison | PairDifferences) -> str:
+def _pair_name(pair: PairDifferences) -> str:
     return f"{short_name(pair.first)} − {short_name(pair.second)}"
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from .._lib.typing import Bools, Floats
+from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
-from ..assessment.decision_result import Decision, MeanCost, conclusion
-from ..assessment.recalibrated import RECALIBRATED
+from ..assessment.decisions import Decision, MeanCost, conclusion
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table

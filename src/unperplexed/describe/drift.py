@@ -13,7 +13,7 @@ from ..monitoring.measures import PredictionSummary
 from ..monitoring.naming import TOP
 from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
-from ..report.numbers import MINUS, between, count, evidence_text, number, share
+from ..report.numbers import between, count, evidence_text, number, share, signed
 from ..report.result import Naming, document
 from ..statistics.intervals import alpha_of
 from ..tally.periods import at
@@ -72,23 +72,15 @@ def _lead(m: Drift) -> str:
 
 def _what(a: Shift) -> str:
     """Say what changed by the measure by which it was seen most clearly."""
-    about = f" of {_event(a)}" if a.event else ""
+    about = f" of {over_time.event_text(a)}" if a.event else ""
     if a.measure == "mean":
-        return f"mean log-odds{about} {_signed(a.since.log_odds - a.before.log_odds)}"
+        return f"mean log-odds{about} {signed(a.since.log_odds - a.before.log_odds, 2)}"
     if a.measure == "spread":
         spreads = f"{number(a.since.spread, 2)} instead of {number(a.before.spread, 2)}"
         return f"standard deviation of the log-odds{about} {spreads}"
     low, high, before, since = a.moved
     where = "of exactly 0 or 1" if low == high else f"from {between(low, high, share)}"
     return f"predictions {where}{about} are {share(since)} instead of {share(before)}"
-
-
-def _event(a: Shift) -> str:
-    return f"the {a.event}" if a.event == TOP else f"class '{a.event}'"
-
-
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else MINUS}{number(abs(value), 2)}"
 
 
 def _actions(m: Drift) -> Iterator[Action]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
+
+import numpy as np
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
@@ -14,16 +16,17 @@ from ..assessment.groups import MOST_GROUPS as REMEDIED
 from ..assessment.groups import GroupAssessment, GroupRemedy
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
-from ..forecasts.group_keys import ALL_ROWS, Key, key_text, key_texts
-from ..report.chart import Chart
-from ..report.charts import Row, forest
+from ..calibration.diagnosis.kinds import KINDS
+from ..calibration.diagnosis.result import Finding
+from ..forecasts.group_keys import ALL_ROWS, Key, Value, in_order, key_text, key_texts
+from ..report.chart import Cells, Chart
+from ..report.charts import Row, forest, heat_map
 from ..report.document import LONGEST_NAME, Block, Code, Column, Document, Prose, Section, SmallCharts, Table, lookup
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming, document, pictures
 from ..report.tables import aside, ci
-from ..scores.registry import is_printed
+from ..scores.rules import is_printed
 from ..sources.row_filter import condition_of
-from . import groups_charts as charts
 from .assessment import assessment_document
 from .assessment_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .assessment_metrics import KEY_SCORES
@@ -41,7 +44,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     """Describe all rows, and their groups."""
     groups, one_map = _miscalibrated(b), _map_of_groups(b)
     whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
-    terms, grid = ["groups"] if groups else [], charts.two_way(b)
+    terms, grid = ["groups"] if groups else [], two_way(b)
     skill = [] if b.skill is None else skill_blocks(b.skill)
     about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *_remedies(b)]
     if brief:
@@ -49,7 +52,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         return replace(
             whole,
             metrics=(),
-            summary=[groups_table(b), *charts.two_way_blocks(grid), *about, *skill],
+            summary=[groups_table(b), *two_way_blocks(grid), *about, *skill],
             settings="",
             further=lookup([*terms_of(b.whole), *terms]),
             more=f"{naming.continued}: a chart and all figures of the groups, and of all rows",
@@ -62,7 +65,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     if b.skill is not None:
         sections.append(Section("by-skill", f"Skill against {b.skill.reference}, by group", skill, "Skill"))
     if grid is not None:
-        blocks: list[Block] = [charts.two_way_chart(grid), replace(charts.two_way_table(grid), folded=True)]
+        blocks: list[Block] = [two_way_chart(grid), replace(two_way_table(grid), folded=True)]
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [
@@ -72,7 +75,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
         sections += [
             Section("by-accuracy", "Accuracy by group", [groups_chart(b)], width=6),
-            Section("by-findings", "Findings by group", [charts.findings_chart(b)], width=6),
+            Section("by-findings", "Findings by group", [findings_chart(b)], width=6),
             Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
         ]
     return replace(whole, sections=[*sections, *whole.sections])
@@ -192,7 +195,7 @@ def _remedies(b: Breakdown) -> Iterator[Block]:
 
 def groups_chart(b: Breakdown) -> Chart:
     """Geometric accuracy of each group with a 95% confidence interval, the first groups on top."""
-    shown = b.groups[: charts.MOST_DRAWN]
+    shown = b.groups[:MOST_DRAWN]
     rows = []
     for name, group in zip(_names(shown), shown, strict=True):
         value, half = group.assessment.reported.geometric_accuracy, _REACH * group.standard_error
@@ -244,16 +247,16 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     check_choice("kind", kind, get_args(PlotKind))
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"most: expected a whole number of groups from 1, got {most!r}.")
-    grid = charts.two_way(b)
+    grid = two_way(b)
     if kind == "two-way" and grid is None:
         raise InputError(
             "kind: a two-way picture is of groups by two columns with at least two values each, at most"
-            f" {charts.MOST_DOWN} and {charts.MOST_ACROSS}; here by {', '.join(b.by)}. Use kind='findings'."
+            f" {MOST_DOWN} and {MOST_ACROSS}; here by {', '.join(b.by)}. Use kind='findings'."
         )
     if grid is not None and kind in ("auto", "two-way"):
-        return draw_alone(charts.two_way_chart(grid), figure)
+        return draw_alone(two_way_chart(grid), figure)
     if kind == "findings":
-        return draw_alone(charts.findings_chart(b), figure)
+        return draw_alone(findings_chart(b), figure)
     shown = []
     for group, name in zip(b.groups[:most], _names(b.groups[:most]), strict=True):
         a = group.assessment
@@ -321,3 +324,155 @@ def remedy_blocks(
 
 def _name(key: Key) -> str:
     return short_name(key_text(key))
+
+
+MOST_DRAWN = 30
+"""Groups that the chart shows."""
+
+LEAST = 0.15
+"""Strength of a finding whose cost is not known, or small."""
+
+
+_OVER, _UNDER = KINDS["confidence"].names
+SCALE = (f"overpredicted, {_OVER}, other", f"underpredicted, {_UNDER}")
+"""What the two colours stand for, the darkest at either end."""
+
+
+def findings_chart(b: Breakdown) -> Chart:
+    """Make a heat map of the first groups' findings: the costlier an error in a group, the darker its cell."""
+    groups = b.groups[:MOST_DRAWN]
+    found = [(row, each) for row, group in enumerate(groups) for each in group.assessment.diagnosis.findings]
+    seen = {finding.error for _, finding in found}
+    kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
+    errors = [kind.error for kind in kinds]
+    cells: dict[tuple[int, int], list[Finding]] = {}
+    for row, finding in found:
+        cells.setdefault((row, errors.index(finding.error)), []).append(finding)
+    costs = np.array([_cost(each) for each in cells.values()])
+    most = float(costs.max(initial=0)) or 1.0
+    strength = np.array([sign_of(each) for each in cells.values()]) * np.maximum(costs / most, LEAST)
+    places = np.array([*cells], dtype=np.float64).reshape(-1, 2)
+    names = key_texts(group.key for group in groups)
+    texts = [f"{names[row]}: {', '.join(f.words for f in each)}" for (row, _), each in cells.items()]
+    miscalibrated = len({row for row, _ in found})
+    shown = [number(cost) if cost > 0 else "found" for cost in costs.tolist()]
+    scale = SCALE if found else ()
+    more = f"; the first {len(groups)} of {len(b):,} groups" if len(b) > len(groups) else ""
+    return heat_map(
+        Cells(places[:, 1], len(groups) - places[:, 0], strength, shown, texts, scale),
+        [f"{name} ({count(group.assessment.n_rows)})" for name, group in zip(names, groups, strict=True)],
+        [kind.heading or kind.error for kind in kinds],
+        title=f"Evidence of miscalibration in {miscalibrated:,} of {len(groups):,} groups",
+        subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
+        f" brackets{more}",
+        label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
+        axis="Finding",
+    )
+
+
+def _cost(findings: list[Finding]) -> float:
+    """Nats a row that findings of one kind cost; 0 where it is not known."""
+    return sum(each.cost for each in findings if math.isfinite(each.cost))
+
+
+def sign_of(findings: Sequence[Finding]) -> float:
+    """Give 1 where probabilities are too low or too close to one another, and -1 for all else."""
+    low = len(findings) == 1 and KINDS[findings[0].error].low_above and findings[0].parameter > 0
+    return 1.0 if low else -1.0
+
+
+MOST_ACROSS, MOST_DOWN = 12, 40
+"""Columns and rows of a heat map; with more values either way there is none."""
+
+_MOST_IN_TEXT = 8
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """The groups of a breakdown by two columns, by row and column of a table."""
+
+    breakdown: Breakdown
+    down: int
+    """Which of the two columns the rows are of."""
+    rows: Sequence[Value]
+    columns: Sequence[Value]
+    cells: dict[tuple[Value, Value], GroupAssessment]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the columns that rows and columns are of."""
+        by = self.breakdown.by
+        return printable(by[self.down]), printable(by[1 - self.down])
+
+    def found(self, group: GroupAssessment) -> bool:
+        """Whether there is evidence of miscalibration in a group after correction for the number of groups."""
+        return self.breakdown.cost_shares[group.key].significant
+
+
+def two_way(b: Breakdown) -> TwoWay | None:
+    """Arrange groups by two columns, the one with fewer values across if the other has too many; None for others."""
+    if len(b.by) != 2 or not b.groups:
+        return None
+    values = [[value for (value,) in in_order([*{(group.key[at],) for group in b.groups}])] for at in (0, 1)]
+    down = 0 if len(values[1]) <= MOST_ACROSS else 1
+    if min(map(len, values)) < 2 or len(values[1 - down]) > MOST_ACROSS or len(values[down]) > MOST_DOWN:
+        return None
+    cells = {(group.key[down], group.key[1 - down]): group for group in b.groups}
+    return TwoWay(b, down, values[down], values[1 - down], cells)
+
+
+def two_way_table(t: TwoWay) -> Table:
+    """Return the cost in each cell, with a mark where there is evidence of miscalibration."""
+
+    def cell(row: Value, column: Value) -> str:
+        group = t.cells.get((row, column))
+        if group is None:
+            return ""
+        return small(group.cost) + "*" * t.found(group)
+
+    down, across = t.names
+    return Table.of(
+        f"Cost of miscalibration in nats by {down} (rows) and {across} (columns). *: evidence of miscalibration,"
+        f" Holm-adjusted for {number_of(len(t.breakdown), 'group')}.",
+        Column(down, _value_names(t.rows)),
+        *(
+            Column(name, [cell(row, column) for row in t.rows])
+            for name, column in zip(_value_names(t.columns), t.columns, strict=True)
+        ),
+    )
+
+
+def two_way_blocks(t: TwoWay | None) -> list[Table]:
+    """Give the table where it has room in a text."""
+    return [] if t is None or len(t.columns) > _MOST_IN_TEXT else [two_way_table(t)]
+
+
+def two_way_chart(t: TwoWay) -> Chart:
+    """Make a heat map: the more miscalibration costs in a cell, the darker; a dot where there is no evidence of it."""
+    down, across = t.names
+    places, strength, shown, texts = [], [], [], []
+    most = max((group.cost for group in t.cells.values() if t.found(group)), default=0.0)
+    for (row, column), group in t.cells.items():
+        a, found = group.assessment, t.found(group)
+        depth = max(min(group.cost / most, 1.0), LEAST) if found and most > 0 else 0.0
+        places.append((t.columns.index(column), len(t.rows) - t.rows.index(row)))
+        strength.append(depth * sign_of(a.diagnosis.findings))
+        shown.append(number(group.cost, 2) if found and len(t.columns) <= _MOST_IN_TEXT else "" if found else "·")
+        words = short_verdict(a.diagnosis) if found else "no evidence of miscalibration"
+        cost = f", cost {number(group.cost)} nats" if math.isfinite(group.cost) else ""
+        texts.append(f"{key_text(group.key)}: {words}{cost}, {count(a.n_rows)} rows")
+    at = np.array(places, dtype=np.float64)
+    some = sum(map(t.found, t.cells.values()))
+    return heat_map(
+        Cells(at[:, 0], at[:, 1], np.array(strength), shown, texts, scale=SCALE if some else ()),
+        _value_names(t.rows),
+        _value_names(t.columns),
+        title=f"Evidence of miscalibration in {some:,} of {number_of(len(t.cells), 'group')}",
+        subtitle=f"Cost in nats a row by {down} and {across}; dot: no evidence, Holm-adjusted for the number of groups",
+        label=f"Cost of miscalibration by {down} and {across}. {'; '.join(texts)}",
+        axis=across,
+    )
+
+
+def _value_names(values: Sequence[Value]) -> list[str]:
+    return key_texts(((value,) for value in values), 20)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from .._lib.formatting import confidence_interval, p_value_cell, p_values, short_name, short_names
-from ..assessment.ordered_result import OrderedAssessment, Threshold, findings_of, headline_of, lead_of, n_miscalibrated
+from ..assessment.ordered import OrderedAssessment, Threshold, findings_of, headline_of, lead_of, n_miscalibrated
 from ..pairing.dependence import dependent_text
 from ..report.chart import Axis, Bars, Chart, Line, Points, Reference, percent_axis
 from ..report.charts import unit_axis

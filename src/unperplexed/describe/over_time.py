@@ -13,6 +13,7 @@ from .._lib.typing import Floats
 from ..monitoring.alarms import Began
 from ..monitoring.drifted import Drift
 from ..monitoring.monitored import Monitored
+from ..monitoring.naming import TOP
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import LONGEST_NAME, Column, Notes, Prose, Section, Table
 from ..report.numbers import MOST_EVIDENCE, evidence_text, number
@@ -75,6 +76,11 @@ def when_text(a: Began) -> str:
 def _periods(a: Began) -> str:
     names = a.probable if len(a.probable) <= 4 else (*a.probable[:3], "...", a.probable[-1])
     return ", ".join(names)
+
+
+def event_text(a: Began) -> str:
+    """Name the event that an alarm is of."""
+    return f"the {a.event}" if a.event == TOP else f"class '{short_name(a.event)}'"
 
 
 def facts(m: Watched, naming: Naming, what: str) -> str:

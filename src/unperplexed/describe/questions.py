@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
 from ..language_models.question_comparison import JUDGED, QuestionComparison
@@ -32,12 +34,10 @@ def comparison_document(c: QuestionComparison, naming: Naming, *, brief: bool) -
 
 def metric_table(c: QuestionComparison) -> Table:
     """Return the metrics of both models and their differences."""
-    larger = [name for name, each in c.metrics.items() if each.larger_is_better]
-    smaller = [name for name in c.metrics if name not in larger]
     found = list(c.metrics.values())
     first, second = short_names(c.names)
     return Table.of(
-        f"Larger is better: {', '.join(larger)}; smaller: {', '.join(smaller)}.",
+        _better(c.metrics),
         Column("metric", list(c.metrics)),
         Column(first, [number(each.first) for each in found]),
         Column(second, [number(each.second) for each in found]),
@@ -49,15 +49,18 @@ def metric_table(c: QuestionComparison) -> Table:
 
 def metrics_table(found: GradedAssessment) -> Table:
     """Return the metrics with their intervals."""
-    larger = [name for name, each in found.metrics.items() if each.larger_is_better]
-    smaller = [name for name in found.metrics if name not in larger]
-    better = f"Larger is better: {', '.join(larger)}" + (f"; smaller: {', '.join(smaller)}" if smaller else "")
     return Table.of(
-        f"{better}.",
+        _better(found.metrics),
         Column("metric", list(found.metrics)),
         estimates("mean", ((each.value, each.interval) for each in found.metrics.values())),
         notes=confidence_interval(found.confidence),
     )
+
+
+def _better(metrics: Mapping[str, Any]) -> str:
+    larger = [name for name, each in metrics.items() if each.larger_is_better]
+    smaller = [name for name in metrics if name not in larger]
+    return f"Larger is better: {', '.join(larger)}" + (f"; smaller: {', '.join(smaller)}." if smaller else ".")
 
 
 def task_table(found: GradedAssessment) -> Table:

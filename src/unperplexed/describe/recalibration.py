@@ -9,8 +9,7 @@ from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
-from ..recalibration.group_recalibrator import GroupRecalibrator
-from ..recalibration.recalibrator import Recalibrator
+from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
 from ..recalibration.state import Facts, State, conclusion, map_text
 from ..report.document import Block, Column, Document, Prose, Table
@@ -85,7 +84,8 @@ def _gain_line(state: State) -> str:
         return f"No gain is estimated from fewer than {FEWEST_CLUSTERS} clusters of dependent rows."
     if state.gain is None:
         return f"No gain is estimated from fewer than {FEWEST_ROWS} rows (n = {state.facts.n_rows})."
-    return str(state.gain)
+    zeros = "" if state.baseline is None else state.baseline.zeros_text()
+    return f"{zeros} {state.gain}".lstrip()
 
 
 @document.register(GroupRecalibrator)

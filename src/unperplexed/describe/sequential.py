@@ -8,15 +8,14 @@ import numpy as np
 
 from .._lib.formatting import number_of, percent, rule_text, short_name, short_names
 from ..comparison.sequential import SequentialComparison
-from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
 from ..report.document import LONGEST_NAME, Column, Document, Python, Section, Table
-from ..report.numbers import between, count, estimate, number
+from ..report.numbers import count, estimate, number
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, reproduce
-from ..scores.registry import rule_at_floor
+from ..scores.rules import rule_at_floor
 from ..statistics.intervals import Interval, alpha_of
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from .comparison_charts import course_axis, sequential_chart, sides_of
+from .comparison_charts import sequential_chart, sides_of
 from .tally import ROWS_CHANGED, counted, notes_by_name
 
 _ENOUGH = 1e6
@@ -35,7 +34,7 @@ def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool)
         lead=f"{_lead(c)} The probability of ever deciding for the worse forecaster is at most {1 - c.confidence:.10g},"
         " however often you look and whenever you stop.",
         calm=c.better is None,
-        figure=None if brief else difference_chart(c),
+        figure=None if brief else sequential_chart(c),
         sections=() if brief else list(_sections(c, naming.command)),
         summary=[evidence_table(c)],
         settings="; ".join(f"{key}: {value}" for key, value in _settings(c)),
@@ -130,28 +129,6 @@ def course_table(c: SequentialComparison) -> Table:
             Column(f"e-value for {short}", [_e_value(value) for value in e[name][at].tolist()])
             for name, short in zip((first, second), short_names((first, second)), strict=True)
         ),
-    )
-
-
-def difference_chart(c: SequentialComparison) -> Chart:
-    """Draw the mean difference with its confidence sequence over the rows."""
-    first, second, difference, low, high = sides_of(c)
-    y = course_axis(c, f"Mean {rule_text(c.score)}")
-    rows = np.arange(1, c.n_rows + 1, dtype=np.float64)
-    x, mean, below, above = (np.clip(v, y.low, y.high) if v is not rows else v for v in (rows, difference, low, high))
-    x, mean, below, above = thinned(x, mean, below, above, most=300)
-    x_axis = value_axis(0.0, float(c.n_rows), "Rows")
-    ticks = [(at, count(at)) for at, _ in x_axis.ticks if at <= c.n_rows]
-    decided = "" if c.decided_after is None else f", decided after {number_of(c.decided_after, 'row')}"
-    return Chart(
-        title="Mean difference over the rows",
-        subtitle=f"With {_sequence(c)}, valid after all rows together{decided}",
-        label=f"Mean difference of {short_name(first)} and {short_name(second)} over {number_of(c.n_rows, 'row')}:"
-        f" {number(float(difference[-1]))} at the end, {_sequence(c)} {between(float(low[-1]), float(high[-1]))}.",
-        x=Axis(0.0, float(max(c.n_rows, 2)), ticks, "Rows"),
-        y=y,
-        lines=[Line(x, mean, "first", "Mean difference", below, above)],
-        references=(Reference((0.0, float(max(c.n_rows, 2))), (0.0, 0.0), "No difference"),),
     )
 
 

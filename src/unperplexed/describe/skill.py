@@ -9,14 +9,14 @@ from .._lib.formatting import at_floor_text, capital, p_value_cell, p_values, ru
 from ..calibration.dependence_search import dependence_words, judged
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
-from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, level_of
+from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, infinite, level_of
 from ..report.chart import Chart, Role
 from ..report.charts import Row, forest
 from ..report.document import LONGEST_NAME, Block, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
-from ..scores.registry import LOG_LOSS
+from ..scores.rules import LOG_LOSS, rule_at_floor
 from .tally import ROWS_CHANGED, counted, notes_by_name
 
 MOST_DRAWN = 30
@@ -62,7 +62,7 @@ def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
     rules = [*next(iter(s.whole.scores.values()))]
     tables = [skill_table(s, rule) for rule in rules]
     notes = notes_by_name(s.notes)
-    headline = "; ".join(conclusion_about(s, each)[0] for each in s.whole.scores)
+    headline = "; ".join([*infinite(s), *(conclusion_about(s, each)[0] for each in s.whole.scores)])
     return Document(
         title=naming.titled(f"skill against {s.reference}"),
         facts=naming.facts(counted(s.n_rows, s.n_classes, s.labels)),
@@ -91,7 +91,7 @@ def _rules_table(s: Skill, rules: list[str]) -> Table:
     return Table.of(
         f"Skill against {s.reference}: 1 is perfect, 0 as good as the reference.",
         *([Column("forecaster", short_names((name for name, *_ in found), LONGEST_NAME))] if several else []),
-        Column("score", [rule_text(rule) for _, rule, _ in found]),
+        Column("score", [rule_at_floor(rule, s.scored_floor) for _, rule, _ in found]),
         *_estimates([each for *_, each in found], p_values(len(s.whole.scores))),
         notes=level_of(s),
     )
@@ -112,7 +112,7 @@ def skill_table(s: Skill, rule: str) -> Table:
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
     p_value = p_values(len(s.whole.scores)) + ", of groups adjusted" * adjusts_groups(s)
     return Table.of(
-        f"Skill against {s.reference} by {rule_text(rule)}.",
+        f"Skill against {s.reference} by {rule_at_floor(rule, s.scored_floor)}.",
         Column("group", [text for text, _, _ in lines]),
         Column("rows", [count(group.n_rows) for _, group, _ in lines]),
         *_estimates([each for *_, each in lines], p_value),
@@ -140,11 +140,12 @@ def skill_chart(s: Skill, rule: str = LOG_LOSS) -> Chart | None:
         each = group.scores[forecaster][rule]
         text = f"{name}: {number(each.skill)}{aside(ci('CI', each.interval))}"
         rows.append(Row(short, each.skill, each.interval, text, _role(s, each, forecaster)))
+    by = rule_at_floor(rule, s.scored_floor)
     grey = "; grey: not significant, p-values adjusted" if any(each.role == "other" for each in rows) else ""
     return forest(
         rows,
         title=_title(s, rule),
-        subtitle=f"Skill score by {rule_text(rule)}, with {level_of(s, groups=True)}; dashed: {s.reference}{grey}",
+        subtitle=f"Skill score by {by}, with {level_of(s, groups=True)}; dashed: {s.reference}{grey}",
         label="Skill score by group",
         axis="Skill score. Larger is better",
         at=0.0,
@@ -172,7 +173,7 @@ def _line_name(s: Skill, group: GroupSkill, text: str) -> str:
 def _title(s: Skill, rule: str) -> str:
     """State in how many groups the forecaster, if there is one alone, differs from the reference."""
     if not s.groups or len(s.whole.scores) > 1:
-        return f"Skill score by {rule_text(rule)} against {s.reference}"
+        return f"Skill score by {rule_at_floor(rule, s.scored_floor)} against {s.reference}"
     [name] = s.whole.scores
     found = [group.scores[name][rule] for group in s.groups]
     better, worse = (sum(s.significant(each) and sign * each.skill > 0 for each in found) for sign in (1, -1))

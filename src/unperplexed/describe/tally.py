@@ -10,7 +10,7 @@ from ..forecasts.labels import Label
 from ..report.document import Column, Document, Settings, Table
 from ..report.numbers import number
 from ..report.result import Naming, document
-from ..scores.registry import score_named
+from ..scores.rules import score_named
 from ..tally.tally import Tally
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -11,12 +11,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._lib.arrays import Columns, Unreadable, as_columns, check_indexes
-from .._lib.by_value import ByValue
+from .._lib.arrays import Columns, Unreadable, as_columns, at_hand, check_indexes
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
-from .._lib.lists import at_hand
-from .._lib.typing import AnyFloats, Bools, Codes, Floats, Ints
+from .._lib.typing import AnyFloats, Bools, ByValue, Codes, Floats, Ints
 from ..kernels.devices import DeviceColumns, DeviceRows, Scale, device_columns
 from ..kernels.logarithms import log_odds, log_probabilities
 from ..kernels.rows import BLOCK_ELEMENTS, BLOCK_ROWS, COUNTED_ELEMENTS, LOGIT_ELEMENTS, CellTotals, Rows
@@ -25,9 +23,8 @@ from ..statistics.means import checked_weights
 from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
 from .outcomes import IGNORED, MISSING, LabelSettings, label_list, read_outcomes
-from .problems import UNREADABLE, Problems, with_text
+from .problems import UNREADABLE, Matrix, Problems, as_rows, primitives, problems_of_rows, renormalized, with_text
 from .reading import Invalid
-from .row_checks import Matrix, as_rows, primitives, problems_of_rows, renormalized
 
 
 @dataclass(frozen=True)
@@ -436,26 +433,12 @@ class Forecasts:
         """Rows as a matrix of probabilities, one column a class."""
         if isinstance(x, DeviceRows):
             return x
-        if self.one_column:
-            x = x.reshape(-1)
-            if self._scale == "logits":
-                # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
-                e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
-                small, large = e / (1 + e), 1 / (1 + e)
-                return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
-            if self._scale == "log-probs":
-                with np.errstate(over="ignore"):
-                    return np.stack([-np.expm1(x), np.exp(x)], axis=1)
-            if self._scale == "percent":
-                return np.stack([(100 - x) / 100, x / 100], axis=1)
-            with np.errstate(invalid="ignore"):  # what is no number is refused by its row
-                return np.stack([1 - x, x], axis=1)
+        x = x.reshape(-1) if self.one_column else x
         if self._scale == "logits":
-            return logit_rows(x)
-        if self._scale == "log-probs":
-            with np.errstate(over="ignore"):
-                return np.asarray(np.exp(x))
-        return x / 100 if self._scale == "percent" else x
+            return _sigmoids(x) if self.one_column else logit_rows(x)
+        rest, given = _OF_SCALE[self._scale]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no probability is refused by its row
+            return np.stack([rest(x), given(x)], axis=1) if self.one_column else given(x)
 
     def _problems(self, start: int, step: int) -> InputError:
         """Describe every invalid row from the block at start on, with what mends them all."""
@@ -481,6 +464,21 @@ class Forecasts:
     @property
     def _unreadable(self) -> Unreadable | None:
         return getattr(self._columns, "unreadable", None)
+
+
+_OF_SCALE: Mapping[str, tuple[Callable[[AnyFloats], AnyFloats], Callable[[AnyFloats], AnyFloats]]] = {
+    "probability": (lambda x: 1 - x, lambda x: x),
+    "percent": (lambda x: (100 - x) / 100, lambda x: x / 100),
+    "log-probs": (lambda x: -np.expm1(x), np.exp),
+}
+"""Probabilities from values as they came: of the other class, and of the value's own."""
+
+
+def _sigmoids(x: AnyFloats) -> AnyFloats:
+    """Probabilities of both classes from logits, each of its own exponential: of 1 - sigmoid(x) digits are lost."""
+    e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
+    small, large = e / (1 + e), 1 / (1 + e)
+    return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
 from typing import Any
@@ -52,6 +52,16 @@ class GatheredRows:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.labels)
+
+    def only(self, index: Ints) -> GatheredRows:
+        """Rows of these numbers, which are among its own."""
+        if self.index.size == index.size:
+            return self
+        at = np.searchsorted(self.index, index)
+        clusters = None if self.clusters is None else _numbered(self.clusters[at])
+        values = {name: x[at] for name, x in self.values.items()}
+        truth, weights = self.truth[at], self.weights[at]
+        return replace(self, index=index, truth=truth, weights=weights, clusters=clusters, values=values)
 
     def forecasts(self, name: str) -> Forecasts:
         """Give the rows of a forecaster whose log-probabilities were gathered, as forecasts of numbered classes."""
@@ -103,14 +113,14 @@ def gathered(
                 f"{shown}: its classes are {list(each.labels)!r}, those of {names[0]} {list(first.labels)!r}."
                 " Give all forecasters the same classes in the same order, or say labels=."
             )
-    found = dict(zip(forecasters, (_rows([each], of) for each in read), strict=True))
-    common = reduce(np.intersect1d, (columns.index for columns, _ in found.values()))
-    kept = {each: columns.only(common) for each, (columns, _) in found.items()}
-    rows = next(iter(kept.values()))
-    if not rows.index.size:
+    found = [_rows([each], called, of) for called, each in zip(forecasters, read, strict=True)]
+    common = reduce(np.intersect1d, (rows.index for rows in found))
+    if not common.size:
         raise InputError("y_true: no rows of positive weight are left.")
-    values = {each: columns.values for each, columns in kept.items()}
-    return _gathered(first, rows, values, {each: notes for each, (_, notes) in found.items()})
+    kept = [rows.only(common) for rows in found]
+    values = {called: x for rows in kept for called, x in rows.values.items()}
+    notes = {called: x for rows in kept for called, x in rows.notes.items()}
+    return replace(kept[0], values=values, notes=notes)
 
 
 def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
@@ -118,50 +128,31 @@ def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
     parts = [part for part in chunks if part.n_rows]
     if not parts:
         raise InputError("no rows to read.")
-    rows, notes = _rows(parts, PROBABILITIES)
-    if not rows.index.size:
+    rows = _rows(parts, name, PROBABILITIES)
+    if not rows.n_rows:
         raise InputError("no rows of positive weight are left.")
-    return _gathered(parts[0], rows, {name: rows.values}, {name: notes})
+    return rows
 
 
-def _gathered(first: Forecasts, rows: _Columns, values: dict[str, AnyFloats], notes: dict[str, Notes]) -> GatheredRows:
-    clusters = None if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
-    known = rows.index, rows.truth, rows.weights, rows.weighted, clusters
-    return GatheredRows(first.labels, *known, values, first.one_column, notes)
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Rows of one forecaster."""
-
-    values: AnyFloats
-    truth: Ints
-    weights: Floats
-    index: Ints
-    clusters: Ints | None
-    weighted: bool
-
-    def only(self, index: Ints) -> _Columns:
-        """Rows of these numbers, which are among its own."""
-        if self.index.size == index.size:
-            return self
-        at = np.searchsorted(self.index, index)
-        clusters = None if self.clusters is None else self.clusters[at]
-        return _Columns(self.values[at], self.truth[at], self.weights[at], self.index[at], clusters, self.weighted)
-
-
-def _rows(parts: Sequence[Forecasts], of: Values) -> tuple[_Columns, Notes]:
+def _rows(parts: Sequence[Forecasts], name: str, of: Values) -> GatheredRows:
     """Rows of positive weight of one forecaster, and what was done to the others."""
     found: list[tuple[Any, ...]] = []
-    notes, weighted = Notes(), False
+    first, notes, weighted = parts[0], Notes(), False
     for part in parts:
         for block in part.blocks():
             notes, weighted = notes + block.notes, weighted or block.weights is not None
             some = block.weighing
             weights = np.ones(len(some)) if some.weights is None else some.weights
             found.append((of(some), some.truth.astype(np.int64), weights, some.index, part.clusters(some.index)))
-    none = np.empty((0, parts[0].n_classes)), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), None
+    none = np.empty((0, first.n_classes)), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), None
     *columns, clusters = zip(*(found or [none]), strict=True)
     known = [each for each in clusters if each is not None]
     values, truth, w, index = map(np.concatenate, columns)
-    return _Columns(values, truth, w, index, np.concatenate(known) if known else None, weighted), notes
+    number = _numbered(np.concatenate(known)) if known else None
+    return GatheredRows(
+        first.labels, index, truth, w, weighted, number, {name: values}, first.one_column, {name: notes}
+    )
+
+
+def _numbered(clusters: Ints) -> Ints:
+    return np.unique(clusters, return_inverse=True)[1].reshape(-1)

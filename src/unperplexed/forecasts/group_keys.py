@@ -223,8 +223,7 @@ def _hashes(column: NDArray[Any], first_row: int) -> NDArray[np.uint64]:
     if column.dtype.kind in "iub":
         return column.astype(np.int64).view(np.uint64)
     values, inverse = distinct_clusters(column, first_row)
-    hashes: NDArray[np.uint64] = np.array([_hash(value) for value in values], dtype=np.uint64)[inverse]
-    return hashes
+    return np.asarray(np.array([_hash(value) for value in values], dtype=np.uint64)[inverse])
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")

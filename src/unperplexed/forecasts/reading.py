@@ -30,6 +30,14 @@ class Reading(TypedDict, total=False):
     invalid: Invalid | Sequence[Invalid]
 
 
+class WeightedReading(TypedDict, total=False):
+    """What means over rows take besides outcomes and probabilities; `log_loss` describes it."""
+
+    sample_weight: ArrayLike | None
+    labels: Sequence[Label] | None
+    pos_label: Label | None
+
+
 class RowReading(Reading, total=False):
     """The same, and what is known of each row besides."""
 

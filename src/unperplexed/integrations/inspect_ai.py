@@ -10,26 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.errors import missing
 from ..language_models.abstaining import risk_coverage
 from ..language_models.graded import stated_confidence
 
 try:
-    from inspect_ai.scorer import (
-        Metric,
-        SampleScore,
-        Score,
-        Scorer,
-        Target,
-        accuracy,
-        metric,
-        scorer,
-        stderr,
-    )
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr
     from inspect_ai.solver import TaskState
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.inspect_ai needs Inspect: pip install 'unperplexed[inspect]'"
-    ) from error
+    raise missing(__name__, "Inspect", "inspect") from error
 
 
 def _graded(scores: list[SampleScore], key: str) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.errors import missing
 from ..calibration.errors import smooth_calibration_error
 from ..language_models.items import Question
 from ..language_models.questions import option_probabilities
@@ -19,9 +20,7 @@ from ..language_models.questions import option_probabilities
 try:
     from lm_eval.api.registry import register_aggregation, register_metric
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError(
-        "unperplexed.integrations.lm_eval needs lm-evaluation-harness: pip install 'unperplexed[lm-eval]'"
-    ) from error
+    raise missing(__name__, "lm-evaluation-harness", "lm-eval") from error
 
 Item = tuple[int, Sequence[float]]
 """The correct option, and the log-probabilities of all options."""

@@ -15,7 +15,7 @@ from ..assessment.result import Assessment
 from ..calibration import errors as calibration
 from ..recalibration.refinement import refinement_loss
 from ..scores import functions as scores
-from ..scores.registry import SCORES
+from ..scores.rules import SCORES
 
 Function = Callable[..., float]
 
@@ -87,9 +87,8 @@ def larger_is_better(metric: str) -> bool | None:
         return False
     if metric in SCORES:
         return SCORES[metric].larger_is_better
-    means = ("decisiveness", "geometric_accuracy", "robustness")
-    of_means = [f"{kind}_{mean}" for kind in ("reported", "measured") for mean in means]
-    return True if metric in (*of_means, "prediction_accuracy", "divergence_probability", "auc") else None
+    of_mean = metric.removeprefix("reported_").removeprefix("measured_") in _MEANS
+    return True if of_mean or metric in ("prediction_accuracy", "divergence_probability", "auc") else None
 
 
 def check_scale(scale: Scale) -> Scale:

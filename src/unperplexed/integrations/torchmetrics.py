@@ -24,8 +24,7 @@ from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import moments, sums_to_one
 from ..recalibration.refinement import GRID_FLOOR, POWERS, least_of_grid
-from ..scores.registry import SCORES
-from ..scores.rules import PrimitiveArrays
+from ..scores.rules import SCORES, PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
 from ..tally.class_sums import MOST_CLASSES, ClassSums, length

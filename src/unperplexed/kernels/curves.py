@@ -244,8 +244,7 @@ def isotonic_bins(happened: Floats, total: Floats, sample: Ints | None = None) -
 
 def frequencies(happened: Floats, total: Floats, bin_: Ints) -> Floats:
     """Return how often the events of each entry's bin happened."""
-    found: Floats = (np.bincount(bin_, happened) / np.bincount(bin_, total))[bin_]
-    return found
+    return np.asarray((np.bincount(bin_, happened) / np.bincount(bin_, total))[bin_])
 
 
 def isotonic_of_samples(happened: Floats, total: Floats) -> Floats:

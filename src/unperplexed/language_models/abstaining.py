@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, rows_text
-from .._lib.typing import Floats, Ints
-from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.standard_errors import Dependence, UncertainMean, uncertain_mean
+from .._lib.typing import ByValue, Floats, Ints
+from ..statistics.intervals import Dependence, Interval, UncertainMean, checked_sampling, uncertain_mean
 
 COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of the answers that are kept, at which the curve is given."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import entr
 
 from .._lib.errors import InputError, check_whole, rows_text
 from .._lib.typing import Floats, Ints
@@ -108,7 +109,7 @@ def top_k_bounds(
     rounding = 4 * (p.shape[1] + 1) * np.finfo(np.float64).eps
     low, high = np.where(known, own, 0.0), np.where(known, own, np.minimum(left + rounding, least))
     squares = (p * p).sum(axis=1) + np.where(outside_known, own * own, 0.0)
-    entropy = _entropy(p).sum(axis=1) + np.where(outside_known, _entropy(own), 0.0)
+    entropy = entr(p).sum(axis=1) + np.where(outside_known, entr(own), 0.0)
     # The observed token takes as much as it may, and the rest is spread: the lower bound of the Brier score.
     rest = np.maximum(left - np.where(known, 0.0, high), 0.0)
     spread = np.zeros_like(rest) if n_outside is None else rest**2 / np.maximum(n_outside - ~known, 1)
@@ -125,7 +126,7 @@ def top_k_bounds(
         _bounded(low, high, ROBUST),
         Interval(float(np.clip(brier_low, 0, 2).mean()), float(np.clip(brier_high, 0, 2).mean())),
         Interval(
-            float((entropy + _concentrated(left, least, _entropy)).mean()),
+            float((entropy + _concentrated(left, least, entr)).mean()),
             float((entropy + _entropy_spread(left, n_outside)).mean()),
         ),
         float(((at >= 0) & (np.take_along_axis(p, np.maximum(at, 0)[:, None], 1)[:, 0] == top)).mean()),
@@ -170,14 +171,10 @@ def _bounded(low: Floats, high: Floats, order: float) -> Interval:
     return Interval(*(mean_of_points(np.minimum(each, 1.0), w, order) for each in (low, high)))
 
 
-def _entropy(p: Floats) -> Floats:
-    return np.asarray(-np.where(p > 0, p, 0.0) * np.log(np.where(p > 0, p, 1.0)))
-
-
 def _entropy_spread(left: Floats, n: Ints | None) -> Floats:
     if n is None:
         return np.where(left > 0, np.inf, 0.0)
-    return np.asarray(_entropy(left) + left * np.log(np.maximum(n, 1)))
+    return np.asarray(entr(left) + left * np.log(np.maximum(n, 1)))
 
 
 def _concentrated(left: Floats, least: Floats, of: Callable[[Floats], Floats]) -> Floats:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
+from ..report.result import frame_like_input
 from ..statistics.intervals import Interval, wilson
 from ..statistics.means import t_quantile
 
@@ -102,6 +102,13 @@ def columns_of(found: Any, *names: str) -> dict[str, Any]:
         value, prefix = getattr(found, name), name.removesuffix("interval")
         row |= {f"{prefix}lower": value[0], f"{prefix}upper": value[1]} if prefix != name else {name: value}
     return row
+
+
+def metrics_frame(found: Any, *names: str) -> Any:
+    """Give a frame of a result with a row for each of its metrics, of which the attributes are named."""
+    return frame_like_input(
+        found, [{"metric": name} | columns_of(each, *names) for name, each in found.metrics.items()]
+    )
 
 
 def mean_of(values: Floats, confidence: float, larger: bool, clusters: Ints | None = None, most: float = 1.0) -> Mean:

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from .._version import __version__
+from ..report.document import listed
 from ..report.numbers import between, signed
 from ..report.result import JsonResult
-from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.standard_errors import Dependence, uncertain_mean
-from .clustered_ratios import columns_of
+from ..statistics.intervals import Dependence, Interval, checked_sampling, uncertain_mean
+from .clustered_ratios import metrics_frame
 from .items import Question, Remarks, shown, two_logs, unlike
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics
 
@@ -64,7 +63,21 @@ class QuestionComparison(JsonResult):
     @property
     def verdict(self) -> str:
         """By which of accuracy, Brier score and log loss one model is better, and by which there is no evidence."""
-        return verdict(self)
+        first, second = self.names
+        level, parts, undecided = confidence_interval(self.confidence), [], []
+        for name, called in JUDGED.items():
+            if name not in self.metrics:
+                continue
+            each = self.metrics[name]
+            if not each.significant:
+                undecided.append(called)
+                continue
+            way = "better" if (each.difference > 0) == each.larger_is_better else "worse"
+            limits = f"difference {signed(each.difference)}, {level} {between(*each.interval)}"
+            parts.append(f"{first} is {way} than {second} by {called} ({limits}, {p_value_text(each.p_value)})")
+        if undecided:
+            parts.append(f"no evidence that {first} and {second} differ in {listed(undecided, 'or')}")
+        return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
@@ -78,10 +91,7 @@ class QuestionComparison(JsonResult):
         polars.DataFrame
             The columns ``metric``, ``first``, ``second``, ``difference``, ``lower``, ``upper`` and ``p_value``.
         """
-        import polars as pl
-
-        names = ("first", "second", "difference", "interval", "p_value")
-        return pl.DataFrame([{"metric": name} | columns_of(each, *names) for name, each in self.metrics.items()])
+        return metrics_frame(self, "first", "second", "difference", "interval", "p_value")
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -234,24 +244,3 @@ OTHER = (
 
 JUDGED = {"acc": "accuracy", "brier_score": "Brier score", "log_loss": "log loss"}
 """Metrics of which the verdict speaks, and their names in words."""
-
-
-def verdict(c: QuestionComparison) -> str:
-    """Say by which metrics one model is better, and by which there is no evidence."""
-    first, second = c.names
-    level, parts, undecided = confidence_interval(c.confidence), [], []
-    for name, called in JUDGED.items():
-        if name not in c.metrics:
-            continue
-        each = c.metrics[name]
-        if not each.significant:
-            undecided.append(called)
-            continue
-        way = "better" if (each.difference > 0) == each.larger_is_better else "worse"
-        limits = f"difference {signed(each.difference)}, {level} {between(*each.interval)}"
-        parts.append(f"{first} is {way} than {second} by {called} ({limits}, {p_value_text(each.p_value)})")
-    if undecided:
-        *some, last = undecided
-        listed = f"{', '.join(some)} or {last}" if some else last
-        parts.append(f"no evidence that {first} and {second} differ in {listed}")
-    return "; ".join(parts)

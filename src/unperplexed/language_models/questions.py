@@ -18,8 +18,8 @@ from ..assessment.assess import assess
 from ..assessment.remedy import PythonLine
 from ..assessment.result import Assessment
 from ..report.result import JsonResult
-from ..statistics.intervals import checked_sampling
-from .clustered_ratios import Mean, columns_of, mean_of
+from ..statistics.intervals import Sampling, checked_sampling
+from .clustered_ratios import Mean, mean_of, metrics_frame
 from .items import UNREAD, Answer, Question, Remarks, shown, utf8
 
 Outside = Literal["renormalize", "none-of-these"]
@@ -213,7 +213,7 @@ def assess_questions(
     >>> found.metrics["acc"].value, round(found.metrics["brier_score"].value, 3)
     (0.5, 0.625)
     """
-    confidence = checked_sampling(confidence, resamples, seed).confidence
+    sampling = checked_sampling(confidence, resamples, seed)
     remarks = Remarks() if remarks is None else remarks
     kept = kept_questions(questions, missing, remarks)
     if not kept:
@@ -222,7 +222,7 @@ def assess_questions(
 
     def means(some: Bools) -> dict[str, Mean]:
         return {
-            name: mean_of(each[some], confidence, RULES[name].larger_is_better, None, RULES[name].most)
+            name: mean_of(each[some], sampling.confidence, RULES[name].larger_is_better, None, RULES[name].most)
             for name, each in values.items()
             if name != "log_loss" and not np.isnan(each[some]).all()
         }
@@ -233,9 +233,9 @@ def assess_questions(
         "question",
         len(kept),
         metrics,
-        _assessment(forecasts, "option" if events == "each-option" else "top option", confidence, resamples, seed),
+        _assessment(forecasts, "option" if events == "each-option" else "top option", sampling),
         f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
-        confidence,
+        sampling.confidence,
         remarks.sentences(),
         {task: means(some) for task, some in _by_task(kept).items()},
         len(kept),
@@ -351,7 +351,7 @@ def assess_answers(
     >>> round(found.metrics["mean grade"].value, 3), round(found.metrics["brier_score"].value, 4)
     (0.667, 0.1442)
     """
-    confidence = checked_sampling(confidence, resamples, seed).confidence
+    sampling = checked_sampling(confidence, resamples, seed)
     remarks = Remarks() if remarks is None else remarks
     given = list(answers)
     kept = [each for each in given if not math.isnan(each.grade)]
@@ -365,10 +365,8 @@ def assess_answers(
 
     def means(of: Bools) -> dict[str, Mean]:
         by_grader = {grader: of & (graders == grader) for grader in sorted(set(graders[of].tolist()))}
-        return {
-            f"mean grade ({grader})" if grader else "mean grade": mean_of(grades[some], confidence, True, at[some])
-            for grader, some in by_grader.items()
-        }
+        named = {f"mean grade ({grader})" if grader else "mean grade": some for grader, some in by_grader.items()}
+        return {name: mean_of(grades[some], sampling.confidence, True, at[some]) for name, some in named.items()}
 
     metrics = means(np.ones(len(kept), dtype=np.bool_))
     stated = np.array([math.nan if each.confidence is None else each.confidence for each in kept])
@@ -376,20 +374,20 @@ def assess_answers(
     some = ~np.isnan(stated)
     assessment = None
     if some.any():
-        metrics["brier_score"] = mean_of((stated[some] - grades[some]) ** 2, confidence, False, at[some])
+        metrics["brier_score"] = mean_of((stated[some] - grades[some]) ** 2, sampling.confidence, False, at[some])
         whole = some & ((grades == 0) | (grades == 1))
         if whole.sum() < some.sum():
             remarks.add(PARTIAL, "answer", int(some.sum() - whole.sum()))
         if whole.any():
             events = Events(grades[whole] == 1, stated[whole], at[whole])
-            assessment = _assessment(events, "answer", confidence, resamples, seed)
+            assessment = _assessment(events, "answer", sampling)
     return GradedAssessment(
         "answer",
         len(kept),
         metrics,
         assessment,
         "stated confidence",
-        confidence,
+        sampling.confidence,
         remarks.sentences(),
         {task: means(some) for task, some in _by_task(kept).items()},
         len(set(at[some].tolist())),
@@ -418,18 +416,11 @@ def _check_confidences(answers: Sequence[Answer], stated: Floats) -> None:
         )
 
 
-def _assessment(events: Events, event: str, confidence: float, resamples: int, seed: int) -> Any:
+def _assessment(events: Events, event: str, sampling: Sampling) -> Any:
     """Assess events, such as that an option is correct, by clusters of questions."""
     labels = [f"{event} is wrong", f"{event} is correct"]
-    found = assess(
-        np.array(labels)[events.happened.astype(np.int64)],
-        events.probability,
-        labels=labels,
-        clusters=events.question,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-    )
+    y = np.array(labels)[events.happened.astype(np.int64)]
+    found = assess(y, events.probability, labels=labels, clusters=events.question, **vars(sampling))
     return found.advising(PythonLine({"clusters": "clusters"}))
 
 
@@ -472,10 +463,7 @@ class GradedAssessment(JsonResult):
         polars.DataFrame
             The columns ``metric``, ``value``, ``standard_error``, ``lower``, ``upper`` and ``n``.
         """
-        import polars as pl
-
-        names = ("value", "standard_error", "interval", "n")
-        return pl.DataFrame([{"metric": name} | columns_of(each, *names) for name, each in self.metrics.items()])
+        return metrics_frame(self, "value", "standard_error", "interval", "n")
 
     def unread_text(self) -> str:
         """Say that no answer could be read, where that is so."""

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__
 from ..assessment.assess import assess
 from ..calibration.diagnosis.words import terms
@@ -20,9 +19,8 @@ from ..forecasts.forecasts import Forecasts
 from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.state import conclusion
 from ..report.numbers import share
-from ..report.result import JsonResult
-from ..statistics.intervals import Interval, Metric, checked_sampling
-from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..report.result import JsonResult, frame_like_input
+from ..statistics.intervals import Dependence, Interval, Metric, checked_sampling, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
 from .clustered_ratios import Mean, columns_of, mean_of
 from .graded import GradedAnswers, decided, grader_agreement
@@ -117,17 +115,16 @@ class Leaderboard(JsonResult):
         -------
         polars.DataFrame
         """
-        import polars as pl
-
         figures = ("mean_confidence", "auc", "log_loss", "base_rate", "recalibrated", "gain")
-        return pl.DataFrame(
+        return frame_like_input(
+            self,
             [
                 {"model": each.model, "confidence": each.confidence, "n": each.n, "accuracy": each.accuracy.value}
                 | {"accuracy_lower": each.accuracy.interval.low, "accuracy_upper": each.accuracy.interval.high}
                 | columns_of(each, *figures, "auc_interval", "gain_interval")
                 | {"area": each.risk_coverage.area, "finding": each.finding, "remedy": each.remedy}
                 for each in self.entries
-            ]
+            ],
         )
 
     def __repr__(self) -> str:

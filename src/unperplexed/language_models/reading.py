@@ -1,14 +1,25 @@
-"""Logs read: the form of each file is recognised by its first record, or named."""
+"""Logs read: files as records, and records as items by the form of each file, which is recognised or named."""
 
 from __future__ import annotations
 
+import io
+import json
+import lzma
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from .._lib.errors import InputError
+from ..sources.readers.formats import matching
+from ..sources.readers.text_streams import COMPRESSIONS, Stream, opened_text
 from .forms import Form, Log, Record, forms
 from .items import Item, Remarks
-from .records import log_files, records
 
 
 def read_items(
@@ -95,3 +106,219 @@ def _recognized(record: Record, path: Path) -> Form:
         f"{path}: no known form of a log; its first record has the keys {keys}. Known forms: {', '.join(forms())}; see"
         " the page on language models for the plain one, with doc, text and logprobs."
     )
+
+
+_TEXT = (".jsonl", ".json", ".ndjson")
+_PACKED = tuple(each.suffix for each in COMPRESSIONS)
+SUFFIXES = (*_TEXT, *(text + packed for text in _TEXT for packed in _PACKED), ".parquet", ".eval")
+"""What is taken from a folder."""
+
+HELM = "per_instance_stats.json"
+"""The file of a run of HELM that is read; those beside it are not."""
+
+_ZSTANDARD = 93
+"""Number of the compression in zip files."""
+_BUFFER = 1 << 20
+"""Bytes that are unpacked at once."""
+_HEADER = 30
+"""Bytes before the name of a member of a zip file; the last four are the lengths of name and extra field."""
+_LONGEST = 1 << 26
+"""Bytes that a line, or a document, may unpack to, where the file itself is no larger."""
+_MOST_VALUES = 1 << 22
+"""Values in it, each of which takes more memory than text."""
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError)
+
+
+def log_files(names: Sequence[str], say: Any) -> list[Path]:
+    """Find the files; of a folder those of logs, in hidden folders too, such as lm-evaluation-harness makes."""
+    found: list[Path] = []
+    for path in map(Path, matching(names)):
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(each for each in path.rglob("*") if each.is_file() and each.name.endswith(SUFFIXES))
+        inside = [each for each in inside if not each.name.startswith("results")]
+        of_helm = {each.parent for each in inside if each.name == HELM}
+        inside = [each for each in inside if each.name == HELM or each.parent not in of_helm]
+        hidden = [each for each in inside if any(part.startswith(".") for part in each.relative_to(path).parts[:-1])]
+        if hidden:
+            folder = hidden[0].parent
+            say(f"{path}: {len(hidden)} files lie in a hidden folder such as {folder.name}, which a pattern misses")
+        if not inside:
+            known = f"{', '.join(_TEXT)} (also with {', '.join(_PACKED)}), .parquet, .eval"
+            raise InputError(f"{path}: no logs in this folder; known suffixes: {known}.")
+        found += inside
+    return found
+
+
+def records(path: Path) -> Iterator[tuple[int, Record]]:
+    """Yield the records of a file with the line, or place, that each has, counted from 1."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}.") from None
+    if not start:
+        raise InputError(f"{path}: the file is empty.")
+    if start == b"PAR1":
+        yield from enumerate(_parquet(path), 1)
+    elif start[:2] == b"PK":
+        yield from enumerate(_inspect_zip(path), 1)
+    else:
+        yield from _json(path)
+
+
+def _json(path: Path) -> Iterator[tuple[int, Record]]:
+    """Yield one record a line, or those of a whole document."""
+    lines = _lines(path)
+    first = next(lines, b"")
+    try:
+        one_a_line = isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        one_a_line = False
+    if one_a_line:
+        for line, data in enumerate(chain([first], lines), 1):
+            if data.strip():
+                yield line, _record(path, f"line {line}", data)
+        return
+    document = bytearray(first)
+    for data in lines:
+        document += data
+        _check_length(path, "a JSON document", len(document))
+    _check_values(path, "a JSON document", document)
+    whole = _parsed(path, "", document)
+    for at, each in enumerate(whole if isinstance(whole, list) else [whole], 1):
+        if not isinstance(each, dict):
+            raise InputError(f"{path}: entry {at} is no JSON object.")
+        yield at, each
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, however it is compressed."""
+    longest = _longest(path)
+    try:
+        with opened_text(path) as (text, raw):
+            stream = raw if text is raw else io.BufferedReader(_Unpacked(text), _BUFFER)
+            while line := stream.readline(longest + 1):
+                _check_length(path, "a line", len(line))
+                _check_values(path, "a line", line)
+                yield line
+    except InputError as error:
+        raise (error if str(error).startswith(str(path)) else InputError(f"{path}: {error}")) from None
+
+
+def _longest(path: Path) -> int:
+    """Bytes that anything in a file may unpack to."""
+    return max(_LONGEST, path.stat().st_size)
+
+
+def _check_length(path: Path, what: str, n_bytes: int) -> None:
+    if n_bytes > _LONGEST and n_bytes > _longest(path):
+        raise InputError(f"{path}: {what} unpacks to more than {_LONGEST >> 20} MB. {_UNPACK}")
+
+
+def _check_values(path: Path, what: str, data: bytes | bytearray) -> None:
+    if len(data) > _MOST_VALUES and data.count(b",") > max(_MOST_VALUES, path.stat().st_size):
+        raise InputError(f"{path}: {what} unpacks to more than {_MOST_VALUES:,} values. {_UNPACK}")
+
+
+_UNPACK = "Write one record a line (JSON Lines), or unpack the file."
+
+
+class _Unpacked(io.RawIOBase):
+    """A compressed stream as one that has lines."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _record(path: Path, place: str, data: bytes) -> Record:
+    found = _parsed(path, place, data)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}, {place}: expected a JSON object.")
+    return found
+
+
+def _parsed(path: Path, place: str, data: bytes | bytearray) -> Any:
+    where = f"{path}, {place}" if place else str(path)
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise InputError(f"{where}: the JSON is nested too deeply to be read.") from None
+    except ValueError as error:
+        known = "" if place else " Logs are JSON, JSON Lines, Parquet or .eval; tables are for unperplexed assess."
+        raise InputError(f"{where}: no valid JSON: {error}.{known}") from None
+
+
+def _parquet(path: Path) -> Iterator[Record]:
+    """Yield the rows of a table; a list of numbers is an array."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        batches = pq.ParquetFile(path).iter_batches(1024)
+        for batch in batches:
+            columns = {}
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+                numbers = is_list and pa.types.is_floating(column.type.value_type) and not column.null_count
+                columns[name] = _arrays(column) if numbers else column.to_pylist()
+            for row in range(batch.num_rows):
+                yield {name: values[row] for name, values in columns.items()}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {str(error).strip().rstrip('.')}.") from None
+
+
+def _arrays(column: Any) -> list[Any]:
+    """Cut the numbers of a column of lists into views, one a row."""
+    values = column.values.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    ends = column.offsets.to_numpy()
+    return [values[ends[at] : ends[at + 1]] for at in range(len(column))]
+
+
+def _inspect_zip(path: Path) -> Iterator[Record]:
+    """Yield the samples of an Inspect log one by one, each as a log of one sample."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "header.json" not in names:
+                raise InputError(f"{path}: a zip file without header.json is no log of Inspect.")
+            header = _record(path, "header.json", _member(path, archive, "header.json"))
+            for name in sorted(each for each in names if each.startswith("samples/")):
+                yield header | {"samples": [_record(path, name, _member(path, archive, name))]}
+    except InputError:
+        raise
+    except _DAMAGE as error:
+        raise InputError(f"{path}: a damaged zip file: {error}.") from None
+
+
+def _member(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read a member; Zstandard, which Inspect writes, is unknown to `zipfile` before Python 3.14."""
+    info = archive.getinfo(name)
+    _check_length(path, name, info.file_size)  # no more is unpacked
+    data = archive.read(info) if info.compress_type != _ZSTANDARD else _zstandard(path, info)
+    _check_values(path, name, data)
+    return data
+
+
+def _zstandard(path: Path, info: zipfile.ZipInfo) -> bytes:
+    import pyarrow as pa
+
+    with path.open("rb") as stream:
+        stream.seek(info.header_offset)
+        lengths = struct.unpack("<26x2H", stream.read(_HEADER))
+        stream.seek(sum(lengths), io.SEEK_CUR)
+        data = stream.read(info.compress_size)
+    try:
+        return bytes(pa.Codec("zstd").decompress(data, decompressed_size=info.file_size, asbytes=True))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: {info.filename} in it cannot be decompressed: {error}.") from None

@@ -16,7 +16,7 @@ from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..report.numbers import estimate, number
-from ..report.result import JsonResult
+from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
 from .items import Item, Remarks, Text, shown, two_logs, unlike
@@ -107,7 +107,25 @@ class TextComparison(JsonResult):
     @property
     def verdict(self) -> str:
         """Which model assigns the texts the higher probability, by how much, and whether that is significant."""
-        return verdict(self)
+        first, second = (short_name(name) for name in self.names)
+        level = confidence_interval(self.confidence)
+        if self.reservation:
+            fewer, more = (second, first) if self.difference > 0 else (first, second)
+            size = number(abs(self.difference))
+            return f"{self.reservation}. In these logs {fewer} needs {size} fewer bits per byte than {more}"
+        if not self.significant:
+            _, limits = estimate(self.difference, self.interval)
+            return (
+                f"no evidence that {first} and {second} differ in bits per byte"
+                f" ({level} of the difference {limits}, {p_value_text(self.p_value)})"
+            )
+        if self.difference > 0:
+            first, second = second, first
+        low, high = sorted((abs(self.interval.low), abs(self.interval.high)))
+        value, limits = estimate(abs(self.difference), (low, high))
+        return (
+            f"{first} needs {value} fewer bits per byte than {second} ({level} {limits}, {p_value_text(self.p_value)})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
@@ -122,22 +140,10 @@ class TextComparison(JsonResult):
         polars.DataFrame
             The columns ``document``, ``bytes``, and the bits of each model and their ``difference``.
         """
-        import polars as pl
-
-        first, second = self.names
-        keys = (first, second) if first != second else ("first", "second")
-        return pl.DataFrame(
-            [
-                {
-                    "document": each.name,
-                    "bytes": each.n_bytes,
-                    keys[0]: each.first_bits,
-                    keys[1]: each.second_bits,
-                    "difference": each.difference,
-                }
-                for each in self.documents
-            ]
-        )
+        first, second = self.names if self.names[0] != self.names[1] else ("first", "second")
+        names = {"document": "name", "bytes": "n_bytes", first: "first_bits", second: "second_bits"}
+        columns = {shown: [getattr(each, name) for each in self.documents] for shown, name in names.items()}
+        return frame_like_input(self, columns | {"difference": [each.difference for each in self.documents]})
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -325,25 +331,3 @@ def _unequal(names: tuple[str, str], first: Remarks, second: Remarks) -> Iterato
     if first.beginning != second.beginning:
         name = shown(names[0] if first.beginning else names[1])
         yield f"a beginning-of-sequence token may be counted for {name} alone"
-
-
-def verdict(c: TextComparison) -> str:
-    """Say which model assigns the texts the higher probability, and whether the difference is significant."""
-    first, second = (short_name(name) for name in c.names)
-    level = confidence_interval(c.confidence)
-    if c.reservation:
-        fewer, more = (second, first) if c.difference > 0 else (first, second)
-        return (
-            f"{c.reservation}. In these logs {fewer} needs {number(abs(c.difference))} fewer bits per byte than {more}"
-        )
-    if not c.significant:
-        _, limits = estimate(c.difference, c.interval)
-        return (
-            f"no evidence that {first} and {second} differ in bits per byte"
-            f" ({level} of the difference {limits}, {p_value_text(c.p_value)})"
-        )
-    if c.difference > 0:
-        first, second = second, first
-    low, high = sorted((abs(c.interval.low), abs(c.interval.high)))
-    value, limits = estimate(abs(c.difference), (low, high))
-    return f"{first} needs {value} fewer bits per byte than {second} ({level} {limits}, {p_value_text(c.p_value)})"

@@ -10,27 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from .._version import __version__
-from ..report.result import JsonResult
+from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Interval, checked_sampling
+from . import text_tally as counts
 from .clustered_ratios import Mean, RatioSums, UncertainRatio, columns_of, mean_of_sums
 from .items import Item, Remarks, Text
 from .reading import read_items
-from .text_tally import (
-    DOCUMENT_UNITS,
-    MOST_TOKENS,
-    ORDERS,
-    POSITIONS,
-    UNITS,
-    FrequencyLoss,
-    SurprisingToken,
-    TextTally,
-    WorstDocument,
-)
 
 _OVERFLOW = 709
 """Largest whole number of which exp is a float."""
@@ -103,11 +93,11 @@ class TextAssessment(JsonResult):
     document_profile: tuple[ProfilePoint, ...]
     """Generalized means of the geometric accuracies per byte of the documents with bytes; per token if none has."""
     positions: tuple[PositionLoss, ...]
-    frequencies: tuple[FrequencyLoss, ...]
+    frequencies: tuple[counts.FrequencyLoss, ...]
     """Loss of rare and of frequent tokens, where the logs have the tokens."""
-    documents: tuple[WorstDocument, ...]
+    documents: tuple[counts.WorstDocument, ...]
     """The documents with the most bits per byte, among those with bytes; per token if none has."""
-    tokens: tuple[SurprisingToken, ...]
+    tokens: tuple[counts.SurprisingToken, ...]
     """The most surprising tokens."""
     confidence: float
     remarks: tuple[str, ...]
@@ -139,11 +129,9 @@ class TextAssessment(JsonResult):
         polars.DataFrame
             The columns ``unit``, ``total``, then each figure with ``_lower`` and ``_upper``.
         """
-        import polars as pl
-
         figures = ("geometric_accuracy", "perplexity", "bits")
         names = ("unit", "total", *(name for each in figures for name in (each, f"{each}_interval")))
-        return pl.DataFrame([columns_of(each, *names) for each in self.rates.values()])
+        return frame_like_input(self, [columns_of(each, *names) for each in self.rates.values()])
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -151,7 +139,7 @@ class TextAssessment(JsonResult):
 
 
 def assess_texts(
-    texts: str | Path | TextTally | Iterable[Item | str | Path],
+    texts: str | Path | counts.TextTally | Iterable[Item | str | Path],
     *,
     form: str | None = None,
     confidence: float = 0.95,
@@ -194,7 +182,7 @@ def assess_texts(
     """
     confidence = checked_sampling(confidence, 0, 0).confidence
     remarks = Remarks() if remarks is None else remarks
-    tally = texts if isinstance(texts, TextTally) else TextTally.count(_texts(texts, form, remarks))
+    tally = texts if isinstance(texts, counts.TextTally) else counts.TextTally.count(_texts(texts, form, remarks))
     if not tally.n_documents:
         raise InputError(
             "; ".join(["texts: no text with a log-probability", *remarks.sentences()])
@@ -212,14 +200,14 @@ def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
             yield each
 
 
-def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAssessment:
+def _assessed(tally: counts.TextTally, confidence: float, remarks: Remarks) -> TextAssessment:
     sums = tally.sums
     greedy = sums.get("greedy")
-    shown = next((unit for unit in DOCUMENT_UNITS if unit in sums), DOCUMENT_UNITS[0])
+    shown = next((unit for unit in counts.DOCUMENT_UNITS if unit in sums), counts.DOCUMENT_UNITS[0])
     sized = [each for each in tally.documents if each.n_bytes]
     return TextAssessment(
         tally.n_documents,
-        {unit: _rate(unit, sums[unit], confidence) for unit in UNITS if unit in sums},
+        {unit: _rate(unit, sums[unit], confidence) for unit in counts.UNITS if unit in sums},
         None if greedy is None else mean_of_sums(greedy, confidence, True),
         _profile("token", sums, confidence),
         _profile(f"document {shown}", sums, confidence),
@@ -232,7 +220,7 @@ def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAsse
     )
 
 
-def _without(tally: TextTally) -> Iterator[str]:
+def _without(tally: counts.TextTally) -> Iterator[str]:
     """Say of which documents the figures per byte are, and that there are too many tokens for the loss by frequency."""
     known = tally.sums["byte"].n if "byte" in tally.sums else 0
     unknown = tally.n_documents - known
@@ -241,7 +229,8 @@ def _without(tally: TextTally) -> Iterator[str]:
         of = f"{unknown:,} of {tally.n_documents:,} documents"
         yield f"{of} {have} no bytes: figures per byte are of the other {known:,}"
     if tally.distinct.too_many:
-        yield f"the tokens have more than {MOST_TOKENS:,} distinct texts; the loss by token frequency was left out"
+        many = f"more than {counts.MOST_TOKENS:,} distinct texts"
+        yield f"the tokens have {many}; the loss by token frequency was left out"
 
 
 def _mapped(interval: Interval, function: Any) -> Interval:
@@ -274,7 +263,7 @@ def _rate(unit: str, sums: RatioSums, confidence: float) -> Rate:
 def _profile(unit: str, sums: dict[str, RatioSums], confidence: float) -> tuple[ProfilePoint, ...]:
     """Means of order r: the r-th root of the mean of r-th powers, with limits on the log scale."""
     found = []
-    for r in ORDERS:
+    for r in counts.ORDERS:
         name = ("token" if unit == "token" else f"{unit} rate") if r == 0 else f"{unit} {r:.6f}"
         if name not in sums or (unit == "token" and "token 1.000000" not in sums):
             continue
@@ -294,7 +283,7 @@ def _positions(sums: dict[str, RatioSums], confidence: float) -> tuple[PositionL
         if name.startswith("position"):
             at = int(name.split()[1])
             first = 1 if at == 0 else 2 ** (at - 1) + 1
-            last = max(2**at, 1) if at < POSITIONS - 1 else None
+            last = max(2**at, 1) if at < counts.POSITIONS - 1 else None
             bits, limits = each.estimate().bits(confidence)
             share = float(each.x) / whole if whole else math.nan
             found.append(PositionLoss(first, last, round(float(each.y)), each.n, bits, limits, share))

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..statistics.intervals import Interval
 from ..statistics.means import ROBUST
 from .clustered_ratios import RatioSums

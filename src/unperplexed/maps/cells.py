@@ -12,6 +12,7 @@ import numpy as np
 
 from .._lib.elementary import expit
 from .._lib.typing import Floats
+from ..statistics.products import product
 from .fit import Fit, Prior, fitted
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST, TWO, BinaryMap, columns
@@ -86,7 +87,7 @@ class Cells:
         return LAPSE in self.names
 
     def _at(self, theta: Floats) -> _Place:
-        t = self.counts.s + theta[: len(self._x)] @ self._x
+        t = self.counts.s + product(theta[: len(self._x)], self._x)
         small = np.exp(-np.abs(t))  # one exponential for all: they take most of the time
         larger = 1 / (1 + small)
         smaller = small * larger
@@ -98,26 +99,26 @@ class Cells:
         """Return the log-likelihood and its gradient."""
         at, total, positive = self._at(theta), self.counts.total, self.counts.positive
         if not at.lapse:
-            against = positive @ np.minimum(at.t, 0) - self._negative @ np.maximum(at.t, 0)
-            value = float(against - total @ np.log1p(at.small))
-            gradient = self._x @ (positive - total * at.high)
+            against = product(positive, np.minimum(at.t, 0)) - product(self._negative, np.maximum(at.t, 0))
+            value = float(against - product(total, np.log1p(at.small)))
+            gradient = product(self._x, positive - total * at.high)
             return value, np.append(gradient, 0.0) if self._lapses else gradient
         e, if_true, if_false = at.lapse, at.if_true, at.if_false
         of_true, of_false = positive / if_true, self._negative / if_false
         residual = of_true - of_false
-        gradient = self._x @ ((1 - e) * at.high * at.low * residual)
-        value = float(positive @ np.log(if_true) + self._negative @ np.log(if_false))
-        return value, np.append(gradient, e * (1 - e) * float(residual @ (0.5 - at.high)))
+        gradient = product(self._x, (1 - e) * at.high * at.low * residual)
+        value = float(product(positive, np.log(if_true)) + product(self._negative, np.log(if_false)))
+        return value, np.append(gradient, e * (1 - e) * float(product(residual, 0.5 - at.high)))
 
     def information(self, theta: Floats) -> Floats:
         """Return the Fisher information: products of the derivatives of the probability over its variance."""
         at = self._at(theta)
         rise = at.high * at.low
         if not self._lapses:
-            return np.asarray((self._x * (self.counts.total * rise)) @ self._x.T)
+            return np.asarray(product(self._x * (self.counts.total * rise), self._x.T))
         e = at.lapse
         rises = np.vstack([self._x * ((1 - e) * rise), e * (1 - e) * (0.5 - at.high)])
-        return np.asarray((rises / (at.if_true * at.if_false) * self.counts.total) @ rises.T)
+        return np.asarray(product(rises / (at.if_true * at.if_false) * self.counts.total, rises.T))
 
     def within(self, theta: Floats) -> Floats:
         """Return the parameters with a lapse between its limits; a small one that does not help at its least."""
@@ -135,13 +136,13 @@ class Cells:
             return None
         at, e = self._at(np.append(theta[:-1], -np.inf)), expit(LAPSES)[:, None]
         if_true, if_false = ((1 - e) * each + e / 2 for each in (at.high, at.low))
-        heights = np.log(if_true) @ self.counts.positive + np.log(if_false) @ self._negative
+        heights = product(np.log(if_true), self.counts.positive) + product(np.log(if_false), self._negative)
         return np.append(theta[:-1], LAPSES[int(np.argmax(heights))])
 
     def _helps(self, theta: Floats) -> bool:
         """Return whether the likelihood of a line rises as a lapse begins: its slope is a sum of (1 / q - 2) / 2."""
         at = self._at(np.append(theta[:-1], -np.inf))
-        against = self.counts.positive @ (1 / at.if_true) + self._negative @ (1 / at.if_false)
+        against = product(self.counts.positive, 1 / at.if_true) + product(self._negative, 1 / at.if_false)
         return bool(against > 2 * self.counts.total.sum())
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from .._lib.errors import check_choice
 from .._lib.typing import AnyFloats, Floats, Ints
+from ..kernels.curves import isotonic_blocks
+from ..statistics.products import product
 from .classes import BLOCK_VALUES, CURVES, ClassMap, inside
 from .fit import ESTIMATED, Likelihood, Prior, fitted
 from .parameters import LAPSE, MANY_CLASSES
@@ -245,7 +247,7 @@ class Matrix(Coefficients):
             value += height
             rest = -share[:, None] * f
             rest[np.arange(chunk.truth.size), chunk.truth] += pull
-            gradient[self.at] += rest.T @ x
+            gradient[self.at] += product(rest.T, x)
         return value, gradient
 
     def information(self, theta: Floats) -> Floats:
@@ -256,7 +258,7 @@ class Matrix(Coefficients):
             for low in range(0, chunk.truth.size, step):
                 here = slice(low, low + step)
                 pairs = self._pairs(t[here], chunk.weights[here], fitted.lapse)
-                sums += pairs.T @ (x[here][:, self.left] * x[here][:, self.right])
+                sums += product(pairs.T, x[here][:, self.left] * x[here][:, self.right])
         C = self.classes
         both = np.empty((C, C, C + 1, C + 1))
         pairs = np.empty((self.first.size, C + 1, C + 1))
@@ -268,11 +270,8 @@ class Matrix(Coefficients):
 
     def _pairs(self, t: AnyFloats, weights: Floats, lapse: float) -> Floats:
         """Return the Fisher information of each row by the scores of each pair of classes."""
-        (q, _, s, h), first, second = (
-            curvature(t.astype(np.float64, copy=False), weights, lapse),
-            self.first,
-            self.second,
-        )
+        first, second = self.first, self.second
+        q, _, s, h = curvature(t.astype(np.float64, copy=False), weights, lapse)
         found = -h[:, first] * q[:, second] - q[:, first] * h[:, second]
         found[:, first == second] += s
         return found
@@ -292,14 +291,13 @@ def fit_isotonic(chunks: Sequence[Chunk], base: ClassMap) -> IsotonicMap:
 
 def _curve(q: Floats, observed: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Pool adjacent violators: return the first and last place of each block, and its frequency at both."""
-    from scipy.optimize import isotonic_regression
-
     x, where = np.unique(q, return_inverse=True)
-    total = np.bincount(where, weights)
+    total = np.bincount(where, weights).astype(np.float64)
     x, total, positive = x[total > 0], total[total > 0], np.bincount(where, observed)[total > 0]
-    fitted = isotonic_regression(positive / total, weights=total)
-    first, last = fitted.blocks[:-1], fitted.blocks[1:] - 1
-    frequency = np.clip(fitted.x[first], 0.0, 1.0)
+    block = isotonic_blocks(positive / total, total)
+    first = np.flatnonzero(np.diff(block, prepend=-1))
+    last = np.append(first[1:], x.size) - 1
+    frequency = np.clip(np.maximum.accumulate(np.bincount(block, positive) / np.bincount(block, total)), 0.0, 1.0)
     ends = np.stack([x[first], x[last]], axis=1).ravel()
     keep = np.append(True, ends[1:] > ends[:-1])
     return ends[keep], np.repeat(frequency, 2)[keep]

@@ -17,6 +17,7 @@ import numpy as np
 from .._lib.elementary import of_rows
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats
+from ..statistics.products import product
 from .parameters import LAPSE, shown
 from .two import LARGEST, SMALLEST, tail
 
@@ -90,7 +91,11 @@ class ClassMap:
         ``curves`` are those of the rows where they are known: without a level beyond the turn.
         """
         rate = self.slope if self.slopes is None else self.slope + self.slopes
-        t = z * rate if self.matrix is None else z @ (self.matrix.T + xp.diag(rate))
+        if self.matrix is None:
+            t = z * rate
+        else:
+            matrix = self.matrix.T + xp.diag(rate)
+            t = product(z, matrix) if xp is np else z @ matrix
         if self.biases is not None:
             t += self.biases
         bent = [name for name in CURVES if name in self.shared]
@@ -121,13 +126,11 @@ class ClassMap:
         changing = {name: value for name, value in own.items() if value is not None and np.any(value)}
         if "slopes" in changing:
             changing["slopes"] = self.slopes + self.value("slope")
-        found: dict[str, Any] = plain_values(shown(changing))
-        return found
+        return dict(plain_values(shown(changing)))
 
     def to_dict(self) -> dict[str, Any]:
         """Give all fields as plain values for JSON."""
-        found: dict[str, Any] = plain_values(self)
-        return found
+        return dict(plain_values(self))
 
     def increasing(self) -> bool:
         """Whether each class's probability rises with its predicted one while the others keep their proportions.

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._lib.elementary import expit, logit, of_rows
 from .._lib.typing import AnyFloats, Floats, Ints
+from ..statistics.products import product
 from .classes import BLOCK_VALUES, CURVES, ClassMap, class_tail, log_rest, softmax
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST
@@ -147,7 +148,7 @@ def observed(chunk: Chunk, t: AnyFloats) -> tuple[Floats, Floats]:
         t -= of_rows(np.maximum, t)
     mine = chunk.pick(t)
     np.exp(t, out=t)
-    total = (t @ np.ones(t.shape[1], t.dtype)).astype(np.float64, copy=False)
+    total = product(t, np.ones(t.shape[1], t.dtype)).astype(np.float64, copy=False)
     return total, mine - np.log(total)
 
 
@@ -157,10 +158,10 @@ def pulled(chunk: Chunk, t: AnyFloats, e: float) -> Pull:
     if e:
         q, even = np.exp(log_q), 1 / t.shape[1]
         mixed = (1 - e) * q + e * even
-        value, lapse = float(w @ np.log(mixed)), float(w @ (e * (1 - e) * (even - q) / mixed))
+        value, lapse = float(product(w, np.log(mixed))), float(product(w, e * (1 - e) * (even - q) / mixed))
         w = w * ((1 - e) * q / mixed)
     else:
-        value = float(w @ log_q)
+        value = float(product(w, log_q))
     return Pull(value, t, w, w / total, lapse)
 
 
@@ -247,8 +248,8 @@ class Rows(Coefficients):
         heights, score, at = np.zeros(LAPSES.size), 0.0, expit(LAPSES)[:, None]
         for chunk, t in self._scored(self.map_of(theta)):
             q = np.maximum(np.exp(observed(chunk, t)[1]), 1e-300)
-            score += float(chunk.weights @ (1 / (self.classes * q) - 1))
-            heights += np.log((1 - at) * q + at / self.classes) @ chunk.weights
+            score += float(product(chunk.weights, 1 / (self.classes * q) - 1))
+            heights += product(np.log((1 - at) * q + at / self.classes), chunk.weights)
         if not score > 0:
             return None
         return np.append(theta[:-1], LAPSES[int(heights.argmax())])
@@ -272,13 +273,15 @@ class Rows(Coefficients):
             value += height
             for name in self.shared:
                 x = chunk.direction(name)
-                gradient[self.places[name]] += pull @ chunk.pick(x) - share @ np.einsum("ij,ij->i", f, x)
+                gradient[self.places[name]] += product(pull, chunk.pick(x)) - product(
+                    share, np.einsum("ij,ij->i", f, x)
+                )
             wide = share.astype(f.dtype, copy=False)
             if "biases" in self.places:
-                gradient[self.places["biases"]] += np.bincount(chunk.truth, pull, self.classes) - wide @ f
+                gradient[self.places["biases"]] += np.bincount(chunk.truth, pull, self.classes) - product(wide, f)
             if "slopes" in self.places:
                 seen = np.bincount(chunk.truth, pull * chunk.pick(chunk.log_p), self.classes)
-                gradient[self.places["slopes"]] += seen - wide @ (f * chunk.log_p)
+                gradient[self.places["slopes"]] += seen - product(wide, f * chunk.log_p)
             if LAPSE in self.places:
                 gradient[-1] += by_lapse
         return value, gradient
@@ -331,7 +334,7 @@ class Rows(Coefficients):
         """Subtract products of classes."""
         h, q = (np.concatenate(each) for each in zip(*pairs, strict=True))
         at = slice(self.places[self.wide[0]].start, self.places[self.wide[-1]].stop)
-        both = h.T @ q
+        both = product(h.T, q)
         info[at, at] -= both + both.T
 
     def _add_lapse(self, chunk: Chunk, bent: Curvature, e: float, info: Floats) -> None:

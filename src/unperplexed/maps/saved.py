@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, is_number, is_whole
 from .._lib.typing import Floats
 from .class_families import IsotonicMap, MapOfClasses
 from .classes import ARRAYS, ClassMap
-from .curves import CurveMap
-from .families import MapOfTwo
+from .families import CurveMap, MapOfTwo
 from .parameters import LAPSE, MANY_CLASSES, TWO_CLASSES
 from .two import BinaryMap, finite
 
@@ -40,8 +39,7 @@ def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float
     low, high : float, default -1e6 and 1e6
         Limits, which it may reach.
     """
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not low <= value <= high:  # which NaN is not, nor a whole number beyond all floats
+    if not is_number(value, low, high):  # which NaN is not, nor a whole number beyond all floats
         shown = f"{value!r:.40}"
         raise InputError(f"the recalibration map is damaged: {what} is {shown}, not a number from {low:g} to {high:g}.")
     return float(value)
@@ -49,7 +47,7 @@ def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float
 
 def whole(value: Any, what: str) -> int:
     """Return a whole number from 0."""
-    require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
+    require(is_whole(value, 0, 2**53 - 1), what)
     return int(value)
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from ..report.result import JsonResult, pictures
 from ..statistics.intervals import alpha_of
-from ..statistics.rank_evidence import Beginning
 from .event_counts import EventCounts
 from .history import Events, History
 
@@ -105,49 +103,17 @@ def together(whole: Floats, groups: Sequence[Floats], came_in: Sequence[int]) ->
     return np.asarray(np.logaddexp(whole, found) - math.log(2))
 
 
-class Episode(NamedTuple):
-    """An alarm: its number, its period, and the one with the strongest evidence before it faded."""
+def last_alarm(evidence: Floats, limit: float) -> tuple[int, int, int] | None:
+    """Find the last alarm: its number, its period, and the one with the strongest evidence before it faded.
 
-    number: int
-    first: int
-    until: int
-
-
-def last_episode(evidence: Floats, limit: float) -> Episode | None:
-    """Find the last alarm. It is another one if the evidence was below 1 in between."""
+    It is another one if the evidence was below 1 in between.
+    """
     above = np.flatnonzero(evidence >= limit)
     if not above.size:
         return None
     part = np.searchsorted(np.flatnonzero(evidence < 0), above)
     first = int(above[part == part[-1]][0])
-    return Episode(np.unique(part).size, first, first + int(np.argmax(evidence[first:])))
-
-
-class Dated(NamedTuple):
-    """When an alarm's error began, as numbers of periods."""
-
-    began: int
-    probable: list[int]
-    further: int | None
-    """The most probable beginning by all periods, where that is after the alarm."""
-
-
-def dated(periods: Ints, first: int, until: int, beginning: Callable[[int], Beginning]) -> Dated:
-    """Date an error among some periods, by those until a last one; by those up to the alarm if it seems to be later.
-
-    Parameters
-    ----------
-    periods : array of int
-        Numbers of the periods that have rows, rising.
-    first, until : int
-        Number of the period of the alarm, and of the last one that counts.
-    beginning : callable
-        Gives the beginning of an error, as places in ``periods``, by the periods up to a number.
-    """
-    found, further = beginning(until), None
-    if periods[found.most_probable] > first:
-        further, found = int(periods[found.most_probable]), beginning(first)
-    return Dated(int(periods[found.most_probable]), periods[found.probable].tolist(), further)
+    return np.unique(part).size, first, first + int(np.argmax(evidence[first:]))
 
 
 def named_groups(of_groups: Mapping[str, Floats], limit: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from .._lib.by_value import ByValue
+from .._lib.typing import ByValue
 from ..calibration.diagnosis.line import Coefficient, calibration_line
 from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
 from ..statistics.intervals import Interval

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.labels import Label
+from ..report.result import frame_like_input
 from .alarms import Began, Watched
 from .measures import BinShare, PredictionSummary
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class DriftPoint(NamedTuple):
@@ -73,12 +71,10 @@ class Drift(Watched):
         """Whether there is no alarm."""
         return self.alarm is None
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self) -> Any:
         """Give one row a period, as a polars DataFrame."""
-        import polars as pl
-
         columns: dict[str, Any] = {name: [getattr(e, name) for e in self.points] for name in DriftPoint._fields}
-        return pl.DataFrame({**columns, "log_evidence": self.log_evidence})
+        return frame_like_input(self, {**columns, "log_evidence": self.log_evidence})
 
     def __repr__(self) -> str:
         """Name it in one line."""

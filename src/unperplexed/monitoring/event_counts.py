@@ -16,8 +16,7 @@ from .._lib.typing import Floats
 from ..kernels.logarithms import log_odds
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..tally.tables import Pairs
-from ..tally.tally import Tally
-from ..tally.views import pairs_by_class
+from ..tally.tally import Tally, pairs_by_class
 from .nodes import Nodes
 from .requirements import Requirement
 

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, called
 from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from .._version import __version__
 from ..assessment.assess import assess
-from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, verdict_words
+from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, named_metrics, verdict_words
 from ..assessment.result import Assessment
 from ..calibration.dependence_search import (
     DECLARED,
@@ -32,8 +32,7 @@ from ..report.numbers import between, count, evidence_text, number
 from ..report.result import JsonResult, Naming, document, frames_as_input
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor
-from ..tally.tally import Tally
-from ..tally.views import refuse_rows
+from ..tally.tally import Tally, refuse_rows
 from .requirements import VERDICT, Requirement, scoring_rules
 
 Looks = Literal["one", "many"]
@@ -363,7 +362,7 @@ def checked(
     if anytime:
         changes = {name: _at_many_looks(each, confidence) for name, each in (changes or {}).items()}
         _refuse_at_many_looks(wanted, changes, point)
-    known = NamedMetrics(assessment, changes or {})
+    known = named_metrics(assessment, changes)
     looks: Looks = "many" if anytime else "one"
     outcomes = tuple(
         _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
@@ -398,10 +397,10 @@ def _refuse_at_many_looks(wanted: Iterable[Requirement], changes: Collection[str
             )
 
 
-def _outcome(each: Requirement, known: Mapping[str, NamedMetric], point: bool, looks: Looks) -> Outcome:
+def _outcome(each: Requirement, known: NamedMetrics, point: bool, looks: Looks) -> Outcome:
     if each.name not in known:
         raise InputError(f"{_of(each)} there is no metric {each.name!r} here; {_others(each.name, known)}")
-    found = known[each.name]
+    found = known[each.name]()
     low, high = found.interval
     as_it_is = Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
     if each.end or found.counted or point:
@@ -430,7 +429,7 @@ def _outcome(each: Requirement, known: Mapping[str, NamedMetric], point: bool, l
     return replace(as_it_is, passed=passed, judged="evidence", log_evidence=spread.log_evidence(beyond))
 
 
-def _others(name: str, known: Mapping[str, NamedMetric]) -> str:
+def _others(name: str, known: NamedMetrics) -> str:
     """Name the metrics that there are, the similar one first."""
     if name.endswith("skill"):
         return "skill needs a reference (in Python: assess(..., reference='base-rate')) and rows."

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.arrays import as_columns
-from .._lib.by_value import ByValue
+from .._lib.arrays import as_columns, at_hand
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
-from .._lib.lists import at_hand
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, in_order
 from ..forecasts.labels import Label
@@ -27,8 +25,7 @@ from ..forecasts.unobserved import unobserved
 from ..tally.periods import span_of
 from ..tally.tags import UNKNOWN, Tags, different
 from ..tally.tallies import Tallies
-from ..tally.tally import Tally, common_labels
-from ..tally.views import pairs_by_class
+from ..tally.tally import Tally, common_labels, pairs_by_class
 from .event_counts import EventCounts, Scores
 from .nodes import Nodes
 

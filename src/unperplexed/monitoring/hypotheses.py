@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
 from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from ..maps.two import columns
+from ..statistics.products import product
 from .event_counts import EventCounts
 
 # The errors on which bets are: sizes from hardly seen to gross ones, in log-odds or as factors of them.
 _BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _SLOPES = (0.4, 0.55, 0.67, 0.8, 0.9, 1.1, 1.25, 1.5, 1.8, 2.5)
-_BOTH = tuple(product((-1, -0.5, -0.2, 0.2, 0.5, 1), (0.67, 0.8, 1.25, 1.5)))
+_BOTH = tuple(itertools.product((-1, -0.5, -0.2, 0.2, 0.5, 1), (0.67, 0.8, 1.25, 1.5)))
 _TAILS = (0.05, 0.1, 0.2, 0.4)
 _ASYMMETRIES = (0.1, 0.2, 0.4)
 _LAPSES = (0.01, 0.03, 0.1, 0.3)
@@ -54,7 +55,7 @@ def row_factors(counts: EventCounts) -> Floats:
     if not counts.total.size:
         return np.zeros(len(_MAPS))
     s, lapse = counts.log_odds, _MAPS[:, 5:]
-    t = s + _MAPS[:, 1:5] @ columns(("bias", "slope", "asymmetry", "tail"), s)
+    t = s + product(_MAPS[:, 1:5], columns(("bias", "slope", "asymmetry", "tail"), s))
     negative = counts.total - counts.positive
     gained = np.zeros(len(_MAPS))
     for side, observed in ((1, counts.positive), (-1, negative)):

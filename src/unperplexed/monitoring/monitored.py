@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.by_value import ByValue
 from .._lib.formatting import capital, p_value_text
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from .._version import __version__
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, dependence_words
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.numbers import count
+from ..report.result import frame_like_input
 from ..tally.periods import at
 from .alarms import Began, Watched
 from .control import ControlPoint
 from .event_counts import Kept
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Impossible(NamedTuple):
@@ -140,13 +137,11 @@ class Monitored(Watched):
         """Give everything as plain Python values, under the attributes' names, and the ``warnings``."""
         return {**super().to_dict(), "warnings": list(monitored_warnings(self))}
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self) -> Any:
         """Give one row a control point, as a polars DataFrame."""
-        import polars as pl
-
         columns: dict[str, Any] = {name: [getattr(each, name) for each in self.control] for name in _COLUMNS}
         after = dict(zip(self.periods, self.log_evidence.tolist(), strict=True))
-        return pl.DataFrame({**columns, "log_evidence": [after[each.last] for each in self.control]})
+        return frame_like_input(self, {**columns, "log_evidence": [after[each.last] for each in self.control]})
 
     def __repr__(self) -> str:
         """Name it in one line."""

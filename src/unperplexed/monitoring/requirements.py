@@ -11,7 +11,7 @@ from operator import ge, gt, le, lt
 
 from .._lib.errors import InputError
 from ..assessment.flat import WORDS
-from ..scores.registry import SCORES, score_named
+from ..scores.rules import SCORES, score_named
 
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")

@@ -18,16 +18,7 @@ from .._lib.typing import Floats
 from ..forecasts.reading import Reading, reads
 from ..statistics.intervals import alpha_of
 from ..statistics.rank_evidence import Beginning, beginning_of, rank_evidence
-from .alarms import (
-    dated,
-    entered,
-    event_shares,
-    last_episode,
-    named_groups,
-    of_groups_together,
-    together,
-    watched_periods,
-)
+from . import alarms
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
 from .history import Events, History, predictions_of
@@ -108,11 +99,11 @@ def drift(
     ('44', '41', 'mean')
     """
     level = alpha_of(confidence)
-    watched = watched_periods(predictions_of(y_prob, time, by, reading), confidence, restart)
+    watched = alarms.watched_periods(predictions_of(y_prob, time, by, reading), confidence, restart)
     whole: list[Events | None] = [period.events() for period in watched.periods]
     series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
     of_groups = {name: _weighed(each).log_evidence for name, each in series.items()}
-    evidence = together(_weighed(whole).log_evidence, list(of_groups.values()), entered(series.values()))
+    evidence = alarms.together(_weighed(whole).log_evidence, list(of_groups.values()), alarms.entered(series.values()))
     limit, first = -math.log(level), [events[0] for events in whole if events is not None]
     alarm = _alarm(watched, evidence, of_groups, whole, limit)
     breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
@@ -165,7 +156,7 @@ class _Weighed(NamedTuple):
 
 def _weighed(series: Sequence[Events | None]) -> _Weighed:
     """Weigh the evidence of all events and measures together: half for the most probable class, half for all."""
-    of_event = event_shares(series)
+    of_event = alarms.event_shares(series)
     n = of_event.size
     shares = np.log(np.outer(of_event, MEASURE_WEIGHTS))[:, :, None]
     values = np.stack([measured([None if each is None else each[event] for each in series]) for event in range(n)])
@@ -198,19 +189,22 @@ def _alarm(
     watched: History, evidence: Floats, of_groups: Mapping[str, Floats], whole: Sequence[Events | None], limit: float
 ) -> Shift | None:
     """Say what changed, from the periods up to the strongest evidence."""
-    episode = last_episode(evidence, limit)
-    if episode is None:
+    last = alarms.last_alarm(evidence, limit)
+    if last is None:
         return None
-    number, first, until = episode
-    groups = tuple(named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit))
-    series = [of_groups_together(period.groups, groups) for period in watched.periods] if groups else whole
+    number, first, until = last
+    groups = tuple(alarms.named_groups({name: each[first : until + 1] for name, each in of_groups.items()}, limit))
+    series = [alarms.of_groups_together(period.groups, groups) for period in watched.periods] if groups else whole
     found = _weighed(series[: until + 1])
 
     def beginning(last: int) -> Beginning:
         weighed = found if last == until else _weighed(series[: last + 1])
         return beginning_of(np.asarray(logsumexp(weighed.log_worth, axis=(0, 1))))
 
-    began, probable, further = dated(np.arange(until + 1), first, until, beginning)
+    dates, further = beginning(until), ""
+    if dates.most_probable > first:  # what came after the alarm did not raise it
+        further, dates = watched.names[dates.most_probable], beginning(first)
+    began = dates.most_probable
     event, measure = _clearest(found, began)
     counts = [None if events is None else events[event] for events in series[: until + 1]]
     before, after = (_there(some) for some in (counts[:began], counts[began:]))
@@ -218,8 +212,8 @@ def _alarm(
         number=number,
         period=watched.names[first],
         began=watched.names[began],
-        probable=tuple(watched.names[at] for at in probable),
-        further="" if further is None else watched.names[further],
+        probable=tuple(watched.names[at] for at in dates.probable),
+        further=further,
         until=watched.names[until],
         log_evidence=float(evidence[until]),
         groups=groups,

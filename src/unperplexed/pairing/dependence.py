@@ -8,15 +8,13 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
-from ..scores.registry import scores_kept
-from ..scores.rules import Score
-from ..statistics.intervals import checked_sampling
+from ..scores.rules import Score, scores_kept
+from ..statistics.intervals import Dependence, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor
-from ..statistics.standard_errors import Dependence
 
 
 class Dependent(TypedDict, total=False):
@@ -82,8 +80,7 @@ def _check_lag(lag: Any, clustered: bool, within: bool) -> None:
         if within:
             raise InputError("within: rows of a series are places apart; name how many with a lag (--lag 14:station).")
         return
-    if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0:
-        raise InputError(f"lag: expected a whole number of at least 0, got {lag!r}.")
+    check_whole("lag", lag, 0)
     if clustered:
         raise InputError(
             "lag and clusters (--lag, --clusters): rows depend on those before and after them, or on those of"

@@ -28,10 +28,9 @@ from ..calibration.undeclared import searched as search
 from ..forecasts.forecasts import Block, Forecasts, Notes
 from ..forecasts.group_keys import RowKeys, columns_of, hashes_of_clusters, row_keys
 from ..forecasts.labels import Label, plain
-from ..scores.registry import scores_at_floor
-from ..scores.rules import Score
+from ..scores.rules import Score, scores_at_floor
+from ..statistics.intervals import Dependence
 from ..statistics.means import Floor, floor_for
-from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .dependence import dependent_rows
 

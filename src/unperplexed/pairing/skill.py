@@ -19,11 +19,10 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order
 from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
 from ..report.result import frames_as_input
-from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
-from ..scores.rules import Score
-from ..statistics.intervals import Interval
+from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, Score, score_named, scores_by_outcome
+from ..statistics.intervals import Dependence, Interval, UncertainRatio, simultaneous, uncertain_ratio
 from ..statistics.means import DEFAULT_FLOOR, Floor
-from ..statistics.standard_errors import Dependence, UncertainRatio, simultaneous, uncertain_ratio
+from ..statistics.products import product
 from .dependence import PairedSettings, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
@@ -237,8 +236,8 @@ class _SkillRows:
         return uncertain_ratio(x, b, self.weights[rows], self.dependence.at(rows))
 
     def _share(self, x: Floats, rows: Ints) -> float:
-        total = float(self.weights @ x)
-        return float(self.weights[rows] @ x[rows]) / total if 0 < total < np.inf else math.nan
+        total = float(product(self.weights, x))
+        return float(product(self.weights[rows], x[rows])) / total if 0 < total < np.inf else math.nan
 
 
 def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
@@ -251,7 +250,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     """Score forecasters' paired rows against the reference; their scores have the settings' rules among them."""
     settings.check_names([*paired.rows])
     (rows, at, pairing, notes, found), floor = paired.weighing(settings.floor)
-    first = next(iter(rows.values()))
+    first, zero_rows = next(iter(rows.values())), {name: each.zero_rows for name, each in rows.items()}
     against: Mapping[str, Floats]
     if settings.reference == BASE_RATE:
         place = np.zeros(at.size, np.int64) if pairing.climatology is None else pairing.climatology.group[at]
@@ -279,6 +278,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
         n_series=dependence.n_series,
         lag=settings.lag,
         scored_floor=floor,
+        zero_rows=zero_rows,
         confidence=settings.confidence,
         notes=notes,
         warnings=(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._lib.by_value import ByValue
 from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
 from .._version import __version__
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..forecasts.forecasts import Notes
@@ -17,7 +18,7 @@ from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..report.numbers import between, number
 from ..report.result import JsonResult, frame_like_input, picture
-from ..scores.registry import LOG_LOSS
+from ..scores.rules import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class Skill(JsonResult):
     """Number of series within which places are counted; None where all rows are in one order."""
     scored_floor: float
     """Floor of the log loss: 0 unless a forecaster assigned 0 to an observed outcome."""
+    zero_rows: dict[str, int]
+    """Number of rows whose observed class was assigned 0, by name: where there are any the log loss is infinite."""
     confidence: float
     """Confidence level of all intervals."""
     notes: dict[str, Notes]
@@ -100,11 +103,16 @@ class Skill(JsonResult):
 
     @property
     def verdict(self) -> str:
-        """Which forecasters beat the reference, by how much, and in how many of the groups."""
+        """Whose log loss is infinite, which forecasters beat the reference, by how much, and in how many groups."""
         found = [conclusion_about(self, name) for name in self.whole.scores]
         return "; ".join(
-            conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
-            for conclusion, size, where in found
+            [
+                *infinite(self),
+                *(
+                    conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
+                    for conclusion, size, where in found
+                ),
+            ]
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,6 +180,14 @@ class Skill(JsonResult):
         return f"<Skill against {self.reference} in {number_of(self.n_rows, 'row')}>"
 
 
+def infinite(s: Skill) -> Iterator[str]:
+    """Say whose log loss is infinite, and why."""
+    for name, rows in s.zero_rows.items():
+        if rows:
+            why = f"it assigned 0 to the observed class in {number_of(rows, 'row')}"
+            yield f"{short_name(name)!r} has an infinite log loss ({why})"
+
+
 def conclusion_about(s: Skill, name: str) -> tuple[str, str, str]:
     """Give the conclusion about a forecaster, its skill score by log loss, and in how many groups it is better."""
     each = s.whole.scores[name][LOG_LOSS]
@@ -186,6 +202,8 @@ def conclusion_about(s: Skill, name: str) -> tuple[str, str, str]:
         conclusion = f"no evidence that {called} differs from {s.reference}"
     else:
         conclusion = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.reference}"
+    if s.scored_floor:
+        conclusion += f" by {rule_at_floor(LOG_LOSS, s.scored_floor)}"
     if not s.groups:
         return conclusion, size, ""
     some = [group.scores[name][LOG_LOSS] for group in s.groups]

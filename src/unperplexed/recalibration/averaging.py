@@ -20,6 +20,7 @@ from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block
 from ..maps.classes import inside
 from ..maps.parameters import family_of
+from ..statistics.products import product
 from .folded_rows import Dealt, FoldedRows, Map
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Baseline, Gain, errors_to_limit, gain_of
 
@@ -93,7 +94,7 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
     logs = [
         np.log(np.stack([rows.likelihoods(fitted[name], fold) for name in tried])) for fold, fitted in enumerate(fits)
     ]
-    losses = np.stack([-of_fold @ rows.weight[rows.here(fold)] for fold, of_fold in enumerate(logs)])
+    losses = np.stack([product(-of_fold, rows.weight[rows.here(fold)]) for fold, of_fold in enumerate(logs)])
 
     def weights_of(total: Floats) -> Floats:
         if only is not None:
@@ -131,7 +132,7 @@ def _shares(names: Sequence[str], weights: Floats) -> dict[str, float]:
 def _in_sample(rows: FoldedRows[Map], maps: Mapping[str, Map], weights: Floats) -> float:
     """Return the mean gain on the rows of the fit."""
     p = np.stack([rows.likelihoods(each, None) for each in maps.values()])
-    return rows.mean(np.log((weights @ p) / p[0]))[0]
+    return rows.mean(np.log(product(weights, p) / p[0]))[0]
 
 
 def _gain(rows: FoldedRows[Map], before: Floats, after: Floats, in_sample: float) -> Gain:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice, check_whole
+from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
@@ -73,11 +73,10 @@ def checked_settings(method: str, single: bool, folds: int | None, seed: int) ->
     check_choice("method", method, METHODS)
     if not isinstance(single, bool | np.bool_):
         raise InputError(f"single: expected True or False, got {single!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
+    seed = check_seed(seed)
     if folds is not None and not 2 <= check_whole("folds", folds) <= _MOST_FOLDS:
         raise InputError(f"folds: expected a whole number from 2 to {_MOST_FOLDS}, got {folds!r}.")
-    return FitSettings(method, bool(single), None if folds is None else int(folds), int(seed))
+    return FitSettings(method, bool(single), None if folds is None else int(folds), seed)
 
 
 def state_of_forecasts(forecasts: Forecasts, settings: FitSettings) -> State:

@@ -16,6 +16,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..maps.two import zero_of
+from ..statistics.products import product
 from .folds import DECIMALS, FARTHEST, contents_of_rows, folds_of_clusters, folds_of_places, hashed
 
 
@@ -115,7 +116,7 @@ class FoldedRows(ABC, Generic[Map]):
         dealt[canonical] = fold
         order = np.argsort(fold, kind="stable")
         kept = kept.at(order)
-        weight = kept.weight * (kept.weight.sum() / (kept.weight @ kept.weight))
+        weight = kept.weight * (kept.weight.sum() / product(kept.weight, kept.weight))
         return cls(
             predicted=kept.predicted,
             truth=kept.truth,
@@ -188,10 +189,10 @@ class FoldedRows(ABC, Generic[Map]):
     def mean(self, x: Floats) -> tuple[float, float]:
         """Return the weighted mean of a number for each row, and its standard error, between rows or clusters."""
         whole = float(self.weight.sum())
-        mean = float(self.weight @ x) / whole
+        mean = float(product(self.weight, x)) / whole
         away, n = x - mean, self.n_rows if self.clusters is None else self.clusters
         if self.cluster is None:
-            variance = float(self.squared @ (away * away))
+            variance = float(product(self.squared, away * away))
         else:
             sums = np.bincount(self.cluster, self.weight * away)
             variance = float(sums @ sums)

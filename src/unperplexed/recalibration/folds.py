@@ -55,8 +55,7 @@ def held_out(rows: GatheredRows, folds: int, seed: int) -> Iterator[Bools]:
 
     Raises InputError for fewer than two folds, and for fewer rows, or clusters, than folds.
     """
-    if check_whole("folds", folds) < 2:
-        raise InputError(f"folds: expected a whole number of at least 2, got {folds!r}.")
+    check_whole("folds", folds, 2)
     units = rows.n_rows if rows.clusters is None else int(rows.clusters.max()) + 1
     if units < folds:
         what = "rows" if rows.clusters is None else "clusters"

@@ -13,7 +13,7 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, in_order, row_keys
 from ..forecasts.labels import Label
-from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..statistics.intervals import Dependence, uncertain_mean
 from ..tally.tally import common_labels
 from .fitting import FitSettings, state_of_forecasts
 from .folds import contents_of_rows, folds_of_clusters

@@ -10,6 +10,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import betainc, betaincc, betaln, expit, logsumexp, softmax
 
 from .._lib.typing import Floats, Ints
+from ..statistics.products import product
 
 _NEAR_ZERO = 1e-8
 """Closer to 0 than this an order is that of the geometric mean."""
@@ -184,7 +185,7 @@ def _slope(model: PoolModel, shape: _Shape, rows: PoolRows) -> tuple[float, Floa
     means = model.log_means(x)
     log_q = model.power * means
     log_q -= logsumexp(log_q, axis=1, keepdims=True)
-    value = -float(rows.weights @ log_q[at, rows.truth])
+    value = -float(product(rows.weights, log_q[at, rows.truth]))
     apart = np.exp(log_q)
     apart[at, rows.truth] -= 1
     apart *= rows.weights[:, None]
@@ -215,16 +216,16 @@ def _beta_slope(model: PoolModel, shape: _Shape, rows: PoolRows) -> tuple[float,
     if shape.at["weights"].stop:
         log_density = (a - 1) * means[:, 1] + (b - 1) * means[:, 0] - betaln(a, b)
         of_row = rows.weights * np.where(rows.truth == 1, -1.0, 1.0) * np.exp(log_density + losses)
-        by_weight = model.weights * (np.exp(rows.log_p[:, :, 1]) @ of_row)
+        by_weight = model.weights * product(np.exp(rows.log_p[:, :, 1]), of_row)
         gradient[shape.at["weights"]] = by_weight - model.weights * by_weight.sum()
 
     def loss(a: float, b: float) -> float:
-        return float(rows.weights @ _beta_losses(u, rows.truth, a, b))
+        return float(product(rows.weights, _beta_losses(u, rows.truth, a, b)))
 
     up, down = math.exp(_STEP), math.exp(-_STEP)
     by_beta = [loss(a * up, b) - loss(a * down, b), loss(a, b * up) - loss(a, b * down)]
     gradient[shape.at["beta"]] = np.array(by_beta) / (2 * _STEP)
-    return float(rows.weights @ losses), gradient
+    return float(product(rows.weights, losses)), gradient
 
 
 _STEP = 1e-4

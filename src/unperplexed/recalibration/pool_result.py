@@ -10,17 +10,16 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from .._lib.arrays import as_columns
-from .._lib.by_value import ByValue
-from .._lib.errors import InputError, listed, rows_text
+from .._lib.errors import InputError, is_number, is_whole, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
 from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..report.result import Result
-from ..statistics.intervals import Interval
+from ..statistics.intervals import UNKNOWN, Interval
 from .files import Form, SavedFit
 from .pool_models import PoolModel
 
@@ -52,7 +51,7 @@ class HeldOut(ByValue):
     """The forecaster with the smallest log loss once it is recalibrated alone."""
     gain_recalibrated: float = math.nan
     """Log loss of that forecaster, recalibrated alone, minus that of the pool, in nats a row. Larger is better."""
-    interval_recalibrated: Interval = field(default_factory=lambda: Interval(math.nan, math.nan))
+    interval_recalibrated: Interval = UNKNOWN
     """95% confidence interval of that gain; NaN where it cannot be computed."""
 
     @property
@@ -217,7 +216,7 @@ def pool_state(data: Any) -> dict[str, Any]:
     _require(beta is None or (isinstance(beta, list) and len(beta) == 2), "beta")
     _require(isinstance(labels, list) and len(labels) > 1 and (beta is None or len(labels) == 2), "labels")
     _require(all(label is None or isinstance(label, bool | int | float | str) for label in labels), "labels")
-    _require(isinstance(n_rows, int) and not isinstance(n_rows, bool) and n_rows >= 0, "n_rows")
+    _require(is_whole(n_rows, 0), "n_rows")
     return {
         "method": data["method"],
         "weights": weights,
@@ -258,8 +257,7 @@ def _require(condition: bool, what: str) -> None:
 
 
 def _number(value: Any, what: str, low: float, high: float) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-    _require(good, what)
+    _require(is_number(value, low, high), what)
     return float(value)
 
 

@@ -10,14 +10,14 @@ from typing import Any, Literal, Unpack, get_args
 import numpy as np
 
 from .._lib.arrays import by_forecaster
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, is_number
 from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
 from ..forecasts.reading import RowReading, reads
 from ..maps.two import zero_of
-from ..statistics.intervals import Interval
+from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import effective_number
-from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..statistics.products import product
 from .fitting import checked_settings, state_of_forecasts
 from .folds import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
@@ -146,7 +146,7 @@ class PoolSettings:
                 f"order: the {self.method} pool has order {_ORDERS[self.method]:g}; use method='mean' for another."
             )
         for name, value, low in (("order", self.order, -100.0), ("power", self.power, 1e-6)):
-            if value is not None and not (_is_number(value) and low <= value <= 100):
+            if value is not None and not is_number(value, low, 100):
                 raise InputError(f"{name}: expected a number from {low:g} to 100, got {value!r}.")
         order = _ORDERS.get(self.method, _START_ORDER) if self.order is None else float(self.order)
         return PoolModel(_weights(names, self.weights), order, 1.0 if self.power is None else float(self.power))
@@ -170,10 +170,6 @@ def pool_of_rows(rows: GatheredRows, asked: PoolSettings) -> Pool:
     )
     fitting = _Fitting(rows, replace(start, beta=(1.0, 1.0) if beta else None), free)
     return fitting.pool(asked.method, asked.folds, asked.seed)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _weights(names: list[str], given: Any) -> Floats:
@@ -267,7 +263,7 @@ class _Fitting:
 
     def mean(self, losses: Floats) -> float:
         """Mean of the rows by their weights."""
-        return float(self.rows.weights @ losses / self.rows.weights.sum())
+        return float(product(self.rows.weights, losses) / self.rows.weights.sum())
 
     def compared(self, q: Floats, recalibrated: dict[str, Floats], folds: int) -> HeldOut:
         """Compare the cross-fitted pool with the best forecaster, as it is and recalibrated alone."""
@@ -280,8 +276,7 @@ class _Fitting:
         means = {name: self.mean(each) for name, each in members.items()}
         best = min(means, key=means.__getitem__)
         gain = uncertain_mean(members[best] - loss, self.rows.weights, Dependence(self.rows.clusters))
-        half = gain.half_width(0.95)
-        return means, best, gain.mean, Interval(gain.mean - half, gain.mean + half)
+        return means, best, gain.mean, gain.interval(0.95)
 
     def observed(self, name: str) -> Floats:
         """Logarithm of the probability of each observed class; an exact zero counts as in a recalibration."""

@@ -144,13 +144,21 @@ def map_text(state: State) -> str:
 
 
 def _parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
-    """Give the parameters of a map: numbers, and of shifts and slopes of the classes the lowest and the highest."""
+    """Give the parameters of a map: numbers, and of shifts and slopes of the classes the lowest and the highest.
+
+    Those of a map with many say little, so that it is only named.
+    """
     several = [
         _range(what, sign, parameters[name], labels)
         for name, what, sign in (("shifts", "a shift", "+"), ("slopes", "a slope", ""))
         if len(labels) > 2 and name in parameters
     ]
-    return " and ".join(filter(None, [", ".join(_numbers(parameters).values()), *several]))
+    numbers = [*_numbers(parameters).values()]
+    return "" if len(numbers + several) > _MOST_SHOWN else " and ".join(filter(None, [", ".join(numbers), *several]))
+
+
+_MOST_SHOWN = 3
+"""Parameters that are shown of a map."""
 
 
 def _numbers(parameters: Mapping[str, Any]) -> dict[str, str]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
+from .._lib.typing import ByValue
 from .document import Action, Block, Code, Document, Folded, Prose, Settings, inside, listed, lookup
 from .result import Naming, Result, document
 

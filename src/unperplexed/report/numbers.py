@@ -33,6 +33,12 @@ def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tupl
     return next(shown), " to ".join(shown)
 
 
+def told_apart(a: float, b: float) -> tuple[str, str]:
+    """Give two numbers to three decimals, or to so many, up to nine, that they differ."""
+    decimals = next((n for n in range(3, 9) if number(a, n) != number(b, n)), 9)
+    return number(a, decimals), number(b, decimals)
+
+
 def number(value: float, decimals: int = 3) -> str:
     """Give a number to three decimals, with more where they would all be zeros; "–" for NaN."""
     if math.isinf(value):

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from .._lib.arrays import library
 from .._lib.by_type import ByType
-from .._lib.by_value import ByValue
 from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
+from .._lib.typing import ByValue
 from .chart import Chart, chart_size
 from .document import LONGEST_NAME, Document
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -223,8 +222,11 @@ def frames_as_input(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return made
 
 
-def frame_like_input(result: Result, frame: pl.DataFrame) -> Any:
-    """Give a frame of the package that the input of a result came from."""
+def frame_like_input(result: Result, data: Any) -> Any:
+    """Give rows, columns or a polars frame as a frame of the package that the input of a result came from."""
+    import polars as pl
+
+    frame = pl.DataFrame(data, infer_schema_length=None)
     if result.frames_of != PANDAS:
         return frame
     import pandas as pd

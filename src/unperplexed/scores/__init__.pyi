@@ -7,5 +7,5 @@ from .functions import power_score as power_score
 from .functions import ranked_probability_score as ranked_probability_score
 from .functions import row_scores as row_scores
 from .functions import spherical_score as spherical_score
-from .registry import score_named as score_named
 from .rules import Score as Score
+from .rules import score_named as score_named

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, TypedDict, Unpack
-
-from numpy.typing import ArrayLike
+from typing import Any, Literal, Unpack
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import reads
+from ..forecasts.reading import WeightedReading, reads
 from ..kernels.rows import Rows
-from ..statistics.means import apply_limit, weighted_sum
+from ..statistics.means import weighted_sum
 from . import rules
-from .registry import SCORES, checked_order, score_named
-from .rules import RowRule
+from .rules import SCORES, RowRule, checked_order, score_named
 
 Variant = Literal["proper", "published-code"]
-
-
-class ScoredRows(TypedDict, total=False):
-    """What all mean scores take besides outcomes and probabilities; `log_loss` describes it."""
-
-    sample_weight: ArrayLike | None
-    labels: Sequence[Label] | None
-    pos_label: Label | None
 
 
 def row_scores(
@@ -71,8 +60,8 @@ def row_scores(
     return Forecasts(y_true, y_prob, labels=labels, pos_label=pos_label).per_row(rule)[0]
 
 
-@reads(ScoredRows)
-def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[ScoredRows]) -> float:
+@reads(WeightedReading)
+def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[WeightedReading]) -> float:
     """Mean of -ln of the probabilities assigned to the observed classes, in nats (cross-entropy). Smaller is better.
 
     Parameters
@@ -109,13 +98,13 @@ def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[
     >>> round(log_loss([1, 0], [0.8, 0.5]), 6)
     0.458145
     """
-    rule = partial(_surprisal, r=0.0, floor=floor)
+    rule = partial(rules.generalized_surprisal, r=0.0, floor=floor)
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
+@reads(WeightedReading)
 def brier_score(
-    y_true: Any, y_prob: Any, *, normalize: Literal["sum", "half", "mean"] = "sum", **reading: Unpack[ScoredRows]
+    y_true: Any, y_prob: Any, *, normalize: Literal["sum", "half", "mean"] = "sum", **reading: Unpack[WeightedReading]
 ) -> float:
     """Mean squared distance between the forecast and the outcome, summed over classes. Smaller is better.
 
@@ -155,8 +144,8 @@ def brier_score(
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
-def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[ScoredRows]) -> float:
+@reads(WeightedReading)
+def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[WeightedReading]) -> float:
     """Mean cosine of the angle between the forecast and the outcome. Larger is better.
 
     Parameters
@@ -187,9 +176,9 @@ def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[ScoredRows]) -> 
     return _mean_score(SCORES["spherical_score"].rows, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
+@reads(WeightedReading)
 def ranked_probability_score(
-    y_true: Any, y_prob: Any, *, normalize: Literal["sum", "mean"] = "sum", **reading: Unpack[ScoredRows]
+    y_true: Any, y_prob: Any, *, normalize: Literal["sum", "mean"] = "sum", **reading: Unpack[WeightedReading]
 ) -> float:
     """Mean squared distance between cumulative probabilities and outcomes, for ordered classes. Smaller is better.
 
@@ -230,14 +219,14 @@ def ranked_probability_score(
 
     def rule(block: Block) -> Floats:
         steps = {"sum": 1, "mean": block.rows.n_classes - 1}[normalize]
-        return rules.ranked_probability_score(block.probabilities, block.truth) / steps
+        return rules.ranked_probability_score(block) / steps
 
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
+@reads(WeightedReading)
 def generalized_surprisal(
-    y_true: Any, y_prob: Any, r: float, *, floor: float = 0.0, **reading: Unpack[ScoredRows]
+    y_true: Any, y_prob: Any, r: float, *, floor: float = 0.0, **reading: Unpack[WeightedReading]
 ) -> float:
     """Mean surprisal whose average probability is the generalized mean of order r. Smaller is better.
 
@@ -279,12 +268,12 @@ def generalized_surprisal(
     >>> round(generalized_mean([0.8, 0.5], -0.5), 6)
     0.623803
     """
-    rule = partial(_surprisal, r=checked_order(r), floor=floor)
+    rule = partial(rules.generalized_surprisal, r=checked_order(r), floor=floor)
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
-def power_score(y_true: Any, y_prob: Any, r: float, **reading: Unpack[ScoredRows]) -> float:
+@reads(WeightedReading)
+def power_score(y_true: Any, y_prob: Any, r: float, **reading: Unpack[WeightedReading]) -> float:
     """Mean power score of order r, the proper counterpart of the generalized surprisal. Smaller is better.
 
     As a function of the order it is a proper risk profile: at each order, no forecast is expected to score better
@@ -322,17 +311,13 @@ def power_score(y_true: Any, y_prob: Any, r: float, **reading: Unpack[ScoredRows
     >>> round(log_loss(y, p), 6), round(brier_score(y, p), 6)
     (0.458145, 0.29)
     """
-    order = checked_order(r)
-
-    def rule(block: Block) -> Floats:
-        return rules.power_score(block.probabilities, block.rows.correct, order)
-
+    rule = partial(rules.power_score, r=checked_order(r))
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
+@reads(WeightedReading)
 def penalized_brier_score(
-    y_true: Any, y_prob: Any, *, variant: Variant = "proper", **reading: Unpack[ScoredRows]
+    y_true: Any, y_prob: Any, *, variant: Variant = "proper", **reading: Unpack[WeightedReading]
 ) -> float:
     """Brier score plus a penalty for each misclassified row. Smaller is better.
 
@@ -375,9 +360,9 @@ def penalized_brier_score(
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
+@reads(WeightedReading)
 def penalized_log_loss(
-    y_true: Any, y_prob: Any, *, variant: Variant = "proper", **reading: Unpack[ScoredRows]
+    y_true: Any, y_prob: Any, *, variant: Variant = "proper", **reading: Unpack[WeightedReading]
 ) -> float:
     """Log loss plus a penalty for each misclassified row. Smaller is better.
 
@@ -421,14 +406,10 @@ def penalized_log_loss(
     return _mean_score(rule, y_true, y_prob, reading)
 
 
-@reads(ScoredRows)
-def mean_score(name: str, y_true: Any, y_prob: Any, **reading: Unpack[ScoredRows]) -> float:
+@reads(WeightedReading)
+def mean_score(name: str, y_true: Any, y_prob: Any, **reading: Unpack[WeightedReading]) -> float:
     """Mean score by the name of a rule, as in `score_named`; `Score` states which direction is better."""
     return _mean_score(score_named(name).rows, y_true, y_prob, reading)
-
-
-def _surprisal(block: Block, r: float, floor: float) -> Floats:
-    return rules.surprisal(apply_limit(block.rows.correct, floor), r)
 
 
 def _variant(proper: str, published: Callable[[Rows], Floats], variant: Variant) -> RowRule:
@@ -437,7 +418,7 @@ def _variant(proper: str, published: Callable[[Rows], Floats], variant: Variant)
     return SCORES[proper].rows if variant == "proper" else lambda block: published(block.rows)
 
 
-def _mean_score(rule: RowRule, y_true: Any, y_prob: Any, reading: ScoredRows) -> float:
+def _mean_score(rule: RowRule, y_true: Any, y_prob: Any, reading: WeightedReading) -> float:
     """Weighted mean of a rule over checked forecasts, whose blocks are not kept."""
     values, weights = Forecasts(y_true, y_prob, **reading).per_row(rule)
     if not values.size:

@@ -1,8 +1,12 @@
-"""Generalized (power) means of probabilities: the averages everything else is read from."""
+"""Generalized (power) means of probabilities: the averages everything else is read from.
+
+`Averages` are the three headline means; functions of two sets of them compare what is reported and measured.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from .._lib.arrays import check_indexes, floats
 from .._lib.errors import InputError, rows_text
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
+from .products import product
 from .tails import normal_quantile, student_quantile
 
 Limit = Literal["floor", "both"]
@@ -231,8 +236,7 @@ def _inner_means(p: Floats, w: Floats, orders: Floats) -> Floats:
         correction = (share * np.where(order == 0, x, np.expm1(order * x))).sum(axis=1, keepdims=True)
         correction = np.divide(np.log1p(correction), order, out=correction, where=order != 0)
         means[again[some]] = np.clip(mean * np.exp(correction), lowest, highest)
-    inner: Floats = means[:, 0]
-    return inner
+    return np.asarray(means[:, 0])
 
 
 def log_apart(p: Floats, centre: float | Floats) -> Floats:
@@ -257,8 +261,7 @@ def means_of_runs(p: Floats, w: Floats, first: Ints) -> Floats:
         geometric = np.exp(np.add.reduceat(share * np.log(p), first))
         robust = np.add.reduceat(share * p**ROBUST, first) ** (1 / ROBUST)
     means = np.stack([arithmetic, geometric, robust])
-    within: Floats = np.clip(means, np.minimum.reduceat(p, first), np.maximum.reduceat(p, first))
-    return within
+    return np.asarray(np.clip(means, np.minimum.reduceat(p, first), np.maximum.reduceat(p, first)))
 
 
 def weighted_sum(w: Floats, x: Floats) -> float:
@@ -274,8 +277,7 @@ def _log_means(x: Floats, share: Floats, r: Floats) -> Floats:
     np.exp(terms, out=terms)
     terms *= share
     sums = terms.sum(axis=1, keepdims=True)
-    means: Floats = np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= _TAKEN_AGAIN)
-    return means
+    return np.asarray(np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= _TAKEN_AGAIN))
 
 
 def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -429,7 +431,7 @@ def effective_number(weights: Floats) -> float:
     if not largest > 0:
         return 0.0
     w = weights / largest  # so that no scale of weights makes squares vanish or overflow
-    return float(w.sum() ** 2 / (w @ w))
+    return float(w.sum() ** 2 / product(w, w))
 
 
 def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
@@ -449,3 +451,63 @@ _FEWEST_DEGREES, _MOST_DEGREES = 1e-3, 1e10
 
 _QUANTILES_AT_ONCE = 33
 """SciPy computes this many or more; fewer are found one by one in less time than it takes to load SciPy."""
+
+
+HEADLINE_ORDERS = np.array([DECISIVE, GEOMETRIC, ROBUST])
+HEADLINE_ORDERS.setflags(write=False)
+
+EQUAL = 1e-14
+"""Decisiveness and robustness closer than this, relative to the first, are equal: only rounding tells them apart."""
+
+
+def spread(decisiveness: Floats | float, robustness: Floats | float) -> Floats:
+    """Return decisiveness minus robustness, 0 where only rounding tells them apart; NaN where one of them is."""
+    difference = decisiveness - robustness
+    return np.where(np.abs(difference) < EQUAL * decisiveness, 0.0, difference)
+
+
+def log_spread(decisiveness: Floats, robustness: Floats) -> Floats:
+    """Return the logarithm of `spread` from the logarithms of both means; minus infinity where it is 0."""
+    apart = -np.expm1(robustness - decisiveness)
+    with np.errstate(divide="ignore"):
+        return np.asarray(decisiveness + np.log(np.where(apart < EQUAL, 0.0, apart)))
+
+
+@dataclass(frozen=True)
+class Averages(ByValue):
+    """The three headline means of one set of probabilities. Larger is better."""
+
+    decisiveness: float
+    """Arithmetic mean, order 1: depends most on confident predictions."""
+    geometric_accuracy: float
+    """Geometric mean, order 0: exp of minus the log loss, 1/perplexity."""
+    robustness: float
+    """Mean of order -2/3: depends most on the smallest probabilities assigned to observed classes."""
+
+    @property
+    def spread(self) -> float:
+        """Decisiveness minus robustness; 0 if they differ by rounding only."""
+        return float(spread(self.decisiveness, self.robustness))
+
+
+def slope(reported: Averages, measured: Averages) -> float:
+    """(measured D - R) / (reported D - R): 1 is best, below 1 overconfident; NaN if all reported means are equal."""
+    return measured.spread / reported.spread if reported.spread else math.nan
+
+
+def orientation(reported: Averages, measured: Averages) -> float:
+    """Angle in degrees of the line from robustness to decisiveness, measured along x: above 45 overconfident."""
+    if not reported.spread and not measured.spread:
+        return math.nan
+    return math.degrees(math.atan2(reported.spread, measured.spread))
+
+
+def divergence_probability(reported: Averages, measured: Averages) -> float:
+    """Reported / measured geometric accuracy. 1 is best; NaN if the measured one is 0."""
+    below = measured.geometric_accuracy
+    return reported.geometric_accuracy / below if below else math.nan
+
+
+def averages(p: Floats, w: Floats) -> Averages:
+    """Headline means of float64 points of positive weight."""
+    return Averages(*means_of_points(p, w, HEADLINE_ORDERS).tolist())

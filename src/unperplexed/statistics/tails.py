@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 from .._lib.typing import Bools, Floats
 
@@ -143,10 +144,7 @@ def _legendre() -> tuple[Floats, Floats]:
 
 def _less_logarithm(u: Floats) -> Floats:
     """Series of u - ln(1 + u) for small u, whose difference would lose digits."""
-    found: Floats = np.zeros_like(u)
-    for k in range(_TERMS, 1, -1):
-        found = u * found + (1 if k % 2 == 0 else -1) / k
-    return u * u * found
+    return np.asarray(u * u * polyval(u, [(-1) ** k / k for k in range(2, _TERMS + 1)]))
 
 
 def chi2_sf(freedom: float, x: float) -> float:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.typing import AnyFloats, Floats, Ints
+from .intervals import LEAST_WORTH
 from .means import effective_number, t_quantile
-from .standard_errors import LEAST_WORTH
 
 TRUE_NEGATIVE, FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_POSITIVE = range(4)
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from .._lib.errors import InputError
 from ..forecasts.labels import Label
-from ..scores.registry import SCORES
+from ..scores.rules import SCORES
 from .binary import BinaryRows
 from .class_tables import added_classes
 from .counter import added

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array
-from .._lib.errors import InputError, rows_text
+from .._lib.errors import InputError, is_whole, rows_text
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts, Notes
 from ..forecasts.labels import Label
@@ -259,7 +259,7 @@ def jobs_of(n_jobs: int | None) -> int:
     """How many threads: None is one, -1 as many as there are processors that this process may use, -2 one less."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+    if not is_whole(n_jobs) or n_jobs == 0:
         raise InputError(f"n_jobs (--jobs): expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
     if n_jobs > 0:
         return int(n_jobs)

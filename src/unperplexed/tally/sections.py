@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.errors import is_whole
 from .._lib.typing import Floats
 from ..kernels.rows import COARSE_CELLS
 from .class_tables import ClassPairCells, ClassPairCounts, ClassPairTable, paired
@@ -227,9 +228,8 @@ def compact(column: NDArray[Any]) -> tuple[bytes, dict[str, Any]]:
 
 def summed(steps: NDArray[Any], start: Any) -> NDArray[np.int64]:
     """Give the column that is written in these steps."""
-    if not isinstance(start, int) or isinstance(start, bool) or not 0 <= start < MOST_WHOLE:
-        raise ValueError("steps begin nowhere")
-    return np.cumsum(steps, dtype=np.int64) + start
+    require(is_whole(start, 0, MOST_WHOLE - 1), "steps begin nowhere")
+    return np.cumsum(steps, dtype=np.int64) + int(start)
 
 
 _PIECE, _EVERY = 1 << 10, 1 << 13

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, is_number, is_whole
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import N_SHARDS
@@ -230,14 +230,12 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
 
 
 def _whole(value: Any, highest: int = MOST_WHOLE) -> int:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    require(whole and 0 <= value <= highest, f"{value!r:.40} is no count")
+    require(is_whole(value, 0, highest), f"{value!r:.40} is no count")
     return int(value)
 
 
 def _weight(value: Any) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    require(number and 0 <= value < np.inf, f"{value!r:.40} is no weight")
+    require(is_number(value, 0) and value < np.inf, f"{value!r:.40} is no weight")
     return float(value)
 
 

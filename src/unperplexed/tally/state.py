@@ -16,7 +16,7 @@ from .._lib.typing import Ints
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label, plain
 from ..kernels.rows import Grid
-from ..scores.registry import score_named
+from ..scores.rules import score_named
 from .binary import BinaryColumns, BinaryRows
 from .class_sums import ClassSums
 from .class_tables import ClassPairCounts, ClassPairs, only_class, split_by_class

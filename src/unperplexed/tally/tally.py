@@ -1,33 +1,34 @@
-"""Tally: a small mergeable count of (reported probability, did it happen) pairs. Everything is read from it."""
+"""Tally: a small mergeable count of (reported probability, did it happen) pairs. Everything is read from it.
+
+Below it are the three views as lists of pairs, from rows or a tally.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-
-from .._lib.by_value import ByValue
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole
+from .._lib.typing import ByValue
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import DEFAULTS as READING
 from ..forecasts.reading import RowReading, reads, some_of
 from ..report.result import Result
-from ..scores.registry import scores_kept
+from ..scores.rules import scores_kept
 from .adding import BySize, batches, common_labels, first_sources, summed
 from .class_sums import DIAGNOSED_UNASKED
 from .counter import NO_SUMS, BlockCounter, counters_of, digits_of_counts, jobs_of
 from .serialization import tally_bytes, tally_state
 from .shards import PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, TallyState, View
-from .tables import Cells
+from .tables import Cells, Pairs
 
 __all__ = ["CLASS_PARTS", "EXACT_LIMIT", "FRACTION_BITS", "VIEWS", "Tally", "View", "common_labels"]
 
@@ -400,11 +401,94 @@ _FEWEST_BITS = 3
 
 
 def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:
-    numbers = (exact_limit, fraction_bits)
-    whole = all(isinstance(number, int | np.integer) and not isinstance(number, bool) for number in numbers)
-    if not whole or not 0 <= exact_limit < 1 << 40 or not _FEWEST_BITS <= fraction_bits <= 20:
+    if not (is_whole(exact_limit, 0, (1 << 40) - 1) and is_whole(fraction_bits, _FEWEST_BITS, 20)):
         raise InputError(
             "exact_limit must be a whole number from 0 to 2^40, and fraction_bits one from 3 to 20, got"
             f" {exact_limit!r} and {fraction_bits!r}."
         )
     return int(exact_limit), int(fraction_bits)
+
+
+PAIR_VIEWS: tuple[View, ...] = ("top-label", "each-class", "all-classes")
+"""In the order in which they are shown."""
+
+_UNSAID = {"exact_limit": EXACT_LIMIT, "fraction_bits": FRACTION_BITS, **READING}
+
+_EXACT_LIMIT = 1 << 21
+"""Rows in memory are counted exactly while they can be: cells of one class are coarse, and bins are cut from them."""
+
+
+def counted_for(
+    views: Sequence[View | None],
+    y_true: Any,
+    y_prob: Any,
+    reading: Mapping[str, Any],
+    parts: Sequence[str] = (),
+    exact_limit: int = _EXACT_LIMIT,
+) -> Tally:
+    """Count rows with what the views need, None being a default view, or take a tally as it is.
+
+    Parameters
+    ----------
+    views : sequence of {"top-label", "each-class", "all-classes"} or None
+        Views that will be read.
+    y_true : array_like or Tally
+        Outcomes, or what was counted.
+    y_prob : array_like of shape (n,) or (n, C), or None
+        Predicted probabilities; None for a tally.
+    reading : mapping
+        Options of `Forecasts`; none for a tally.
+    parts : sequence of str, default ()
+        Parts of the tally to keep besides, as in `Tally.of`.
+    exact_limit : int, default 2**21
+        As in `Tally.of`.
+
+    Raises
+    ------
+    InputError
+        For unknown views, options of rows beside a tally, and where no row has a positive weight.
+    """
+    for view in views:
+        if view is not None:
+            check_choice("view", view, PAIR_VIEWS)
+    if isinstance(y_true, Tally):
+        refuse_rows({"y_prob": y_prob, **reading})
+        tally = y_true
+    elif y_prob is None:
+        raise InputError("y_prob: missing; expected outcomes and probabilities, or a Tally.")
+    else:
+        forecasts = Forecasts(y_true, y_prob, **reading)
+        each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
+        tally = Tally.count(
+            forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit, diagnosed=0
+        )
+    if not tally.weight > 0:
+        raise InputError("no rows of positive weight.")
+    return tally
+
+
+def refuse_rows(given: Mapping[str, Any]) -> None:
+    """Refuse, beside a tally, what is for the reading or counting of rows and is not left at its default."""
+    for name, value in given.items():
+        left_out = value is None or value is False or (isinstance(value, list | tuple) and not value)
+        if not left_out and not (name in _UNSAID and value == _UNSAID[name]):
+            raise InputError(f"{name}: a tally's rows are already counted; give it to Tally.of instead.")
+
+
+def view_or(view: View | None, otherwise: View, n_classes: int) -> View:
+    """Give the view that is meant: by default each class for two classes, for more the other one."""
+    return view or ("each-class" if n_classes == 2 else otherwise)
+
+
+def pairs_by_class(tally: Tally, view: View) -> list[Pairs]:
+    """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
+    if view != "each-class":
+        return [tally.pairs(view)]
+    if not tally.knows_classes:
+        raise InputError(
+            "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
+            " parts=['classes'] (--parts classes)."
+        )
+    pairs, _, first = tally.each_class()
+    groups = [Pairs(*(column[slice(*ends)] for column in pairs)) for ends in pairwise(first.tolist())]
+    return groups if tally.n_classes > 2 else groups[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._lib.arrays import floats
-from .._lib.errors import InputError, missing, rows_text
+from .._lib.errors import InputError, is_number, missing, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.multivariate import MultivariateCoupledGaussian
-from .log_mean import SUM_TOLERANCE
+from .information import SUM_TOLERANCE
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -209,9 +209,9 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             raise InputError(f"estimate: expected 'moments' or 'likelihood', got {self.estimate!r}.")
         if self.estimate == "likelihood" and self.pooled:
             raise InputError("estimate: 'likelihood' is there for a shape matrix of each class; set pooled=False.")
-        if not (self.shrinkage is None or self.shrinkage == "auto" or _is_number(self.shrinkage, 0, 1)):
+        if not (self.shrinkage is None or self.shrinkage == "auto" or is_number(self.shrinkage, 0, 1)):
             raise InputError(f"shrinkage: expected None, 'auto' or a number from 0 to 1, got {self.shrinkage!r}.")
-        if not _is_number(self.variance_floor, 0, 1):
+        if not is_number(self.variance_floor, 0, 1):
             raise InputError(f"variance_floor: expected a number from 0 to 1, got {self.variance_floor!r}.")
 
     def _class_priors(self, rows: FeatureRows) -> Floats:
@@ -340,13 +340,9 @@ def _mask(which: Any, n: int) -> Bools:
 
 
 def _checked_coupling(value: Any, d: int, name: str) -> float:
-    if not _is_number(value) or not -1 / d < value < np.inf:
+    if not is_number(value) or not -1 / d < value < np.inf:
         raise InputError(f"{name}: expected a finite number above -1/d = {-1 / d:g} for {d} features, got {value!r}.")
     return float(value)
-
-
-def _is_number(value: Any, low: float = -np.inf, high: float = np.inf) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(low <= float(value) <= high)
 
 
 _SINGULAR = 1e-10

@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import floats
-from .._lib.by_value import ByValue
 from .._lib.elementary import expit, log_expit, logit
-from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
-from ..statistics.averages import Averages, divergence_probability, orientation, slope
-from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+from .._lib.errors import InputError, check_choice, check_whole, is_number
+from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST, Averages, divergence_probability, orientation, slope
 from .distributions.gaussian import CoupledGaussian
 from .distributions.parameters import generator
-from .log_mean import log_mean
+from .information import log_mean
 from .log_odds import REACH, LogOdds
 
 Which = Literal["source", "model"]
@@ -168,10 +166,8 @@ class TwoClassModel:
         InputError
             For n that is no whole number of at least 0, or another seed.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise InputError(f"n: expected a whole number of at least 0, got {n!r}.")
-        rng = generator(random_state)
-        y = (rng.random(int(n)) < self._weights("source")[1]).astype(np.int64)
+        n, rng = check_whole("n", n, 0), generator(random_state)
+        y = (rng.random(n) < self._weights("source")[1]).astype(np.int64)
         d = self._densities("source")
         x = CoupledGaussian(d.loc[y], d.scale[y], d.coupling[y]).rvs(random_state=rng)
         return y, x, self.posteriors(x)
@@ -504,8 +500,7 @@ class ClassParameters(ByValue):
         """Check the ranges."""
         for name, lowest in (("mean", -math.inf), ("variance", 0.0), ("coupling", -1.0), ("amplitude", 0.0)):
             value = getattr(self, name)
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number or not lowest < value < math.inf:
+            if not is_number(value) or not lowest < value < math.inf:
                 rule = f"finite and above {lowest:g}" if lowest > -math.inf else "finite"
                 raise InputError(f"{name}: must be {rule}, got {value!r}.")
 

@@ -23,6 +23,7 @@ from ...maps.fit import Prior
 from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap, columns
 from ...statistics.means import t_quantile
+from ...statistics.products import product
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
 from .choice import BOUNDS, LEAST, LEVEL, POWER, Candidate, Errors, as_good, cost, gains, p_value, sets_of, unit_cost
 from .class_rows import CERTAIN, MOST_SURPRISING
@@ -137,7 +138,7 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
 def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:
     """Return what is known of a bias, and of a calibration slope: inverse squares of standard errors."""
     bias, slope = (tested.design_effect,) * 2 if clusters is None else effects_alone(rows, clusters)
-    return rows.information / bias, float(rows.total @ (rows.variance * rows.s**2)) / slope
+    return rows.information / bias, float(product(rows.total, rows.variance * rows.s**2)) / slope
 
 
 def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
@@ -259,7 +260,7 @@ def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
     nuisance = [*(columns(found.coefficients, rows.s) * rise), *([(0.5 - expit(t)) / v] if found.lapse else [])]
     shapes = legendre.legvander(2 * information_time(rows.s, rows.total * v) - 1, 6).T[1:]
     basis = orthonormal(np.stack([*nuisance, *shapes]), rows.total * v)[len(nuisance) :]
-    z, freedom = basis @ (rows.positive - rows.total * q), int(basis.any(axis=1).sum())
+    z, freedom = product(basis, rows.positive - rows.total * q), int(basis.any(axis=1).sum())
     statistic = float(z @ z) / tested.design_effect
     return statistic, chi2_sf(freedom, statistic) if freedom else 1.0
 
@@ -324,9 +325,9 @@ class DependentScores:
         """
         v = q * (1 - q)
         return DependentScores(
-            (directions * (rows.squared * v)) @ directions.T,
+            product(directions * (rows.squared * v), directions.T),
             clusters.scores(directions) + clusters.totals(directions * (expit(rows.s) - q)),
-            (directions * rows.own_squares(q)) @ directions.T,
+            product(directions * rows.own_squares(q), directions.T),
             cluster_shares(clusters.totals(v[None])[:, 0]),
         )
 
@@ -343,7 +344,7 @@ def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
     """By how much dependence inflates the variance of a bias, and of confidence, each fitted alone."""
     directions = columns(("bias", "slope"), rows.s)
     scores = DependentScores.of(rows, clusters, directions, expit(rows.s))
-    informed = directions**2 @ (rows.total * rows.variance)
+    informed = product(directions**2, rows.total * rows.variance)
     bias, confidence = (
         max(float(scores.covariance([at])[0, 0] / informed[at]), rows.design_effect) if informed[at] > 0 else 1.0
         for at in (0, 1)
@@ -375,7 +376,7 @@ def uncertain(rows: Scored, clusters: ClusterSums, found: BinaryMap) -> dict[str
     v = np.maximum(q * (1 - q), _TINY)
     directions = columns(found.coefficients, rows.s) * ((1 - found.lapse) * expit(t) * expit(-t) / v)
     scores = DependentScores.of(rows, clusters, directions, q)
-    inverse = np.linalg.inv((directions * (rows.total * v)) @ directions.T)
+    inverse = np.linalg.inv(product(directions * (rows.total * v), directions.T))
     robust, model = (inverse @ x @ inverse for x in (scores.covariance(list(range(len(directions)))), scores.model))
     errors = {}
     for at, name in enumerate(found.coefficients):

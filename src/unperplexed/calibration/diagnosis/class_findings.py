@@ -17,6 +17,7 @@ from ...maps.parameters import LAPSE
 from ...maps.rows import Rows, derivatives
 from ...statistics.definite import in_turn
 from ...statistics.means import effective_number
+from ...statistics.products import product
 from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
 from .choice import LEAST, Candidate, Errors, cost, gains, p_value
@@ -160,9 +161,9 @@ def rest(
     score, covariance = np.zeros(size), np.zeros((size, size))
     for chunk in chunks:
         directions, left = derivatives(chunk, found.mapping, fitted, _shapes(chunk, at, share))
-        score += [chunk.weights @ chunk.pick(one) for one in directions]
+        score += [product(chunk.weights, chunk.pick(one)) for one in directions]
         flat = np.stack(directions).reshape(size, -1)
-        covariance += (flat * (left * chunk.weights[:, None]).ravel()) @ flat.T
+        covariance += product(flat * (left * chunk.weights[:, None]).ravel(), flat.T)
     beside = in_turn(covariance, 1e-9)[len(fitted) :]
     z, freedom = beside @ score, int(beside.any(axis=1).sum())
     statistic = float(z @ z) / effect
@@ -270,8 +271,8 @@ def _judged(rows: PreparedRows, mapping: ClassMap, values: Floats, inverse: AnyF
         v = w * np.array(
             [np.einsum("ij,ij,ij->i", q, x, x) for x in moved]
         )  # its variance by the model, over the weight
-        model += v @ w
-        squares += float(w @ w)
+        model += product(v, w)
+        squares += float(product(w, w))
         if chunk.cluster is None:
             robust += (u * u / np.maximum(1 - v / np.diag(inverse)[:, None], 1e-6)).sum(axis=1)
         else:

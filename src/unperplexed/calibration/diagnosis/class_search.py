@@ -14,6 +14,7 @@ from ...maps.classes import ClassMap
 from ...maps.fit import Prior, fitted
 from ...maps.rows import places_of
 from ...statistics.definite import NEW, definite, in_turn
+from ...statistics.products import product
 from .choice import BOUNDS, Candidate, Errors, cost, sets_of, unit_cost
 from .class_likelihoods import KNOWN, PARAMETERS, Likelihoods, part_of
 from .class_statistics import ClassStatistics
@@ -170,7 +171,7 @@ class Search:
         if here:
             across, own = known[here, biases], known[np.ix_(here, here)]
             own[np.diag_indices_from(own)] *= 1 + 1e-9
-            covariance = covariance - across.T @ np.linalg.solve(definite(own), across)
+            covariance = covariance - product(across.T, np.linalg.solve(definite(own), across))
         inflation = np.maximum(self.gate.class_effect, 1.0)
         step = float(self.statistics.equal_weights)
         return forward(self._score(errors), covariance, third_moments(self.statistics), inflation, step, self.alpha)

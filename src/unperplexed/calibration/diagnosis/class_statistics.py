@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._lib.arrays import run_starts
 from ..._lib.typing import Bools, Floats, Ints, ReadOnlyArrays
+from ...statistics.products import product
 from ...tally.class_row_sums import CELLS, FIRST_LEVEL, HALF, LEVELS
 from ...tally.class_sums import ClassSums
 from .class_rows import CERTAIN, MOST_SURPRISING, Certain, Chunk, PreparedRows
@@ -102,11 +103,11 @@ class ClassStatistics(ReadOnlyArrays):
         sums: list[Any] = [
             len(w),
             float(w.sum()),
-            float(w @ w),
+            float(product(w, w)),
             np.bincount(chunk.truth, w, p.shape[1]).astype(np.float64),
             weighted.sum(axis=0),
             weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
-            np.diag((w * w) @ p) - weighted.T @ weighted,
+            np.diag(product(w * w, p)) - product(weighted.T, weighted),
             *moments,
             *_cells(p),
             None if chunk.cluster is None else _by_shard(chunk, p, scores),
@@ -134,11 +135,11 @@ def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
     a, b = directions
     pa, pb = p * a, p * b
     ab = [np.einsum("ij,ij->i", x, y) for x, y in ((pa, a), (pa, b), (pb, b))]
-    cov, info = ((power @ np.stack(ab, 1))[[0, 1, 1, 2]].reshape(2, 2) for power in (w * w, w))
-    with_classes = np.stack([(w * w) @ pa, (w * w) @ pb])  # Cov(f, 1[y = c]) = p_c (f_c - E f)
+    cov, info = (product(power, np.stack(ab, 1))[[0, 1, 1, 2]].reshape(2, 2) for power in (w * w, w))
+    with_classes = np.stack([product(w * w, pa), product(w * w, pb)])  # Cov(f, 1[y = c]) = p_c (f_c - E f)
     third = np.stack([np.einsum("ij,ij,ij->i", *each) for each in ((pa, a, a), (pa, a, b), (pa, b, b), (pb, b, b))], 1)
     scores = np.stack(own, 1)
-    return scores.sum(axis=0), np.asarray(info), np.asarray(cov), with_classes, (w**3) @ third, scores
+    return scores.sum(axis=0), np.asarray(info), np.asarray(cov), with_classes, product(w**3, third), scores
 
 
 def information_of(statistics: ClassStatistics) -> Floats:
@@ -180,7 +181,7 @@ def _by_shard(chunk: Chunk, p: Floats, shape: Floats) -> ClusterSums:
     if len(order):
         sums[shard[order][first]] = np.add.reduceat(scores[order], first, axis=0)
     sizes = np.bincount(shard, minlength=SHARDS).astype(np.float64)
-    return ClusterSums(sums, sizes, shape.T @ shape, np.einsum("ij,ij->j", residual, residual))
+    return ClusterSums(sums, sizes, product(shape.T, shape), np.einsum("ij,ij->j", residual, residual))
 
 
 def certain_level(sums: ClassSums) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._lib.typing import Bools, Floats
 from ...statistics.definite import in_turn
+from ...statistics.products import product
 from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile, weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail
@@ -117,11 +118,12 @@ def _spread(
     squared = float(((s.covariance * np.outer(unit, unit)) ** 2).sum())
     # Fourth cumulants: those of single classes, and of pairs of which one occurs at most.
     ratio = share / events
-    pairs = (ratio @ s.covariance @ ratio - ratio**2 @ variance) * rows / max(s.squared_weight, _TINY)
+    both = product(product(ratio, s.covariance), ratio) - product(ratio**2, variance)
+    pairs = both * rows / max(s.squared_weight, _TINY)
     fourth = float((share * ratio).sum() + pairs)
     if s.clusters is not None:
         sums = s.clusters.shards[:, 2:] * scale
-        sandwich = float(((sums @ sums.T if len(scale) > len(sums) else sums.T @ sums) ** 2).sum())
+        sandwich = float(((product(sums, sums.T) if len(scale) > len(sums) else product(sums.T, sums)) ** 2).sum())
         chance = float(share.sum()) ** 2 / float((s.clusters.sizes > 0).sum())
         squared = max(squared, sandwich - chance)
     mean, statistic = float(share.sum()), float(squares.sum())

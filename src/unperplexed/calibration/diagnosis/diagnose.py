@@ -13,8 +13,7 @@ from ..._lib.errors import InputError
 from ...forecasts.forecasts import Forecasts
 from ...forecasts.labels import Label
 from ...forecasts.reading import SEARCHED, SearchedReading, reads
-from ...tally.tally import Tally
-from ...tally.views import refuse_rows
+from ...tally.tally import Tally, refuse_rows
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally, line_of_top_class
 from .class_rows import CERTAIN, RowBlock, Rows

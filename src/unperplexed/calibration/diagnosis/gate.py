@@ -16,6 +16,7 @@ from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...maps.two import tail
 from ...statistics.definite import in_turn
+from ...statistics.products import product
 from ...statistics.tails import weighted_chi2_sf
 from .class_tails import hall
 from .scored import (
@@ -73,10 +74,10 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
 
 def _independent(rows: Scored, q: Floats) -> Floats:
     """Return components as standard normal values, corrected for their skewness (Hall 1992)."""
-    z = q @ rows.residual
+    z = product(q, rows.residual)
     # v (1 - 2p), whose square root of 1 - 4v is right next to 0 and 1 too.
     third = rows.variance * np.sqrt(np.maximum(1 - 4 * rows.variance, 0)) * -np.sign(rows.s)
-    skewness = q**3 @ (rows.cubed * third)
+    skewness = product(q**3, rows.cubed * third)
     return hall(z, skewness)
 
 
@@ -90,7 +91,7 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     independent = max(1.0, events) * rows.information / rows.design_effect / max(1.0, float(inflation[0]))
     borne = min(len(shares) // _CLUSTERS_EACH, int(independent / _INFORMATION_EACH))
     k = min(len(q), max(1 if rare else 2, borne))
-    z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), q[:k] @ rows.residual)
+    z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), product(q[:k], rows.residual))
     # Events that come as if there were so many independent ones have a variance of twice as many degrees of freedom.
     freedom = min(degrees_of_freedom(shares, float(inflation[:k].mean())), 2 * independent)
     # One more for each further component: few clusters show less of a covariance than these degrees of freedom say.
@@ -109,7 +110,7 @@ def columns(s: Floats, v: Floats) -> Floats:
 
 def orthonormal(columns: Floats, v: Floats) -> Floats:
     """Make columns, one a row, orthonormal in order under the weights v; 0 for one of which too little is new."""
-    return np.asarray(in_turn((columns * v) @ columns.T) @ columns)
+    return np.asarray(product(in_turn(product(columns * v, columns.T)), columns))
 
 
 _SHARED_EVENTS = 0.25
@@ -165,6 +166,6 @@ def _own_squares(rows: Scored, q: Floats, total: Floats) -> Floats:
     """Sum the products of single rows' scores, each without its part in the totals, as those of clusters are taken."""
     p, part = expit(rows.s), rows.variance / rows.information
     residual = rows.squared_positive * (1 - p) - (rows.squared - rows.squared_positive) * p
-    mixed = np.outer(q @ (residual * part), total)
-    products = (q * rows.own_squares(p)) @ q.T
-    return np.asarray(products - mixed - mixed.T + np.outer(total, total) * float(rows.squared @ part**2))
+    mixed = np.outer(product(q, residual * part), total)
+    products = product(q * rows.own_squares(p), q.T)
+    return np.asarray(products - mixed - mixed.T + np.outer(total, total) * float(product(rows.squared, part**2)))

@@ -56,8 +56,6 @@ class Kind:
     """What a regression on the log-odds needs beside them to mend it."""
     rows_that: str = ""
     """What the rows did that it is about, where it is about single rows: "were certain and wrong"."""
-    asks_for: tuple[str, ...] = ()
-    """What a recalibration map of several classes needs beside a temperature: "bias", "lapse"."""
     two: Callable[[OfTwo], Said] | None = None
     """What is said of it with two classes, as part of a map; None for an error that no map describes."""
     classes: Callable[[OfClasses], Said] | None = None

@@ -17,9 +17,9 @@ from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Bools
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
 from ...maps.two import columns, finite, zero_of
-from ...statistics.intervals import Interval, Metric
+from ...statistics.intervals import LEAST_WORTH, Interval, Metric
 from ...statistics.means import effective_number, t_quantile
-from ...statistics.standard_errors import LEAST_WORTH
+from ...statistics.products import product
 from .scored import ClusterSums, Scored, in_cells
 
 
@@ -128,18 +128,18 @@ def _coefficient(names: tuple[str, ...], rows: Scored, clusters: ClusterSums | N
     if found.separated:
         return Coefficient()
     x = columns(names, rows.s)
-    q = expit(rows.s + found.theta @ x)
+    q = expit(rows.s + product(found.theta, x))
     v = q * (1 - q)
-    information = (x * (rows.total * v)) @ x.T
+    information = product(x * (rows.total * v), x.T)
     if np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
         return Coefficient(float(found.theta[-1]))
     inverse = np.linalg.inv(information)
-    direction = inverse[-1] @ x  # what a row's residual adds to the coefficient
-    value = float(found.theta[-1]) + float(direction @ (rows.positive - rows.total * q))
-    model = float((direction**2 * rows.squared) @ v)
+    direction = product(inverse[-1], x)  # what a row's residual adds to the coefficient
+    value = float(found.theta[-1]) + float(product(direction, rows.positive - rows.total * q))
+    model = float(product(direction**2 * rows.squared, v))
     if clusters is None:
-        leverage = ((inverse @ x) * x).sum(axis=0) * v * rows.squared / rows.total
-        robust = float((direction**2 / np.maximum(1 - leverage, _LEAST_FREE)) @ rows.own_squares(q))
+        leverage = (product(inverse, x) * x).sum(axis=0) * v * rows.squared / rows.total
+        robust = float(product(direction**2 / np.maximum(1 - leverage, _LEAST_FREE), rows.own_squares(q)))
         return judged(value, max(model, robust), float(rows.total.sum() ** 2 / rows.squared.sum()))
     off = clusters.scores(direction[None]) + clusters.totals((direction * (expit(rows.s) - q))[None])
     weights, off = clusters.totals(np.ones((1, rows.s.size)))[:, 0], off[:, 0] - off.mean()  # 0 but in cells

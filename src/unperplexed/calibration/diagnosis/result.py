@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..._lib.by_value import ByValue
 from ..._lib.formatting import capital
 from ..._lib.serialize import plain_values
+from ..._lib.typing import ByValue
 from ...forecasts.labels import Label
 from ...report.result import JsonResult
 from ...statistics.intervals import Metric

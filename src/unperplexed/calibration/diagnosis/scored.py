@@ -10,6 +10,7 @@ import numpy as np
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...maps.cells import Counts
+from ...statistics.products import product
 from ...statistics.tails import weighted_chi2_sf
 
 
@@ -38,12 +39,12 @@ class Scored(NamedTuple):
     @property
     def information(self) -> float:
         """Sum of the weighted variances."""
-        return float(self.total @ self.variance)
+        return float(product(self.total, self.variance))
 
     @property
     def design_effect(self) -> float:
         """Factor by which unequal weights inflate the variance."""
-        return float(self.squared @ self.variance) / self.information
+        return float(product(self.squared, self.variance)) / self.information
 
     def own_squares(self, q: Floats) -> Floats:
         """Sum of the squared weighted differences of outcomes and probabilities q."""

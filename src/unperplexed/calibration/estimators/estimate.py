@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._lib.elementary import logit
-from ..._lib.errors import InputError
+from ..._lib.errors import InputError, is_number
 from ..._lib.typing import Floats, Ints
 from ...tally.tables import Pairs
 
@@ -191,7 +191,6 @@ def number_of_bins(bins: int | None, happened: Floats) -> int:
 
 def checked_positive(name: str, value: float) -> float:
     """Refuse what is no finite number above 0."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
+    if not is_number(value) or not 0 < value < np.inf:
         raise InputError(f"{name}: expected a finite number above 0, got {value!r}.")
     return float(value)

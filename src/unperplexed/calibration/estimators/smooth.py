@@ -8,6 +8,7 @@ from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Floats
 from ...kernels.curves import frequencies, isotonic_bins, logistic_line, shrunk_isotonic_curve
+from ...statistics.products import product
 from ...tally.tables import Pairs
 from .bins import equal_population
 from .estimate import Estimate, checked_positive, estimator, with_ends_apart
@@ -207,8 +208,8 @@ def kernel(pairs: Pairs, *, bandwidth: float | None = None, floor: float = 0.0) 
 
 def _silverman(odds: Floats, weight: Floats) -> float:
     n = float(weight.sum())
-    mean = weight @ odds / n
-    deviation = np.sqrt(weight @ (odds - mean) ** 2 / n)
+    mean = product(weight, odds) / n
+    deviation = np.sqrt(product(weight, (odds - mean) ** 2) / n)
     lower, upper = np.interp([0.25, 0.75], (np.cumsum(weight) - weight / 2) / n, odds)
     between = (upper - lower) / 1.34
     # Where most predictions are the same, the middle half spans nothing, or their rounding.

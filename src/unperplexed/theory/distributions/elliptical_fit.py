@@ -298,9 +298,7 @@ def _degenerate(d: int) -> str:
 
 
 def _weighted_median(x: Floats, w: Floats) -> Floats:
-    order = np.argsort(x, axis=0, kind="stable")
-    half = np.argmax(np.cumsum(w[order], axis=0) >= 0.5, axis=0)
-    return np.asarray(np.take_along_axis(np.take_along_axis(x, order, axis=0), half[None, :], axis=0)[0])
+    return np.asarray(np.quantile(x, 0.5, axis=0, weights=w, method="inverted_cdf"))
 
 
 def _errors(loc: Floats, shape: Floats, k: float, n: float, free: dict[str, bool], at_bound: bool) -> dict[str, Floats]:

@@ -105,15 +105,26 @@ class MultivariateCoupledGaussian:
         InputError
             For points of another dimension.
         """
-        return plain(self._squared(x))
+        with np.errstate(all="ignore"):
+            unit, squared = self._distance(x)
+            return plain(unit * unit * squared)
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x; 0 outside of the support. Arguments as `squared_distance`."""
-        return plain(np.exp(self._logpdf(x)))
+        return plain(np.exp(self.logpdf(x)))
 
     def logpdf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the density at x; -inf outside of the support. Arguments as `squared_distance`."""
-        return plain(self._logpdf(x))
+        k = self.coupling
+        with np.errstate(all="ignore"):
+            unit, in_units = self._distance(x)
+            squared = unit * unit * in_units
+            kernel = log1p_ratio(k, np.where(k * squared <= -1, 0.0, squared))
+            if k > 0:  # squared distances overflow where their logarithms do not
+                far = np.logaddexp(0, 2 * np.log(unit) + np.log(k * in_units)) / k
+                kernel = np.where(unit > FAR_OUT, far, kernel)
+            value = -(1 + self.d * k) / 2 * kernel - float(log_normalizer(k, self.d)) - self._log_root
+            return plain(np.where(k * squared <= -1, -np.inf, value))
 
     def cdf(self, x: ArrayLike, lower_limit: ArrayLike | None = None, random_state: Seed = 0) -> Any:
         """P(X <= x in every dimension), or of the box from lower_limit to x, to about five decimals.
@@ -359,23 +370,6 @@ class MultivariateCoupledGaussian:
         unit = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
         squared = ((z / unit) ** 2).sum(axis=0)
         return unit.reshape(points.shape[:-1]), squared.reshape(points.shape[:-1])
-
-    def _squared(self, x: ArrayLike) -> Floats:
-        with np.errstate(all="ignore"):
-            unit, squared = self._distance(x)
-            return np.asarray(unit * unit * squared)
-
-    def _logpdf(self, x: ArrayLike) -> Floats:
-        k = self.coupling
-        with np.errstate(all="ignore"):
-            unit, in_units = self._distance(x)
-            squared = unit * unit * in_units
-            kernel = log1p_ratio(k, np.where(k * squared <= -1, 0.0, squared))
-            if k > 0:  # squared distances overflow where their logarithms do not
-                far = np.logaddexp(0, 2 * np.log(unit) + np.log(k * in_units)) / k
-                kernel = np.where(unit > FAR_OUT, far, kernel)
-            value = -(1 + self.d * k) / 2 * kernel - float(log_normalizer(k, self.d)) - self._log_root
-            return np.where(k * squared <= -1, -np.inf, value)
 
     def _dimensions(self, dimensions: Sequence[int] | int) -> list[int]:
         chosen = np.atleast_1d(np.asarray(dimensions))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._lib.arrays import floats
-from ..._lib.errors import InputError, place_text
+from ..._lib.errors import InputError, is_whole, place_text
 from ..._lib.typing import Bools, Floats
 
 Seed = int | np.random.Generator | None
@@ -62,6 +62,6 @@ def generator(random_state: Seed) -> np.random.Generator:
 def shape_of(size: Any) -> tuple[int, ...]:
     """The shape that a size stands for: a whole number, or several."""
     sizes = size if isinstance(size, tuple | list) else (size,)
-    if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in sizes):
+    if not all(is_whole(n, 0) for n in sizes):
         raise InputError(f"size: expected a whole number of at least 0, or a tuple of such, got {size!r}.")
     return tuple(int(n) for n in sizes)

@@ -23,6 +23,5 @@ KIND = Kind(
     applied=0,
     step="fitting the slopes",
     regressor="their absolute value",
-    asks_for=("bias",),
     two=_two,
 )

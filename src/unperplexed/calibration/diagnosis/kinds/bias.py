@@ -104,7 +104,6 @@ KIND = Kind(
     shown_in="bias",
     applied=1,
     step="adding to the log-odds",
-    asks_for=("bias",),
     two=_two,
     classes=_classes,
 )

@@ -49,5 +49,4 @@ KIND = Kind(
     place=5,
     heading="certain",
     rows_that="were certain and wrong",
-    asks_for=("lapse",),
 )

@@ -31,7 +31,6 @@ KIND = Kind(
     shown_in="loss",
     applied=2,
     regressor="a lapse",
-    asks_for=("lapse",),
     two=_two,
     classes=_classes,
 )

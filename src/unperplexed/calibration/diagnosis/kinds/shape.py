@@ -35,5 +35,4 @@ KIND = Kind(
     brief="other error",
     shown_in="loss",
     applied=3,
-    asks_for=("bias",),
 )

@@ -34,7 +34,6 @@ KIND = Kind(
     applied=0,
     step="fitting the tails",
     regressor="a tail term",
-    asks_for=("lapse",),
     two=_two,
     classes=_classes,
 )
