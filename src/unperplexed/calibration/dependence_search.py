@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._lib.typing import ByValue
 from .._lib.formatting import p_value_text
+from .._lib.typing import ByValue
 from .dependence import Dependence
 
 DECLARED, DECLINED = "clusters are declared", "declined"
