@@ -72,8 +72,8 @@ _SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
 _SAME = 1e-6
 """Standard deviation of log-odds up to which all are the same."""
 
-_SEARCHED = 500_000
-"""Rows of which more are sampled."""
+_SEARCHED, _SAMPLED = 500_000, 250_000
+"""Rows of which more are sampled, and how many are then: few enough that the search takes less time than the rest."""
 
 _ROWS_EACH = 100
 """A sample is of whole groups where these have fewer rows on average, else of rows: few groups would vary too much."""
@@ -390,17 +390,17 @@ class _Search:
     ) -> None:
         self.of, self.given, self.events = residuals, given, events
         size = residuals.kept.size
-        self.share = min(1.0, _SEARCHED / size)
+        self.share = _SAMPLED / size if size > _SEARCHED else 1.0
         self._sample = np.flatnonzero(hashed(np.arange(size)) < self.share) if self.share < 1 else None
-        numbered = {name: _numbered(np.asarray(code)[residuals.kept]) for name, code in columns.items()}
-        self.codes: dict[Key, Ints] = {
-            name: code for name, (code, count) in numbered.items() if _FEWEST_VALUES <= count <= _IDENTIFIER * size
-        }
-        self.named = tuple(name for name in self.codes if isinstance(name, str))
+        self.codes: dict[Key, Ints] = {name: np.asarray(code)[residuals.kept] for name, code in columns.items()}
+        tests = {name: self._tests(code) for name, code in self.codes.items()}
+        self.tests = {name: each for name, each in tests.items() if _tells(each[0].groups)}
+        self.named = tuple(map(str, self.tests))
         self.order = order and order_tells(residuals.happened)
         if self.order:
-            self.codes |= {rows: np.arange(size) // rows for rows in _lengths(size)}
-        self.tests = {key: self._tests(code) for key, code in self.codes.items()}
+            blocks: dict[Key, Ints] = {rows: np.arange(size) // rows for rows in _lengths(size)}
+            self.codes |= blocks
+            self.tests |= {rows: self._tests(code) for rows, code in blocks.items()}
 
     def _tests(self, code: Ints) -> tuple[_Pairs, ...]:
         groups = self._groups(code)
@@ -410,11 +410,10 @@ class _Search:
         """Number the groups of all rows, or of a sample: of whole groups, or of rows where there are few groups."""
         if self._sample is None:
             return _Groups(slice(None), *_numbered(code), self.given)
-        if int(code.max()) * _ROWS_EACH > code.size:  # there may be as many groups
-            some = np.flatnonzero(hashed(code) < self.share)
-            number, n = _numbered(code[some]) if some.size else (some, 0)
-            if n * _ROWS_EACH > self.share * code.size:
-                return _Groups(some, number, n, self.share * self.given)
+        some = np.flatnonzero(hashed(code) < self.share)
+        number, n = _numbered(code[some]) if some.size else (some, 0)
+        if n * _ROWS_EACH > some.size:
+            return _Groups(some, number, n, self.share * self.given)
         return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2 * self.given)
 
     def found(self) -> Dependence | None:
@@ -429,9 +428,10 @@ class _Search:
         correlation, block = pairs.correlation, None
         if isinstance(top, int):
             correlation = max(each.correlation for each in self.tests[_FIRST])
-            block = min(_LONGER * top, max(_FIRST, self.of.n // _FEWEST_BLOCKS))
-        judged = code if block is None else np.arange(code.size) // block
-        information = np.bincount(judged, self.of.directions[0].variance).astype(np.float64)
+            block = round(min(_LONGER * top, max(_FIRST, self.of.n // _FEWEST_BLOCKS)) / self.given)
+        at = np.arange(code.size)
+        judged = code if block is None else (at // (block * self.given)).astype(np.int64)
+        information = np.bincount(_numbered(judged)[0], self.of.directions[0].variance).astype(np.float64)
         return Dependence(
             columns=names,
             block=block,
@@ -448,7 +448,7 @@ class _Search:
             looked_at=self.named,
             order=self.order,
             sampled=self.share * self.given,
-            n_rows=self.of.n,
+            n_rows=round(self.of.n / self.given),
         )
 
     def _flagged(self) -> dict[Key, _Pairs]:
@@ -469,11 +469,12 @@ class _Search:
         """Cross a column with others, as long as the dependence is within the finer groups."""
         at = next(k for k, each in enumerate(self.tests[top]) if each is flagged)
         names: tuple[str, ...] = (top,)
-        code, pairs = self.codes[top], flagged
+        code, pairs = _numbered(self.codes[top])[0], flagged
         for _ in range(_REFINEMENTS):
             finer: dict[str, tuple[Ints, tuple[_Pairs, ...]]] = {}
             for name in (each for each in self.named if each not in names):
-                crossed = code * (int(self.codes[name].max()) + 1) + self.codes[name]
+                number, count = _numbered(self.codes[name])
+                crossed = code * count + number
                 tests = self._tests(crossed)
                 if self._explains(flagged, pairs, tests[at], crossed):
                     finer[name] = crossed, tests
@@ -490,6 +491,11 @@ class _Search:
         if fine.groups.n == coarse.groups.n or fine.groups.n > _CROSSED * fine.groups.number.size:
             return False
         return fine.excess >= _CAPTURED * coarsest.excess and coarsest.beyond(code)[1] < _LEFT_COARSE
+
+
+def _tells(groups: _Groups) -> bool:
+    """Whether a column's values may be groups: it is neither a copy of the outcome nor an identifier."""
+    return _FEWEST_VALUES <= groups.n <= _IDENTIFIER * groups.number.size
 
 
 def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:

@@ -12,9 +12,8 @@ from .._lib.arrays import check_indexes
 from .._lib.elementary import expit
 from .._lib.errors import InputError
 from .._lib.typing import Bools, Floats, Ints
-from ..forecasts.column_codes import codes_of, crossed
 from ..forecasts.forecasts import Block, Forecasts
-from ..forecasts.group_keys import hashes_of_clusters
+from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
 from .dependence import Dependence, events_of_classes, find_dependence, largest, order_tells
 from .dependence_search import DECLARED, DECLINED, DependenceSearch
@@ -42,25 +41,35 @@ class SearchedRows(NamedTuple):
     """Rows that dependence is looked for in."""
 
     events: Sequence[Event]
-    weight: Floats | None = None
-    truth: Ints | None = None
+    weight: Floats
+    truth: Ints
     """Class of each row; a column may be a copy of it."""
+    number: Ints
+    """Of each row among all."""
 
     @classmethod
-    def of(cls, blocks: Iterable[Block]) -> tuple[SearchedRows, Ints]:
-        """Gather the rows of positive weight, with their numbers."""
-        kept = [block.weighing for block in blocks]
-        index = np.concatenate([block.index for block in kept] or [np.zeros(0, np.int64)])
-        weights = [block.weights for block in kept if block.weights is not None]
-        weight = np.concatenate(weights) if weights else None
-        truth = np.concatenate([block.truth for block in kept] or [np.zeros(0, np.int64)])
-        return cls(joined_events(map(events_of, kept)), weight, truth), index
+    def of(cls, block: Block) -> SearchedRows:
+        """Take those of positive weight."""
+        kept = block.weighing
+        weight = np.ones(len(kept)) if kept.weights is None else np.asarray(kept.weights, dtype=np.float64)
+        return cls(events_of(kept), weight, kept.truth.astype(np.int64), kept.index)
+
+    @classmethod
+    def joined(cls, parts: Sequence[SearchedRows]) -> SearchedRows:
+        """Put those of successive parts together."""
+        events, *columns = zip(*parts, strict=True)
+        return cls(joined_events(events), *map(np.concatenate, columns))
+
+    def at(self, some: Ints | Bools) -> SearchedRows:
+        """Select rows."""
+        events = [(happened[some], s[some]) for happened, s in self.events]
+        return SearchedRows(events, self.weight[some], self.truth[some], self.number[some])
 
     def without_biases_of(self, period: Ints) -> SearchedRows:
         """Return rows whose log-odds have the biases of periods added: a bias that changes is no dependence."""
         _, number = np.unique(period, return_inverse=True)
-        w = np.ones(number.size) if self.weight is None else self.weight
-        return self._replace(events=[(happened, s + _biases(happened, s, w, number)) for happened, s in self.events])
+        biases = [_biases(*event, self.weight, number) for event in self.events]
+        return self._replace(events=[(y, s + bias) for (y, s), bias in zip(self.events, biases, strict=True)])
 
 
 _STEPS = 3
@@ -81,23 +90,29 @@ def searched(
     rows: SearchedRows, columns: Mapping[str, Ints], *, order: bool = True, share: float = 1.0
 ) -> DependenceSearch:
     """Look for dependence in columns, and in the order of the rows, which are all or a random share of them."""
-    columns = {name: code for name, code in columns.items() if rows.truth is None or not _copies(code, rows.truth)}
+    columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
     found = largest(
         find_dependence(happened, s, rows.weight, columns, order=order, share=share, events=len(rows.events))
         for happened, s in rows.events
     )
     p_value = math.nan
-    if found is not None and not found.taken and len(rows.events) == 1 and len(rows.events[0][0]):
-        p_value = p_value_in_clusters(*rows.events[0], rows.weight, clusters_of(found, columns, len(rows.events[0][0])))
+    if found is not None and not found.taken and len(rows.events) == 1:
+        p_value = p_value_in_clusters(*rows.events[0], rows.weight, clusters_of(found, columns, rows.number.size))
     return DependenceSearch(tuple(columns), order, found, p_value)
+
+
+_HEAD = 1000
+"""Rows by which most columns are seen to have more values than there are classes."""
 
 
 def _copies(code: Ints, truth: Ints) -> bool:
     """Whether a column says which class was observed, and no more: its rows would err alike by themselves."""
-    values, number = np.unique(code, return_inverse=True)
     classes, of_row = np.unique(truth, return_inverse=True)
-    return len(values) <= len(classes) and len(np.unique(number * len(classes) + of_row)) == len(values)
+    if len(np.unique(code[:_HEAD])) > len(classes):
+        return False
+    values, number = np.unique(code, return_inverse=True)
+    return len(np.unique(number * len(classes) + of_row)) == len(values) <= len(classes)
 
 
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
@@ -108,9 +123,8 @@ def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
 
 def clusters_of(found: Dependence, columns: Mapping[str, Ints], n_rows: int) -> Ints:
     """Number the clusters that were found: of rows with the same values of the columns, or of successive rows."""
-    if found.block is not None:
-        return np.arange(n_rows) // found.block
-    return crossed({name: columns[name] for name in found.columns})
+    named = {name: columns[name] for name in found.columns}
+    return hashes_of_clusters(named if found.block is None else np.arange(n_rows) // found.block).view(np.int64)
 
 
 class ReadRows(NamedTuple):
@@ -138,13 +152,13 @@ def read_rows(
     check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
     forecasts = Forecasts(y_true, y_prob, **options)
     codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in without}
-    rows, index = SearchedRows.of(forecasts.blocks())
+    rows = SearchedRows.joined([*map(SearchedRows.of, forecasts.blocks())])
     if period is not None:
-        rows = rows.without_biases_of(checked_codes({"time": period}, forecasts.n_rows)["time"][index])
-    found = searched(rows, {name: code[index] for name, code in codes.items()})
+        rows = rows.without_biases_of(checked_codes({"time": period}, forecasts.n_rows)["time"][rows.number])
+    found = searched(rows, {name: code[rows.number] for name, code in codes.items()})
     if found.found is not None and found.taken:
-        hashes = hashes_of_clusters(clusters_of(found.found, codes, forecasts.n_rows)).view(np.int64)
-        forecasts, options = forecasts.in_clusters(hashes), {**options, "clusters": hashes}
+        clusters = clusters_of(found.found, codes, forecasts.n_rows)
+        forecasts, options = forecasts.in_clusters(clusters), {**options, "clusters": clusters}
     return ReadRows(forecasts, options, found)
 
 
@@ -161,7 +175,10 @@ def undeclared_of(reading: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any]
 
 def checked_codes(columns: Any, n_rows: int) -> dict[str, Ints]:
     """Return the codes of columns, each with a value for every row."""
-    codes = codes_of(columns)
+    named = {} if columns is None else columns_of(columns, "columns")
+    read = ColumnCodes(named)
+    read.add(named)
+    codes = read.joined()
     for name, code in codes.items():
         if code.size != n_rows:
             raise InputError(f"columns: {name!r} has {code.size:,} rows, the forecasts {n_rows:,}; each needs one.")

@@ -101,7 +101,7 @@ class Input:
         if not self.searched or self.engine.name != "local":
             reason = OF_ENGINE if self.searched else DECLARED if self.selection.clustered else DECLINED
             return replace(self, dependence=DependenceSearch(reason=reason))
-        from ..sources.undeclared import search_files
+        from ..sources.dependence import search_files
 
         try:
             files = ForecastFiles(self.names, self.selection, self.reading)
@@ -113,7 +113,7 @@ class Input:
 
     def in_clusters(self, found: Dependence) -> Input:
         """Return the same rows in clusters that were found."""
-        from ..sources.undeclared import ROW
+        from ..sources.dependence import ROW
 
         if ROW in found.columns:
             return replace(self, selection=replace(self.selection, block=1))

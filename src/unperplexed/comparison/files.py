@@ -15,9 +15,7 @@ import polars as pl
 
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
-from .._lib.typing import Ints
-from ..forecasts.column_codes import ColumnCodes
-from ..forecasts.group_keys import RowKeys, row_keys
+from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
 from ..forecasts.labels import Label
 from ..pairing.dependence import Dependent, dependent_rows
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows
@@ -222,18 +220,18 @@ class _FileRows:
     def __init__(self, files: Mapping[str, ForecastFiles], options: PairingOptions, further: Sequence[str]) -> None:
         self._files, self._options, self._further = files, options, further
         self._keys: dict[str, list[pl.DataFrame]] = {}
-        self._codes: dict[str, ColumnCodes] = {}
+        self._codes = ColumnCodes(further)
         """Of further columns of the first file, row by row."""
 
     def parts(self) -> Iterator[Chunk]:
         """Read all files, each from its beginning."""
-        self._keys, self._codes = {}, {name: ColumnCodes() for name in self._further}
+        self._keys, self._codes = {}, ColumnCodes(self._further)
         for name, files in self._files.items():
             first, wanted = 0, self._options.keys_of_others if self._keys else self._options.keys
             leading = not self._keys
             for batch in ahead(files):
-                for column, codes in self._codes.items() if leading else ():
-                    codes.add(batch.keys[column])
+                if leading:
+                    self._codes.add(batch.keys)
                 keys = self._key_frame(batch, wanted, first)
                 for chunk, of_chunk in self._split(name, batch, keys, first):
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
@@ -294,17 +292,12 @@ class _FileRows:
             positions,
             ids=(lambda at: _id_texts(ids[at])) if on else None,
             **_dependent(frame, options.block),
-            columns=self._codes_of(frame[_LINE].to_numpy()),
+            columns={name: code[frame[_LINE].to_numpy()] for name, code in self._codes.joined().items()},
             ordered=not options.pairs,
             by=_made(frame, _BY, options.by),
             climatology=_made(frame, _CLIMATOLOGY, options.climatology),
             chosen=bool(options.where),
         )
-
-    def _codes_of(self, lines: Ints) -> dict[str, Ints]:
-        """Return the codes of further columns at lines of the first file."""
-        found = {name: codes.values() for name, codes in self._codes.items()}
-        return {name: values[lines] for name, values in found.items() if values is not None}
 
 
 def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | None:

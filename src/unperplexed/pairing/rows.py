@@ -26,7 +26,7 @@ from ..calibration.undeclared import (
 )
 from ..calibration.undeclared import searched as search
 from ..forecasts.forecasts import Block, Forecasts, Notes
-from ..forecasts.group_keys import RowKeys, columns_of, hashes_of_clusters, row_keys
+from ..forecasts.group_keys import RowKeys, columns_of, row_keys
 from ..forecasts.labels import Label, plain
 from ..scores.rules import Score, scores_at_floor
 from ..statistics.intervals import Dependence
@@ -79,6 +79,11 @@ class ScoredRows:
     tally: Tally
     events: Sequence[Event] = ()
     """Of which dependence is looked for, if it is."""
+
+    @property
+    def searched(self) -> SearchedRows:
+        """The rows that dependence is looked for in."""
+        return SearchedRows(self.events, self.weights, self.truth, self.position)
 
     @property
     def zero_rows(self) -> int:
@@ -381,16 +386,12 @@ def read_paired(
 def _searched(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> tuple[Pairing, DependenceSearch]:
     """Look for dependence in the errors of every forecaster; what is largest of any is used for all."""
     columns = {name: codes[at] for name, codes in pairing.columns.items()}
-    of_each = [
-        search(SearchedRows(each.events, each.weights, each.truth), columns, order=pairing.ordered)
-        for each in rows.values()
-    ]
-    found = largest_of(of_each)
+    found = largest_of([search(each.searched, columns, order=pairing.ordered) for each in rows.values()])
     if not found.taken:
         return pairing, found
     assert found.found is not None
     clusters = clusters_of(found.found, pairing.columns, next(iter(pairing.positions.values())).size)
-    return replace(pairing, clusters=hashes_of_clusters(clusters).view(np.int64)), found
+    return replace(pairing, clusters=clusters), found
 
 
 def paired(found: Mapping[str, ScoredRows], pairing: Pairing) -> tuple[Ints, dict[str, ScoredRows]]:
