@@ -154,8 +154,23 @@ def find_dependence(
     >>> found.columns, found.taken, found.n_clusters
     (('question',), True, 100)
     """
-    residuals = _residuals(happened, log_odds, weight)
-    return None if residuals is None else _Search(residuals, columns, order, share, events).found()
+
+    def found_in(rows: Ints | slice) -> Dependence | None:
+        w = None if weight is None else weight[rows]
+        residuals = _residuals(happened[rows], log_odds[rows], w)
+        some = {name: code[rows] for name, code in columns.items()}
+        return None if residuals is None else _Search(residuals, some, order, share, events).found()
+
+    found = found_in(slice(None))
+    expected = _without_few_surprises(happened, log_odds) if found is not None else None
+    return None if expected is not None and found_in(expected) is None else found
+
+
+def _without_few_surprises(happened: np.ndarray, log_odds: Floats) -> Ints | None:
+    """Return the others if few rows are surprising, one of which would look like dependence of its neighbours."""
+    surprising = np.where(happened, -log_odds, log_odds) > math.log(max(log_odds.size, 2))
+    few = 0 < np.count_nonzero(surprising) <= MOST_SURPRISING
+    return np.flatnonzero(~surprising) if few else None
 
 
 def order_tells(happened: np.ndarray) -> bool:
@@ -213,7 +228,7 @@ class _Residuals(NamedTuple):
 
     n: int
     """Rows, those among them that are certain."""
-    kept: np.ndarray
+    kept: Ints | slice
     happened: np.ndarray
     directions: Sequence[_Scores]
     """Residuals as they are, and times the standardised log-odds if these differ."""
@@ -225,12 +240,10 @@ def _residuals(happened: np.ndarray, log_odds: Floats, weight: Floats | None) ->
     if weight is not None and not np.sum(weight) > 0:
         return None
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
-    kept = np.flatnonzero((np.abs(log_odds) <= math.log(n / CERTAIN)) & (w > 0)) if n else np.zeros(0, np.int64)
-    surprising = np.where(happened[kept], -log_odds[kept], log_odds[kept]) > math.log(max(n, 2))
-    if np.count_nonzero(surprising) <= MOST_SURPRISING:  # one such row would look like dependence of its neighbours
-        kept = kept[~surprising]
-    if not kept.size:
+    known = (np.abs(log_odds) <= math.log(max(n, 1) / CERTAIN)) & (w > 0)
+    if not known.any():
         return None
+    kept = slice(None) if known.all() else np.flatnonzero(known)
     s, y, w = log_odds[kept], np.asarray(happened[kept], dtype=np.float64), w[kept]
     cell, counts = _in_cells(s, y, w)
     q = expit(_recalibrated(counts))[cell]
@@ -389,10 +402,10 @@ class _Search:
         self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, given: float = 1.0, events: int = 1
     ) -> None:
         self.of, self.given, self.events = residuals, given, events
-        size = residuals.kept.size
+        size = residuals.happened.size
         self.share = _SAMPLED / size if size > _SEARCHED else 1.0
         self._sample = np.flatnonzero(hashed(np.arange(size)) < self.share) if self.share < 1 else None
-        self.codes: dict[Key, Ints] = {name: np.asarray(code)[residuals.kept] for name, code in columns.items()}
+        self.codes: dict[Key, Ints] = {name: code[residuals.kept] for name, code in columns.items()}
         tests = {name: self._tests(code) for name, code in self.codes.items()}
         self.tests = {name: each for name, each in tests.items() if _tells(each[0].groups)}
         self.named = tuple(map(str, self.tests))

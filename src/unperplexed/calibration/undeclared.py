@@ -108,11 +108,11 @@ _HEAD = 1000
 
 def _copies(code: Ints, truth: Ints) -> bool:
     """Whether a column says which class was observed, and no more: its rows would err alike by themselves."""
-    classes, of_row = np.unique(truth, return_inverse=True)
-    if len(np.unique(code[:_HEAD])) > len(classes):
+    classes = int(truth.max(initial=0)) + 1
+    if len(np.unique(code[:_HEAD])) > classes:
         return False
     values, number = np.unique(code, return_inverse=True)
-    return len(np.unique(number * len(classes) + of_row)) == len(values) <= len(classes)
+    return len(np.unique(number * classes + truth)) == len(values) <= classes
 
 
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
@@ -155,7 +155,8 @@ def read_rows(
     rows = SearchedRows.joined([*map(SearchedRows.of, forecasts.blocks())])
     if period is not None:
         rows = rows.without_biases_of(checked_codes({"time": period}, forecasts.n_rows)["time"][rows.number])
-    found = searched(rows, {name: code[rows.number] for name, code in codes.items()})
+    kept = slice(None) if rows.number.size == forecasts.n_rows else rows.number  # without a copy of each column
+    found = searched(rows, {name: code[kept] for name, code in codes.items()})
     if found.found is not None and found.taken:
         clusters = clusters_of(found.found, codes, forecasts.n_rows)
         forecasts, options = forecasts.in_clusters(clusters), {**options, "clusters": clusters}

@@ -223,7 +223,7 @@ class ColumnCodes(dict[str, list[Ints]]):
 
     def joined(self) -> dict[str, Ints]:
         """Return the codes of all values."""
-        return {name: np.concatenate(parts) for name, parts in self.items() if parts}
+        return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in self.items() if parts}
 
 
 def _code(column: Any) -> Ints | None:
