@@ -65,9 +65,12 @@ def dependence_words(search: DependenceSearch, p_value: float = math.nan, indepe
     return f"{alike}: judged by them{tested}."
 
 
-def judged(search: DependenceSearch) -> str:
-    """Say before "independent rows" that they are judged so though something speaks against it."""
-    return "judged as " if search.found is not None and not search.taken else ""
+def independent_words(search: DependenceSearch) -> str:
+    """Call rows independent, and say what speaks for or against it."""
+    if search.found is not None:
+        return "judged as independent rows"
+    looked = bool(search.looked_at) or search.order
+    return f"independent rows{' (nothing speaks against it)' if looked else ''}"
 
 
 def _which(found: Dependence) -> str:

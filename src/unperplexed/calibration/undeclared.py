@@ -16,7 +16,7 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
 from .dependence import Dependence, events_of_classes, find_dependence, largest, order_tells
-from .dependence_search import DECLARED, DECLINED, DependenceSearch
+from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
 from .diagnosis.binary_data import p_value_in_clusters
 
 Event = tuple[Bools, Floats]
@@ -152,7 +152,10 @@ def read_rows(
     check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
     forecasts = Forecasts(y_true, y_prob, **options)
     codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in without}
-    rows = SearchedRows.joined([*map(SearchedRows.of, forecasts.blocks())])
+    parts = [*map(SearchedRows.of, forecasts.blocks())]
+    if not parts:  # which an assessment says better
+        return ReadRows(forecasts, options, DependenceSearch(reason=UNREAD))
+    rows = SearchedRows.joined(parts)
     if period is not None:
         rows = rows.without_biases_of(checked_codes({"time": period}, forecasts.n_rows)["time"][rows.number])
     kept = slice(None) if rows.number.size == forecasts.n_rows else rows.number  # without a copy of each column

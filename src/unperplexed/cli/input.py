@@ -117,7 +117,8 @@ class Input:
 
         if ROW in found.columns:
             return replace(self, selection=replace(self.selection, block=1))
-        return replace(self, selection=replace(self.selection, clusters=found.columns, block=found.block))
+        chosen = replace(self.selection, clusters=found.columns, found=True, block=found.block)
+        return replace(self, selection=chosen)
 
     def quietly(self) -> Input:
         """Return the same, of which nothing is said."""

@@ -78,12 +78,12 @@ def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
             else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
     pairs = _pair_names(a.pair, True)
-    found = [rows.selection.clusters] if rows.selection.clusters else []
+    searched = a.searched and not pairs
     options = PairingOptions(
-        in_order=True, clusters=found, where=a.where or "", pairs=pairs, by=a.by, least=1, block=rows.selection.block
+        in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1, searched=searched
     )
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
-    a.lag, a.within, a.searched = None, [], False
+    a.lag, a.within = None, []
     made = _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
     return replace(made, dependence=rows.dependence)
 
@@ -112,8 +112,7 @@ def _skill_of(
         forecaster = next(iter(files))
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
-    clustered = bool(options.clusters or a.pair or options.block)
-    asked = metrics, a.floor, a.confidence, a.lag, clustered, bool(a.within), a.searched and not clustered
+    asked = metrics, a.floor, a.confidence, a.lag, bool(a.ways or a.pair), bool(a.within), options.searched
     settings = SkillSettings(*asked, reference)
     how = recalibrating(maps, rows.say, partial(skilled, settings=settings))
     return compared_files(files, options, selection, rows.reading, how, rows.say, rows.progress)

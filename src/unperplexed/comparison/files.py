@@ -62,8 +62,6 @@ class PairingOptions:
     """Columns that make a series: only rows of the same series, up to a lag apart in their order, are dependent."""
     searched: bool = False
     """Whether dependence is looked for in the further columns of the first file."""
-    block: int | None = None
-    """How many successive rows are a cluster, where that was found."""
     pairs: Sequence[str] = ()
     """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
 
@@ -291,7 +289,7 @@ class _FileRows:
         return Pairing(
             positions,
             ids=(lambda at: _id_texts(ids[at])) if on else None,
-            **_dependent(frame, options.block),
+            **_dependent(frame),
             columns={name: code[frame[_LINE].to_numpy()] for name, code in self._codes.joined().items()},
             ordered=not options.pairs,
             by=_made(frame, _BY, options.by),
@@ -365,7 +363,7 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
         )
 
 
-def _dependent(frame: pl.DataFrame, block: int | None) -> Dependent:
+def _dependent(frame: pl.DataFrame) -> Dependent:
     """Read which rows may depend on one another; several forecasts of a row do, unless other clusters are named."""
 
     def columns_of(kind: str) -> list[str]:
@@ -373,7 +371,6 @@ def _dependent(frame: pl.DataFrame, block: int | None) -> Dependent:
 
     ways = [frame.select(columns) for way in range(len(frame.columns)) if (columns := columns_of(f"{_CLUSTER} {way}"))]
     ways = ways or [frame.select(_LINE)] * (_PAIR in frame.columns)
-    ways = ways if block is None else [frame.select(pl.col(_LINE) // block)]
     series = columns_of(_WITHIN)
     return dependent_rows(frame.height, ways or None, frame.select(series) if series else None)
 

@@ -13,7 +13,7 @@ from ..assessment.flat import frequency_limits
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
-from ..calibration.dependence_search import dependence_words, judged
+from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS
@@ -321,7 +321,7 @@ def dependence_text(a: Assessment) -> str:
         return f"{clusters_text(a)}, effective sample size {'' if alone else 'at least '}{a.independent_rows:,.4g}"
     if a.weighted:
         return f"weighted, effective sample size {a.effective_rows:,.4g}"
-    return f"{judged(a.dependence)}independent rows"
+    return independent_words(a.dependence)
 
 
 def dependence_sentence(a: Assessment) -> str:

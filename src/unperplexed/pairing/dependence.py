@@ -102,7 +102,13 @@ def short_series(dependence: Dependence) -> Iterator[str]:
         )
 
 
-def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, series: int | None) -> str:
+def dependent_text(
+    clusters: int | None,
+    crossed: int | None,
+    lag: int | None,
+    series: int | None,
+    independent: str = "independent rows",
+) -> str:
     """State which rows may depend on one another.
 
     Parameters
@@ -113,6 +119,8 @@ def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, s
         How many places apart rows may depend on one another.
     series : int or None
         Number of series within which places are counted; None where all rows are in one order.
+    independent : str
+        What rows are called that depend on none.
 
     Returns
     -------
@@ -122,6 +130,6 @@ def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, s
         other = f", {crossed:,} the other way" if crossed is not None else ""
         return f"{number_of(clusters, 'cluster')} of dependent rows{other}"
     if not lag:
-        return "independent rows"
+        return independent
     each = f" in each of {series:,} series" if series is not None else ""
     return f"rows dependent up to {lag} apart{each}"

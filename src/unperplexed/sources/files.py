@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
@@ -245,11 +246,14 @@ class ForecastRows:
                     )
                 if places is not None and not places.size:
                     continue
+                size = batch.n_rows if places is None else places.size
+                if self.plans.found:
+                    clusters = {
+                        name: pl.Series(values).cast(pl.String).fill_null("") for name, values in clusters.items()
+                    }
                 if self.plans.block is not None:
-                    clusters[BLOCK] = (wanted_rows + np.arange(batch.n_rows if places is None else places.size)) // (
-                        self.plans.block
-                    )
-                wanted_rows += batch.n_rows if places is None else places.size
+                    clusters[BLOCK] = np.arange(wanted_rows, wanted_rows + size) // self.plans.block
+                wanted_rows += size
                 place = Place(part, standing_in(batch, places, clusters))
                 given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 for sentence in dict.fromkeys(builder.said for builder in builders if builder.said and not told):
