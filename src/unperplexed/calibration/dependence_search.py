@@ -56,9 +56,10 @@ def dependence_words(search: DependenceSearch, p_value: float = math.nan, indepe
     found = search.found
     if found is None:
         return ""
-    alike = f"{_which(found)} err alike (as if {found.n_rows / found.design_effect:,.0f} rows{_also(found)})"
+    alike = alike_words(found)
     if not found.taken:
-        tested = "" if math.isnan(search.p_value) else f"; by {_by(found)} {p_value_text(search.p_value)}"
+        by = ", ".join(found.columns) or "blocks"
+        tested = "" if math.isnan(search.p_value) else f"; by {by} {p_value_text(search.p_value)}"
         return f"{alike}: a bias of each, or dependence{tested}."
     both = [p_value_text(p) for p in (p_value, independent) if not math.isnan(p)]
     tested = f" ({both[0]}; of independent rows {both[1]})" if len(both) == 2 else ""
@@ -73,19 +74,14 @@ def independent_words(search: DependenceSearch) -> str:
     return f"independent rows{' (nothing speaks against it)' if looked else ''}"
 
 
-def _which(found: Dependence) -> str:
-    if found.block is not None:
-        return f"Rows near one another, in {found.n_clusters:,} blocks of {found.block:,},"
+def alike_words(found: Dependence) -> str:
+    """Say which rows err alike, and how many independent ones they are worth."""
     names = ", ".join(found.columns if len(found.columns) > 1 else map(repr, found.columns))
-    return f"Rows of the same {names} ({found.n_clusters:,})"
-
-
-def _by(found: Dependence) -> str:
-    return "blocks" if found.block is not None else ", ".join(found.columns)
-
-
-def _also(found: Dependence) -> str:
-    return f", also by {', '.join(map(repr, found.also))}" if found.also else ""
+    which = f"Rows of the same {names} ({found.n_clusters:,})"
+    if found.block is not None:
+        which = f"Rows near one another, in {found.n_clusters:,} blocks of {found.block:,},"
+    also = f", also by {', '.join(map(repr, found.also))}" if found.also else ""
+    return f"{which} err alike (as if {found.n_rows / found.design_effect:,.0f} rows{also})"
 
 
 def looked_at_words(search: DependenceSearch) -> str:

@@ -98,7 +98,8 @@ def searched(
     )
     p_value = math.nan
     if found is not None and not found.taken and len(rows.events) == 1:
-        p_value = p_value_in_clusters(*rows.events[0], rows.weight, clusters_of(found, columns, rows.number.size))
+        _, cluster = np.unique(clusters_of(found, columns, rows.number.size), return_inverse=True)
+        p_value = p_value_in_clusters(*rows.events[0], rows.weight, cluster)
     return DependenceSearch(tuple(columns), order, found, p_value)
 
 

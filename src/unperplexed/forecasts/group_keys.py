@@ -230,7 +230,8 @@ def _code(column: Any) -> Ints | None:
     import polars as pl
 
     try:
-        values = column if library(column) == "polars" else pl.Series(as_array(column), strict=False)
+        array = column if library(column) == "polars" else as_array(column)
+        values = pl.Series(array.tolist() if array.dtype == object else array, strict=False)
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         return None
     if values.dtype in (pl.Categorical, pl.Enum):  # whose parts may be numbered differently

@@ -11,7 +11,8 @@ import numpy as np
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
-from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, dependence_words
+from ..calibration.dependence import Dependence
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, alike_words
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.numbers import count
@@ -170,7 +171,7 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
     """Say what makes an alarm or figures doubtful."""
     ratio, p = m.dispersion
     if m.dependence.found is not None:
-        yield _dependence(m)
+        yield _dependence(m, m.dependence.found)
     if dispersed(m):
         alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
         yield (
@@ -194,10 +195,10 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
         )
 
 
-def _dependence(m: Monitored) -> str:
+def _dependence(m: Monitored, found: Dependence) -> str:
     """Say which rows err alike, and what the watch makes of it."""
-    alike = dependence_words(m.dependence).partition(": ")[0]
-    if m.clusters == "period" and m.dependence.taken:
+    alike = alike_words(found)
+    if m.clusters == "period" and found.taken:
         return f"{alike}: periods are taken as the units, as --clusters period does; --clusters none declines."
     return f"{alike}: a bias of each, or dependence. If it is dependence, take --clusters period."
 

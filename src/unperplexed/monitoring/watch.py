@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, DependenceSearch
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.undeclared import read_rows, undeclared_of
 from ..forecasts.group_keys import columns_of
 from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
@@ -112,10 +112,8 @@ def monitor(
     """
     said, rows = _read_clusters(reading)
     options, clusters, columns = undeclared_of(rows)
-    dependence = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
-    if clusters is not AUTO:
-        options["clusters"] = clusters
-    elif isinstance(y_true, History | Mapping) or time is None:
+    options |= {} if clusters is AUTO else {"clusters": clusters}
+    if isinstance(y_true, History | Mapping) or time is None:
         options["columns"], dependence = columns, OF_A_TALLY
     else:
         groups = {} if by is None else columns_of(by)
