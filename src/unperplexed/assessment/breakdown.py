@@ -297,7 +297,7 @@ def assess_by(
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     by = columns_of(by)
     check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": column for name, column in by.items()}})
-    forecasts, known, dependence = read_rows(y_true, y_prob, reading, without=by)
+    forecasts, known, dependence = read_rows(y_true, y_prob, reading, by)
     parts = parts_for(settings.view, known.get("clusters"), known.get("sample_weight"))
     counting = {"metrics": metrics, "parts": parts, "diagnosed": 0}
     tallies = Tallies.count([(forecasts, by)], most_groups=most_groups, **counting)

@@ -43,7 +43,7 @@ b^2 / 4 at most, so that this is a b of 0.5: smaller ones are errors to be named
 FEWEST, FEWEST_EFFECTIVE = 10, 6.0
 """Clusters, and clusters of equal size that would tell as much, with fewer of which no covariance is known."""
 
-_FEWEST_VALUES = 3
+FEWEST_VALUES = 3
 """A column of two values may be a copy of the outcome."""
 
 _IDENTIFIER, _CROSSED = 0.98, 0.7
@@ -508,7 +508,7 @@ class _Search:
 
 def _tells(groups: _Groups) -> bool:
     """Whether a column's values may be groups: it is neither a copy of the outcome nor an identifier."""
-    return _FEWEST_VALUES <= groups.n <= _IDENTIFIER * groups.number.size
+    return FEWEST_VALUES <= groups.n <= _IDENTIFIER * groups.number.size
 
 
 def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
-from .dependence import Dependence, events_of_classes, find_dependence, largest, order_tells
+from .dependence import FEWEST, FEWEST_VALUES, Dependence, events_of_classes, find_dependence, largest, order_tells
 from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
 from .diagnosis.binary_data import p_value_in_clusters
 
@@ -65,38 +66,60 @@ class SearchedRows(NamedTuple):
         events = [(happened[some], s[some]) for happened, s in self.events]
         return SearchedRows(events, self.weight[some], self.truth[some], self.number[some])
 
-    def without_biases_of(self, period: Ints) -> SearchedRows:
-        """Return rows whose log-odds have the biases of periods added: a bias that changes is no dependence."""
-        _, number = np.unique(period, return_inverse=True)
-        biases = [_biases(*event, self.weight, number) for event in self.events]
-        return self._replace(events=[(y, s + bias) for (y, s), bias in zip(self.events, biases, strict=True)])
+    def without_errors_of(self, group: Ints) -> SearchedRows:
+        """Return rows whose log-odds have the biases and slopes of groups added: these errors are no dependence."""
+        _, number = np.unique(group, return_inverse=True)
+        errors = [_errors(*event, self.weight, number) for event in self.events]
+        return self._replace(events=[(y, s + error) for (y, s), error in zip(self.events, errors, strict=True)])
 
 
 _STEPS = 3
-"""Newton steps towards the bias of a period; with the prior that is enough to take out what a break brings."""
+"""Newton steps towards the bias and slope of a group; with the prior that is enough to take out what is wrong."""
 
 
-def _biases(happened: Bools, s: Floats, weight: Floats, period: Ints) -> Floats:
-    """Estimate the bias of each row's period in log-odds, with a N(0, 1) prior."""
-    bias = np.zeros(int(period.max(initial=-1)) + 1)
+def _errors(happened: Bools, s: Floats, weight: Floats, group: Ints) -> Floats:
+    """Estimate what each row's group adds to the log-odds: a bias, and a slope less 1, both N(0, 1) beforehand."""
+    x, n = np.where(np.isfinite(s), s, 0.0), int(group.max(initial=-1)) + 1
+    bias, slope = np.zeros((2, n))
     for _ in range(_STEPS):
-        p = expit(s + bias[period])
-        score = np.bincount(period, weight * (happened - p), bias.size) - bias
-        bias += score / (np.bincount(period, weight * p * (1 - p), bias.size) + 1)
-    return np.asarray(bias[period])
+        p = expit(s + bias[group] + slope[group] * x)
+        score, v = weight * (happened - p), weight * p * (1 - p)
+        a, b, aa, ab, bb = (
+            np.bincount(group, each, n).astype(np.float64) for each in (score, x * score, v, x * v, x * x * v)
+        )
+        a, b, aa, bb = a - bias, b - slope, aa + 1, bb + 1
+        determinant = aa * bb - ab * ab
+        bias, slope = bias + (bb * a - ab * b) / determinant, slope + (aa * b - ab * a) / determinant
+    return np.asarray(bias[group] + slope[group] * x)
 
 
 def searched(
-    rows: SearchedRows, columns: Mapping[str, Ints], *, order: bool = True, share: float = 1.0
+    rows: SearchedRows,
+    columns: Mapping[str, Ints],
+    groups: Iterable[Ints] = (),
+    *,
+    order: bool = True,
+    share: float = 1.0,
 ) -> DependenceSearch:
-    """Look for dependence in columns, and in the order of the rows, which are all or a random share of them."""
+    """Look for dependence in columns, and in the order of the rows, which are all or a random share of them.
+
+    Errors of groups, or of a column that is no cluster as it has few values, are no dependence.
+    """
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
-    found = largest(
-        find_dependence(happened, s, rows.weight, columns, order=order, share=share, events=len(rows.events))
-        for happened, s in rows.events
-    )
-    p_value = math.nan
+
+    def found_without(groups: Iterable[Ints]) -> Dependence | None:
+        events = reduce(SearchedRows.without_errors_of, groups, rows).events
+        return largest(
+            find_dependence(happened, s, rows.weight, columns, order=order, share=share, events=len(events))
+            for happened, s in events
+        )
+
+    groups = [*groups]
+    found, p_value = found_without(groups), math.nan
+    few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(np.unique(x)) < FEWEST]
+    if few and found_without([*groups, *few]) is None:
+        found = None
     if found is not None and not found.taken and len(rows.events) == 1:
         _, cluster = np.unique(clusters_of(found, columns, rows.number.size), return_inverse=True)
         p_value = p_value_in_clusters(*rows.events[0], rows.weight, cluster)
@@ -138,12 +161,11 @@ class ReadRows(NamedTuple):
 
 
 def read_rows(
-    y_true: Any, y_prob: Any, reading: Mapping[str, Any], *, without: Iterable[str] = (), period: Any = None
+    y_true: Any, y_prob: Any, reading: Mapping[str, Any], groups: Mapping[str, Any] | None = None
 ) -> ReadRows:
     """Read forecasts in the clusters that are declared, or in those that are found where nothing is said of them.
 
-    Columns that are used otherwise, such as for groups, are not looked at. Where periods are given, their own biases,
-    which a break brings, are no dependence.
+    Columns of groups, or of periods, are not looked at, and errors of their own are no dependence.
     """
     options, clusters, columns = undeclared_of(reading)
     if clusters is not AUTO:
@@ -152,15 +174,15 @@ def read_rows(
         return ReadRows(Forecasts(y_true, y_prob, **options), options, DependenceSearch(reason=reason))
     check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
     forecasts = Forecasts(y_true, y_prob, **options)
-    codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in without}
+    known = checked_codes(groups, forecasts.n_rows)
+    codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in known}
     parts = [*map(SearchedRows.of, forecasts.blocks())]
     if not parts:  # which an assessment says better
         return ReadRows(forecasts, options, DependenceSearch(reason=UNREAD))
     rows = SearchedRows.joined(parts)
-    if period is not None:
-        rows = rows.without_biases_of(checked_codes({"time": period}, forecasts.n_rows)["time"][rows.number])
     kept = slice(None) if rows.number.size == forecasts.n_rows else rows.number  # without a copy of each column
-    found = searched(rows, {name: code[kept] for name, code in codes.items()})
+    some = [code[kept] for code in known.values()]
+    found = searched(rows, {name: code[kept] for name, code in codes.items()}, some)
     if found.found is not None and found.taken:
         clusters = clusters_of(found.found, codes, forecasts.n_rows)
         forecasts, options = forecasts.in_clusters(clusters), {**options, "clusters": clusters}

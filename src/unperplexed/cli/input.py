@@ -94,8 +94,8 @@ class Input:
             getattr(a, "searched", False),
         )
 
-    def settled(self, period: str = "") -> Input:
-        """Return the same in the clusters that are found where nothing is said of them; a period has its own biases."""
+    def settled(self) -> Input:
+        """Return the same in the clusters that are found where nothing is said of them."""
         if self.tallies:
             return self
         if not self.searched or self.engine.name != "local":
@@ -107,7 +107,7 @@ class Input:
             files = ForecastFiles(self.names, self.selection, self.reading)
         except InputError:  # which counting says too
             return replace(self, dependence=DependenceSearch(reason=UNREAD))
-        search = search_files(files, period)
+        search = search_files(files)
         made = replace(self, dependence=search, found=files.files)
         return made.in_clusters(search.found) if search.found is not None and search.taken else made
 

@@ -100,9 +100,7 @@ def _rows(a: argparse.Namespace) -> Input:
     rows = Input.of(a)
     if a.drift or not a.time:
         return rows
-    timed = _timed(a)
-    keyed = replace(rows, selection=replace(rows.selection, keys=[timed, *a.by]))
-    searched = keyed.settled(timed)
+    searched = replace(rows, selection=replace(rows.selection, keys=[_timed(a), *a.by])).settled()
     return replace(rows, dependence=searched.dependence, found=searched.found)
 
 

@@ -116,8 +116,8 @@ def monitor(
     if isinstance(y_true, History | Mapping) or time is None:
         options["columns"], dependence = columns, OF_A_TALLY
     else:
-        groups = {} if by is None else columns_of(by)
-        dependence = read_rows(y_true, y_prob, rows, without=groups, period=time).dependence
+        groups = {"time": time} if by is None else {"time": time, **columns_of(by)}
+        dependence = read_rows(y_true, y_prob, rows, groups).dependence
     history = history_of(y_true, y_prob, time, by, options)
     return watch(history, confidence, restart, require, said, dependence)
 

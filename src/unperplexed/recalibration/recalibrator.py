@@ -400,7 +400,7 @@ class GroupRecalibrator(Fitted[Saved]):
         GroupRecalibrator
             Itself, fitted.
         """
-        forecasts, _, dependence = read_rows(y_true, y_prob, reading, without=columns_of(by))
+        forecasts, _, dependence = read_rows(y_true, y_prob, reading, columns_of(by))
         return self.fit_chunks(lambda: [(forecasts, by)], dependence)
 
     def fit_chunks(self, chunks: GroupedChunks, dependence: DependenceSearch | None = None) -> GroupRecalibrator:

@@ -21,23 +21,16 @@ ROW = "row of the file"
 """What several forecasts of a row have in common."""
 
 
-def search_files(files: ForecastFiles, period: str = "") -> DependenceSearch:
-    """Look for dependence in files, which are read from end to end; a period's own biases are no dependence.
-
-    Parameters
-    ----------
-    files : ForecastFiles
-        Which columns hold what.
-    period : str, default ""
-        Name of the key that says in which period a row is; "" where biases are the same throughout.
-    """
-    gathered = _Gathered([*files.further, *[ROW] * files.several, *[period] * bool(period)])
+def search_files(files: ForecastFiles) -> DependenceSearch:
+    """Look for dependence in files, which are read from end to end; their keys are groups with errors of their own."""
+    groups = [key.name for key in files.rows.plans.keys]
+    gathered = _Gathered([*files.further, *[ROW] * files.several, *groups])
     try:
         for batch in files.with_keys(files.further):
             gathered.add(batch)
     except InputError:  # which counting will find too, and say
         return DependenceSearch(reason=UNREAD)
-    return gathered.search(period, order=not files.several)
+    return gathered.search(groups, order=not files.several)
 
 
 class _Gathered:
@@ -71,11 +64,10 @@ class _Gathered:
         self._parts, self._kept = [rows.at(kept)], int(kept.sum())
         self._codes.update({name: [code[kept]] for name, code in codes.items()})
 
-    def search(self, period: str, *, order: bool) -> DependenceSearch:
+    def search(self, groups: Sequence[str], *, order: bool) -> DependenceSearch:
         """Look for dependence in what was read."""
         if not self._kept:
             return DependenceSearch(reason=UNREAD)
         rows, codes = SearchedRows.joined(self._parts), self._codes.joined()
-        if period:
-            rows = rows.without_biases_of(codes.pop(period))
-        return searched(rows, codes, order=order, share=self._share)
+        known = [codes.pop(name) for name in groups if name in codes]
+        return searched(rows, codes, known, order=order, share=self._share)
