@@ -13,7 +13,7 @@ from unperplexed.sources import dependence
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.dependence import search_files
 from unperplexed.sources.file_reading import FileReading
-from unperplexed.sources.files import ForecastFiles
+from unperplexed.sources.readers.formats import found_files
 
 N = 1000
 
@@ -95,6 +95,9 @@ def test_standard_input_is_searched_too(frame, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(frame.write_csv().encode())))
     text = run(capsys, "assess", "-", *FORECASTS)[1]
     assert "Rows of the same 'question' (100) err alike" in " ".join(text.split())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(frame.write_csv().encode())))
+    assert main(["assess", "-", "--truth", "nothing", "--prob", "p"]) == 2
+    assert "'nothing'" in capsys.readouterr().err
 
 
 def test_several_forecasts_of_a_row_are_one_cluster_if_they_err_alike(tmp_path, capsys):
@@ -110,10 +113,10 @@ def test_several_forecasts_of_a_row_are_one_cluster_if_they_err_alike(tmp_path, 
 
 
 def test_a_part_of_a_large_file_tells_the_same(path, monkeypatch):
-    files = ForecastFiles([path], Selection(["y"], ["p"]), FileReading())
-    whole = search_files(files).found
+    asked = found_files([path]), Selection(["y"], ["p"]), FileReading()
+    whole = search_files(*asked).found
     monkeypatch.setattr(dependence, "MOST_CODES", 2500)  # some 500 rows of 4 columns
-    part = search_files(files).found
+    part = search_files(*asked).found
     assert (part.columns, part.taken, part.sampled) == (("question",), True, 0.5)
     assert part.design_effect == pytest.approx(whole.design_effect, rel=0.25)
     assert part.n_rows == pytest.approx(N, rel=0.1)

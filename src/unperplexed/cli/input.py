@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from ..calibration.dependence import Dependence
-from ..calibration.dependence_search import (
-    DECLARED,
-    DECLINED,
-    OF_A_TALLY,
-    OF_ENGINE,
-    UNREAD,
-    DependenceSearch,
-)
+from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts
 from ..sources.columns import Selection
 from ..sources.engines import Engine
@@ -101,24 +93,15 @@ class Input:
         if not self.searched or self.engine.name != "local":
             reason = OF_ENGINE if self.searched else DECLARED if self.selection.clustered else DECLINED
             return replace(self, dependence=DependenceSearch(reason=reason))
-        from ..sources.dependence import search_files
+        from ..sources.dependence import ROW, search_files
 
-        try:
-            files = ForecastFiles(self.names, self.selection, self.reading)
-        except InputError:  # which counting says too
-            return replace(self, dependence=DependenceSearch(reason=UNREAD))
-        search = search_files(files)
-        made = replace(self, dependence=search, found=files.files)
-        return made.in_clusters(search.found) if search.found is not None and search.taken else made
-
-    def in_clusters(self, found: Dependence) -> Input:
-        """Return the same rows in clusters that were found."""
-        from ..sources.dependence import ROW
-
-        if ROW in found.columns:
-            return replace(self, selection=replace(self.selection, block=1))
-        chosen = replace(self.selection, clusters=found.columns, found=True, block=found.block)
-        return replace(self, selection=chosen)
+        files = found_files(self.names)
+        search = search_files(files, self.selection, self.reading)
+        made, found = replace(self, dependence=search, found=files), search.found
+        if found is None or not found.taken:
+            return made
+        clusters, block = ((), 1) if ROW in found.columns else (found.columns, found.block)
+        return replace(made, selection=replace(self.selection, clusters=clusters, found=True, block=block))
 
     def quietly(self) -> Input:
         """Return the same, of which nothing is said."""

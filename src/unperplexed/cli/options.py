@@ -212,7 +212,8 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 
 def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add clusters of dependent rows."""
-    text = f"rows that share a value (match, date:iso-week) depend on one another; 'A,B': that share both{more}"
+    text = "rows that share a value (match, date:iso-week) depend on one another; 'A,B': that share both"
+    text += f"{more}; none: independent rows (default: looked for in other columns and the order)"
     About("rows", command).many("--clusters", "COLUMN", text)
 
 

@@ -11,7 +11,10 @@ from ..calibration.dependence import hashed
 from ..calibration.dependence_search import UNREAD, DependenceSearch
 from ..calibration.undeclared import SearchedRows, searched
 from ..forecasts.group_keys import ColumnCodes
+from .columns import Selection
+from .file_reading import FileReading
 from .files import ForecastBatch, ForecastFiles
+from .readers.formats import File
 
 MOST_CODES = 1 << 25
 """Codes of columns that are kept in memory, of eight bytes each (256 MB). Of files with more, a random share of the
@@ -21,16 +24,18 @@ ROW = "row of the file"
 """What several forecasts of a row have in common."""
 
 
-def search_files(files: ForecastFiles) -> DependenceSearch:
+def search_files(paths: Sequence[File], selection: Selection, reading: FileReading) -> DependenceSearch:
     """Look for dependence in files, which are read from end to end; their keys are groups with errors of their own."""
-    groups = [key.name for key in files.rows.plans.keys]
-    gathered = _Gathered([*files.further, *[ROW] * files.several, *groups])
     try:
+        files = ForecastFiles(paths, selection, reading)
+        groups = [key.name for key in files.rows.plans.keys]
+        several = len(files.rows.plans.forecasts) > 1
+        gathered = _Gathered([*files.further, *[ROW] * several, *groups])
         for batch in files.with_keys(files.further):
             gathered.add(batch)
     except InputError:  # which counting will find too, and say
         return DependenceSearch(reason=UNREAD)
-    return gathered.search(groups, order=not files.several)
+    return gathered.search(groups, order=not several)
 
 
 class _Gathered:
@@ -50,7 +55,8 @@ class _Gathered:
                 kept = hashed(self._first + at) < self._share
                 at, number = at[kept], self._first + at[kept]
                 self._parts.append(rows.at(kept)._replace(number=number))
-                self._codes.add({name: number if name == ROW else batch.keys[name][at] for name in self._codes})
+                some = slice(None) if at.size == forecasts.n_rows else at  # without a copy of each column
+                self._codes.add({name: number if name == ROW else batch.keys[name][some] for name in self._codes})
                 self._kept += at.size
         self._first += batch.forecasts[0].n_rows
         while self._kept * len(self._names) > MOST_CODES:

@@ -128,11 +128,6 @@ class ForecastFiles:
         every = [name for name in first.names if all(name in source.names for source in others)]
         return [name for name in every if name not in used and name not in first.inside]
 
-    @property
-    def several(self) -> bool:
-        """Whether a row has several forecasts."""
-        return len(self.rows.plans.forecasts) > 1
-
     def with_keys(self, columns: Sequence[str]) -> ForecastFiles:
         """Return the same files, whose rows are given along with these columns too."""
         made = copy(self)
