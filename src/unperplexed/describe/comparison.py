@@ -10,7 +10,7 @@ from functools import cached_property
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
 from ..assessment.remedy import mendable
 from ..assessment.result import Assessment
-from ..calibration.dependence_search import dependence_words, independent_words, looked_at_words
+from ..calibration.dependence_search import dependence_words, looked_at_words
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
@@ -42,8 +42,7 @@ def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Docume
 
 def dependence_text(c: Comparison) -> str:
     """Name the assumption about rows on which intervals and p-values rest."""
-    independent = independent_words(c.dependence)
-    return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series, independent)
+    return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series, c.dependence)
 
 
 @dataclass(frozen=True)

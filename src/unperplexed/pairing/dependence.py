@@ -11,6 +11,7 @@ import numpy as np
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, independent_words
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
 from ..scores.rules import Score, scores_kept
 from ..statistics.intervals import Dependence, checked_sampling
@@ -107,7 +108,7 @@ def dependent_text(
     crossed: int | None,
     lag: int | None,
     series: int | None,
-    independent: str = "independent rows",
+    search: DependenceSearch = OF_A_TALLY,
 ) -> str:
     """State which rows may depend on one another.
 
@@ -119,8 +120,8 @@ def dependent_text(
         How many places apart rows may depend on one another.
     series : int or None
         Number of series within which places are counted; None where all rows are in one order.
-    independent : str
-        What rows are called that depend on none.
+    search : DependenceSearch
+        What was found where nobody said it.
 
     Returns
     -------
@@ -130,6 +131,6 @@ def dependent_text(
         other = f", {crossed:,} the other way" if crossed is not None else ""
         return f"{number_of(clusters, 'cluster')} of dependent rows{other}"
     if not lag:
-        return independent
+        return independent_words(search)
     each = f" in each of {series:,} series" if series is not None else ""
     return f"rows dependent up to {lag} apart{each}"
