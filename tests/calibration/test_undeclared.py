@@ -57,7 +57,7 @@ def test_it_may_be_declined():
     assert "err alike" not in words(declined)
     with pytest.raises(InputError, match="columns: dependence is looked for in them where no clusters are declared"):
         assess(Y, P, clusters=None, columns=COLUMNS)
-    with pytest.raises(InputError, match="'digit' has 999 rows, the forecasts 1,000"):
+    with pytest.raises(InputError, match="column 'digit' has 999 rows, the forecasts 1,000"):
         assess(Y, P, columns={"digit": COLUMNS["digit"][1:]})
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from .._lib.arrays import check_indexes
 from .._lib.elementary import expit
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
@@ -174,7 +175,7 @@ def read_rows(
         return ReadRows(Forecasts(y_true, y_prob, **options), options, DependenceSearch(reason=reason))
     check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
     forecasts = Forecasts(y_true, y_prob, **options)
-    known = checked_codes(groups, forecasts.n_rows)
+    known = checked_codes(groups, forecasts.n_rows, "by")
     codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in known}
     parts = [*map(SearchedRows.of, forecasts.blocks())]
     if not parts:  # which an assessment says better
@@ -200,13 +201,14 @@ def undeclared_of(reading: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any]
     return options, clusters, None
 
 
-def checked_codes(columns: Any, n_rows: int) -> dict[str, Ints]:
+def checked_codes(columns: Any, n_rows: int, of: str = "columns") -> dict[str, Ints]:
     """Return the codes of columns, each with a value for every row."""
-    named = {} if columns is None else columns_of(columns, "columns")
+    named = {} if columns is None else columns_of(columns, of)
     read = ColumnCodes(named)
     read.add(named)
     codes = read.joined()
     for name, code in codes.items():
         if code.size != n_rows:
-            raise InputError(f"columns: {name!r} has {code.size:,} rows, the forecasts {n_rows:,}; each needs one.")
+            rows = number_of(code.size, "row")
+            raise InputError(f"{of}: column {name!r} has {rows}, the forecasts {n_rows:,}; each needs one.")
     return codes

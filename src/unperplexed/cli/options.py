@@ -212,8 +212,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 
 def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add clusters of dependent rows."""
-    text = "rows that share a value (match, date:iso-week) depend on one another; 'A,B': that share both"
-    text += f"{more}; none: independent rows (default: looked for in other columns and the order)"
+    text = f"rows that share a value (match, date:iso-week) are dependent; 'A,B': both{more}; or none"
     About("rows", command).many("--clusters", "COLUMN", text)
 
 
