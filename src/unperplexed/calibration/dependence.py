@@ -540,7 +540,9 @@ def _lengths(rows: int) -> list[int]:
 
 def hashed(code: Ints) -> Floats:
     """Return a number from 0 to 1 for each code: the same for the same code, else as if at random (Steele 2014)."""
-    x = code.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = code.astype(np.uint64)
+    x *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x ^= x >> np.uint64(shift)
+        x *= np.uint64(factor)
     return np.asarray((x >> np.uint64(11)) * 2.0**-53)
