@@ -1,5 +1,7 @@
 """Forecasts and slow definitions that tests of several subjects share."""
 
+import json
+
 import numpy as np
 
 
@@ -59,3 +61,12 @@ def maps_of_groups(y, p, site, by="site"):
         "groups": [each | loss for each in groups],
         "gain": {"log_loss": 0.7, "recalibrated": 0.6, "gain": 0.1, "interval": [0.05, 0.15], "rows": y.size},
     }
+
+
+def without_dependence(result):
+    """A result's JSON but for what was looked at for dependence: rows have an order and columns, tallies have none."""
+
+    def kept(pairs):
+        return {name: value for name, value in pairs if name != "dependence"}
+
+    return json.loads(result if isinstance(result, str) else result.to_json(), object_pairs_hook=kept)

@@ -137,7 +137,7 @@ def test_rows_that_carry_the_evidence_are_listed_by_number():
     y = rng.random(500) < p
     p[:1], y[:1] = 1.2e-3, True
     assert "Rows that carry the evidence, the worst first, counted from 0: 0 (assigned 0.0012)." in printed(
-        assess(y, p, resamples=0)
+        assess(y, p, resamples=0, clusters=None)
     )
 
 

@@ -134,6 +134,7 @@ def test_a_sample_tells_the_same(monkeypatch, count, each):
     happened, s, columns = repeated(11, count, each)
     whole = find_dependence(happened, s, None, columns)
     monkeypatch.setattr(dependence, "_SEARCHED", 5000)
+    monkeypatch.setattr(dependence, "_SAMPLED", 5000)
     some = find_dependence(happened, s, None, columns)
     assert (some.sampled, some.columns, some.taken) == (0.25, ("event",), True)
     assert some.design_effect == pytest.approx(whole.design_effect, rel=0.1)

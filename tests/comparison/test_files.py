@@ -73,7 +73,7 @@ def assert_same(found, other):
     one, two = ([each.pop("diagnosis") for each in of] for of in assessments)
     assert near(*([each.pop("cost") for each in of] for of in assessments))  # that of the diagnosis
     assert found == other
-    assert all(each["made"] for each in one) == (not other["lag"])
+    assert all(each["made"] for each in one)
     assert [each["verdict"] for each in one] == [each["verdict"] for each in two]
     assert near(one, two)
 
@@ -118,7 +118,10 @@ def test_groups_by_several_columns(data, files, capsys):
 
 def test_weights_are_those_of_the_rows(data, files, capsys):
     weighted = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft")
-    assert_same(weighted, plain(expected(data, sample_weight=data["heft"])))
+    assert_same(
+        weighted,
+        plain(expected(data, sample_weight=data["heft"], columns={name: data[name] for name in ("id", "place")})),
+    )
 
 
 FORMATS = {

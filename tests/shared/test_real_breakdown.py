@@ -64,17 +64,17 @@ def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
     load, by = SETS[name]
     frame, y, p = load()
     y, p = (x.to_numpy() if isinstance(x, pl.Series) else x for x in (y, p))
-    whole = assess(y, p, resamples=40)
-    result = assess_by(y, p, by=frame.select(by), resamples=40)
+    settings = {"resamples": 40, "clusters": None}  # a group alone may not tell that its rows are dependent
+    whole, result = assess(y, p, **settings), assess_by(y, p, by=frame.select(by), **settings)
     assert without_remedy(result.whole) == without_remedy(whole)
     assert len(result) == frame.select(by).n_unique()
     assert sum(group.assessment.n_rows for group in result.groups) == whole.n_rows
-    settings = {} if np.ndim(y) == 2 else {"labels": list(whole.labels)}
+    settings |= {} if np.ndim(y) == 2 else {"labels": list(whole.labels)}
     for group in result.groups[:3]:
         here = np.logical_and.reduce(
             [(frame[c].cast(pl.String) == str(v)).to_numpy() for c, v in zip(by, group.key, strict=True)]
         )
-        alone = assess(y[here], p[here], resamples=40, **settings)
+        alone = assess(y[here], p[here], **settings)
         assert without_remedy(group.assessment) == without_remedy(alone)
     check_that_text_fits(result)
 
@@ -136,7 +136,7 @@ def test_parts_of_a_file_in_batches_add_up():
 
 def test_small_groups_are_marked(capsys):
     columns = ["--truth", *(f"{c}_outcome" for c in THREE), "--prob", *THREE]
-    assert run("assess", IN_GAME, *columns, "--by", "period") == 0
+    assert run("assess", IN_GAME, *columns, "--by", "period", "--clusters", "none") == 0
     out = capsys.readouterr().out
     table = out.partition("\nall rows ")[2].partition("\n\n")[0]
     names = re.findall(r"^(\d(?:, few rows)?)  ", table, re.MULTILINE)

@@ -157,7 +157,7 @@ def of_three(frame):
 def test_elections_during_matches():
     groups, knock_out = matches("world_cup_matches_in_game_men.csv")
     assert knock_out["probtie_outcome"].sum() == 0
-    rows, whole = assess(*of_three(groups)), assess(*of_three(groups), clusters=groups.select(MATCH))
+    rows, whole = (assess(*of_three(groups), clusters=each) for each in (None, groups.select(MATCH)))
     states(
         "elections",
         f"each of {groups.select(MATCH).n_unique()} group matches (2018, 2022)",

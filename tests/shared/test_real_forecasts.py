@@ -155,10 +155,12 @@ def test_drawn_nfl_games(capsys):
 
 def test_brackets_in_pairs(capsys):
     pairs = [f"round_{r}=round_{r}_outcome" for r in range(1, 8)]
-    assert run("assess", DATA / "fte_brackets/tennis_men.csv", "--pair", *pairs) == 0
+    assert run("assess", DATA / "fte_brackets/tennis_men.csv", "--clusters", "none", "--pair", *pairs) == 0
     out = capsys.readouterr().out
-    assert out == assess(*brackets()).to_text(name="tennis_men.csv") + "\n"
+    assert out == assess(*brackets(), clusters=None).to_text(name="tennis_men.csv") + "\n"
     assert "7,168 forecasts" in out
+    assert run("assess", DATA / "fte_brackets/tennis_men.csv", "--pair", *pairs) == 0
+    assert "err alike" in capsys.readouterr().out
 
 
 def test_world_cup_with_one_hot_outcomes(capsys):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers import without_dependence
 from unperplexed import InputError, Tally, assess
 from unperplexed._lib.output_files import check_output, write_whole
 from unperplexed.forecasts.labels import plain
@@ -73,7 +74,7 @@ def test_every_format_gives_the_same(tmp_path, suffix):
     path = WRITERS[suffix](tmp_path / f"f{suffix}")
     assert correct(path, ["what"], ["chance"], pos_label="yes") == pytest.approx(EXPECTED, abs=1e-15)
     (forecasts,), _ = read(path, ["what"], ["chance"], pos_label="yes")
-    assert assess(Tally.count(forecasts)).to_json() == assess(Y, P, pos_label="yes").to_json()
+    assert without_dependence(assess(Tally.count(forecasts))) == without_dependence(assess(Y, P, pos_label="yes"))
 
 
 @pytest.mark.parametrize("suffix", WRITERS)

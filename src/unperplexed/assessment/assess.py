@@ -15,9 +15,10 @@ from ..calibration.clustered_test import independent_rows
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimate, Estimator
+from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..report.result import frames_as_input
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -49,7 +50,7 @@ _SAME = 1e-6
 
 
 @frames_as_input
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -63,7 +64,7 @@ def assess(
     resamples: int = 400,
     seed: int = 0,
     n_jobs: int | None = None,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[SearchedReading],
 ) -> Assessment:
     """Assess predicted probabilities against outcomes: how good they are and what is wrong with them.
 
@@ -105,6 +106,8 @@ def assess(
         How rows are read: options of `Forecasts`, which describes them, among them ``labels``, ``pos_label``,
         ``scale`` ("percent", "logits", "log-probs"), ``invalid``, ``sample_weight`` and ``clusters``, rows that may
         depend on one another (those of a match, a document); intervals then take only clusters to be independent.
+        By default, "auto", such clusters are looked for in the order of the rows and in ``columns``, a data frame or
+        mapping of what else is known of each row; ``dependence`` of the result says what was found. None declines.
 
     Returns
     -------
@@ -137,13 +140,13 @@ def assess(
         return assess_tally(y_true, settings)
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
-    forecasts = Forecasts(y_true, y_prob, **reading)
-    tally = Tally.count(
-        forecasts, parts=parts_for(view, reading.get("clusters"), reading.get("sample_weight")), diagnosed=0, **counting
-    )
+    forecasts, known, dependence = read_rows(y_true, y_prob, reading)
+    parts = parts_for(view, known.get("clusters"), known.get("sample_weight"))
+    tally = Tally.count(forecasts, parts=parts, diagnosed=0, **counting)
     result = replace(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
-        skill=skill_against(reference, forecasts, settings, y_true, reading),
+        skill=skill_against(reference, forecasts, settings, y_true, known, dependence=dependence),
+        dependence=dependence,
     )
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])

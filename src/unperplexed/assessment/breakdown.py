@@ -15,11 +15,13 @@ from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
+from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.estimators import Estimator
+from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, columns_of, row_keys
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, frames_as_input, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
@@ -115,6 +117,14 @@ class Breakdown(JsonResult):
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
         return drivers_text(self.cost_shares, self.total, self.groups, self.by)
 
+    def depending(self, dependence: DependenceSearch) -> Breakdown:
+        """Return the same with what was found of the dependence of all rows."""
+
+        def of(group: GroupAssessment) -> GroupAssessment:
+            return replace(group, assessment=replace(group.assessment, dependence=dependence))
+
+        return replace(self, total=of(self.total), groups=tuple(map(of, self.groups)))
+
     def __len__(self) -> int:
         """Count the groups."""
         return len(self.groups)
@@ -205,7 +215,7 @@ class Breakdown(JsonResult):
 
 
 @frames_as_input
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def assess_by(
     y_true: Any,
     y_prob: Any = None,
@@ -222,7 +232,7 @@ def assess_by(
     confidence: float = 0.95,
     resamples: int = 400,
     seed: int = 0,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[SearchedReading],
 ) -> Breakdown:
     """Assess each group of rows by itself, and all of them together: where are the forecasts worst?
 
@@ -249,7 +259,8 @@ def assess_by(
     reference, metrics, measured, view, floor, confidence, resamples, seed
         As in `assess`.
     **reading
-        How rows are read, as in `assess`; the classes are those of all rows together.
+        How rows are read, as in `assess`; the classes are those of all rows together, and so are the clusters that
+        are found where none are declared.
 
     Returns
     -------
@@ -284,16 +295,16 @@ def assess_by(
         return broken_down(y_true, sort, shrink, settings)
     if isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
-    parts = parts_for(settings.view, reading.get("clusters"), reading.get("sample_weight"))
     by = columns_of(by)
     check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": column for name, column in by.items()}})
-    forecasts = Forecasts(y_true, y_prob, **reading)
+    forecasts, known, dependence = read_rows(y_true, y_prob, reading, by)
+    parts = parts_for(settings.view, known.get("clusters"), known.get("sample_weight"))
     counting = {"metrics": metrics, "parts": parts, "diagnosed": 0}
     tallies = Tallies.count([(forecasts, by)], most_groups=most_groups, **counting)
-    by_rows = forecasts.n_classes > 2 or reading.get("clusters") is not None
+    by_rows = forecasts.n_classes > 2 or forecasts.clustered
     rows = _rows_by_group(forecasts, by) if by_rows else None
-    skill = skill_against(reference, forecasts, settings, y_true, reading, by)
-    return replace(broken_down(tallies, sort, shrink, settings, rows), skill=skill)
+    skill = skill_against(reference, forecasts, settings, y_true, known, by, dependence)
+    return replace(broken_down(tallies, sort, shrink, settings, rows).depending(dependence), skill=skill)
 
 
 RowsOfGroup = Callable[[Key], Forecasts]

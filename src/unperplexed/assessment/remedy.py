@@ -19,7 +19,7 @@ from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label, plain
-from ..forecasts.reading import DEFAULTS
+from ..forecasts.reading import SEARCHED
 from ..recalibration.gain import FEWEST_ROWS
 from ..report.document import Python
 from ..statistics.means import Limit, apply_limit, averages
@@ -82,8 +82,8 @@ class PythonLine:
     @classmethod
     def reading(cls, options: Mapping[str, Any]) -> PythonLine:
         """Carry the options that are not left to their defaults."""
-        given = {name: value for name, value in options.items() if value is not None}
-        unsaid = {name for name, value in DEFAULTS.items() if given.get(name) == value}
+        given = {name: value for name, value in options.items() if value is not None or name == "clusters"}
+        unsaid = {name for name, word in SEARCHED.items() if isinstance(given.get(name), str) and given[name] == word}
         return cls({name: _argument(name, value) for name, value in given.items() if name not in unsaid})
 
     def arguments(self, array: str = "{}") -> str:
@@ -119,13 +119,13 @@ class PythonLine:
         return PythonLine({name: word for name, word in self.words.items() if name == "scale"}).arguments()
 
 
-_ARRAYS = ("sample_weight", "clusters")
+_ARRAYS = ("sample_weight", "clusters", "columns")
 _MOST_LABELS = 10
 
 
 def _argument(name: str, value: Any) -> str:
     """Spell the value of an option; what has a value a row, and many labels, by the option's name."""
-    if name in _ARRAYS:
+    if name in _ARRAYS and value is not None:
         return name
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         return repr(plain(value))

@@ -12,6 +12,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.diagnose import Chunks, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
@@ -105,6 +106,8 @@ class Assessment(JsonResult):
     part "surprises"."""
     skill: Skill | None = None
     """Skill scores against a reference, where one was named."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
     _source: Source | None = field(default=None, repr=False)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
+from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import DEFAULT, Estimator, named_estimator
@@ -118,6 +119,7 @@ def skill_against(
     y_true: Any,
     reading: Mapping[str, Any],
     by: Any = None,
+    dependence: DependenceSearch | None = None,
 ) -> Skill | None:
     """Compare forecasts with a reference.
 
@@ -133,6 +135,8 @@ def skill_against(
         Outcomes and options from which the forecasts were read, as those of the reference are.
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
         Groups whose skill is also given.
+    dependence : DependenceSearch, optional
+        What was found of the dependence of the rows.
 
     Returns
     -------
@@ -163,4 +167,5 @@ def skill_against(
         reference=against.name,
     )
     pairing = pairing_of_arrays(parts, clusters, None, by, against.climatology)
-    return skill.skilled(lambda: parts, lambda _: pairing, scored)
+    found = skill.skilled(lambda: parts, lambda _: pairing, scored)
+    return found if dependence is None else replace(found, dependence=dependence)

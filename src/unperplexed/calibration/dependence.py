@@ -26,7 +26,7 @@ from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.products import product
 from ..statistics.tails import skewed_sf
-from .diagnosis.class_rows import CERTAIN
+from .diagnosis.class_rows import CERTAIN, MOST_SURPRISING
 from .diagnosis.gate import orthonormal
 from .diagnosis.scored import CELLS, information_time
 
@@ -43,7 +43,7 @@ b^2 / 4 at most, so that this is a b of 0.5: smaller ones are errors to be named
 FEWEST, FEWEST_EFFECTIVE = 10, 6.0
 """Clusters, and clusters of equal size that would tell as much, with fewer of which no covariance is known."""
 
-_FEWEST_VALUES = 3
+FEWEST_VALUES = 3
 """A column of two values may be a copy of the outcome."""
 
 _IDENTIFIER, _CROSSED = 0.98, 0.7
@@ -72,8 +72,8 @@ _SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
 _SAME = 1e-6
 """Standard deviation of log-odds up to which all are the same."""
 
-_SEARCHED = 500_000
-"""Rows of which more are sampled."""
+_SEARCHED, _SAMPLED = 500_000, 250_000
+"""Rows of which more are sampled, and how many are then: few enough that the search takes less time than the rest."""
 
 _ROWS_EACH = 100
 """A sample is of whole groups where these have fewer rows on average, else of rows: few groups would vary too much."""
@@ -114,6 +114,8 @@ def find_dependence(
     columns: Mapping[str, Ints],
     *,
     order: bool = True,
+    share: float = 1.0,
+    events: int = 1,
 ) -> Dependence | None:
     """Search columns, and the order of the rows, for rows that err alike.
 
@@ -130,6 +132,10 @@ def find_dependence(
         Columns by name; equal numbers for equal values, in any order. A missing value is a value.
     order : bool, default True
         Whether rows are in an order that may say something.
+    share : float, default 1
+        Which share of all rows these are, if they are a random sample.
+    events : int, default 1
+        How many events of these rows are searched, which share the level.
 
     Returns
     -------
@@ -148,8 +154,28 @@ def find_dependence(
     >>> found.columns, found.taken, found.n_clusters
     (('question',), True, 100)
     """
-    residuals = _residuals(happened, log_odds, weight)
-    return None if residuals is None else _Search(residuals, columns, order).found()
+
+    def found_in(rows: Ints | slice) -> Dependence | None:
+        w = None if weight is None else weight[rows]
+        residuals = _residuals(happened[rows], log_odds[rows], w)
+        some = {name: code[rows] for name, code in columns.items()}
+        return None if residuals is None else _Search(residuals, some, order, share, events).found()
+
+    found = found_in(slice(None))
+    expected = _without_few_surprises(happened, log_odds) if found is not None else None
+    return None if expected is not None and found_in(expected) is None else found
+
+
+def _without_few_surprises(happened: np.ndarray, log_odds: Floats) -> Ints | None:
+    """Return the others if few rows are surprising, one of which would look like dependence of its neighbours."""
+    surprising = np.where(happened, -log_odds, log_odds) > math.log(max(log_odds.size, 2))
+    few = 0 < np.count_nonzero(surprising) <= MOST_SURPRISING
+    return np.flatnonzero(~surprising) if few else None
+
+
+def order_tells(happened: np.ndarray) -> bool:
+    """Whether the order of rows may say anything: not where they are sorted by outcome."""
+    return 1 + int(np.count_nonzero(np.diff(happened))) > _FEWEST_RUNS
 
 
 def largest(found: Iterable[Dependence | None]) -> Dependence | None:
@@ -202,7 +228,7 @@ class _Residuals(NamedTuple):
 
     n: int
     """Rows, those among them that are certain."""
-    kept: np.ndarray
+    kept: Ints | slice
     happened: np.ndarray
     directions: Sequence[_Scores]
     """Residuals as they are, and times the standardised log-odds if these differ."""
@@ -211,10 +237,13 @@ class _Residuals(NamedTuple):
 def _residuals(happened: np.ndarray, log_odds: Floats, weight: Floats | None) -> _Residuals | None:
     """Recalibrate rows; None where all are certain, or nearly so."""
     n = len(log_odds)
-    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
-    kept = np.flatnonzero((np.abs(log_odds) <= math.log(n / CERTAIN)) & (w > 0)) if n else np.zeros(0, np.int64)
-    if not kept.size:
+    if weight is not None and not np.sum(weight) > 0:
         return None
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
+    known = (np.abs(log_odds) <= math.log(max(n, 1) / CERTAIN)) & (w > 0)
+    if not known.any():
+        return None
+    kept = slice(None) if known.all() else np.flatnonzero(known)
     s, y, w = log_odds[kept], np.asarray(happened[kept], dtype=np.float64), w[kept]
     cell, counts = _in_cells(s, y, w)
     q = expit(_recalibrated(counts))[cell]
@@ -369,20 +398,22 @@ Key = str | int
 class _Search:
     """The search of one forecaster's rows."""
 
-    def __init__(self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool) -> None:
-        self.of = residuals
-        size = residuals.kept.size
-        self.share = min(1.0, _SEARCHED / size)
-        self._sample = np.flatnonzero(_hashed(np.arange(size)) < self.share) if self.share < 1 else None
-        numbered = {name: _numbered(np.asarray(code)[residuals.kept]) for name, code in columns.items()}
-        self.codes: dict[Key, Ints] = {
-            name: code for name, (code, count) in numbered.items() if _FEWEST_VALUES <= count <= _IDENTIFIER * size
-        }
-        self.named = tuple(name for name in self.codes if isinstance(name, str))
-        self.order = order and 1 + int(np.count_nonzero(np.diff(residuals.happened))) > _FEWEST_RUNS
+    def __init__(
+        self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, given: float = 1.0, events: int = 1
+    ) -> None:
+        self.of, self.given, self.events = residuals, given, events
+        size = residuals.happened.size
+        self.share = _SAMPLED / size if size > _SEARCHED else 1.0
+        self._sample = np.flatnonzero(hashed(np.arange(size)) < self.share) if self.share < 1 else None
+        self.codes: dict[Key, Ints] = {name: code[residuals.kept] for name, code in columns.items()}
+        tests = {name: self._tests(code) for name, code in self.codes.items()}
+        self.tests = {name: each for name, each in tests.items() if _tells(each[0].groups)}
+        self.named = tuple(map(str, self.tests))
+        self.order = order and order_tells(residuals.happened)
         if self.order:
-            self.codes |= {rows: np.arange(size) // rows for rows in _lengths(size)}
-        self.tests = {key: self._tests(code) for key, code in self.codes.items()}
+            blocks: dict[Key, Ints] = {rows: np.arange(size) // rows for rows in _lengths(size)}
+            self.codes |= blocks
+            self.tests |= {rows: self._tests(code) for rows, code in blocks.items()}
 
     def _tests(self, code: Ints) -> tuple[_Pairs, ...]:
         groups = self._groups(code)
@@ -391,13 +422,12 @@ class _Search:
     def _groups(self, code: Ints) -> _Groups:
         """Number the groups of all rows, or of a sample: of whole groups, or of rows where there are few groups."""
         if self._sample is None:
-            return _Groups(slice(None), *_numbered(code), 1.0)
-        if int(code.max()) * _ROWS_EACH > code.size:  # there may be as many groups
-            some = np.flatnonzero(_hashed(code) < self.share)
-            number, n = _numbered(code[some]) if some.size else (some, 0)
-            if n * _ROWS_EACH > self.share * code.size:
-                return _Groups(some, number, n, self.share)
-        return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2)
+            return _Groups(slice(None), *_numbered(code), self.given)
+        some = np.flatnonzero(hashed(code) < self.share)
+        number, n = _numbered(code[some]) if some.size else (some, 0)
+        if n * _ROWS_EACH > some.size:
+            return _Groups(some, number, n, self.share * self.given)
+        return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2 * self.given)
 
     def found(self) -> Dependence | None:
         """Return the clusters."""
@@ -411,9 +441,10 @@ class _Search:
         correlation, block = pairs.correlation, None
         if isinstance(top, int):
             correlation = max(each.correlation for each in self.tests[_FIRST])
-            block = min(_LONGER * top, max(_FIRST, self.of.n // _FEWEST_BLOCKS))
-        judged = code if block is None else np.arange(code.size) // block
-        information = np.bincount(judged, self.of.directions[0].variance).astype(np.float64)
+            block = round(min(_LONGER * top, max(_FIRST, self.of.n // _FEWEST_BLOCKS)) / self.given)
+        at = np.arange(code.size)
+        judged = code if block is None else (at // (block * self.given)).astype(np.int64)
+        information = np.bincount(_numbered(judged)[0], self.of.directions[0].variance).astype(np.float64)
         return Dependence(
             columns=names,
             block=block,
@@ -429,13 +460,13 @@ class _Search:
             ),
             looked_at=self.named,
             order=self.order,
-            sampled=self.share,
-            n_rows=self.of.n,
+            sampled=self.share * self.given,
+            n_rows=round(self.of.n / self.given),
         )
 
     def _flagged(self) -> dict[Key, _Pairs]:
         """Return the columns that are flagged and have enough clusters, each in the direction that shows it better."""
-        level = LEVEL / max(2 * len(self.tests), 1)
+        level = LEVEL / max(2 * self.events * len(self.tests), 1)
 
         def shown(each: _Pairs) -> bool:
             return each.design_effect >= SEEN and each.p_value < level
@@ -451,11 +482,12 @@ class _Search:
         """Cross a column with others, as long as the dependence is within the finer groups."""
         at = next(k for k, each in enumerate(self.tests[top]) if each is flagged)
         names: tuple[str, ...] = (top,)
-        code, pairs = self.codes[top], flagged
+        code, pairs = _numbered(self.codes[top])[0], flagged
         for _ in range(_REFINEMENTS):
             finer: dict[str, tuple[Ints, tuple[_Pairs, ...]]] = {}
             for name in (each for each in self.named if each not in names):
-                crossed = code * (int(self.codes[name].max()) + 1) + self.codes[name]
+                number, count = _numbered(self.codes[name])
+                crossed = code * count + number
                 tests = self._tests(crossed)
                 if self._explains(flagged, pairs, tests[at], crossed):
                     finer[name] = crossed, tests
@@ -472,6 +504,11 @@ class _Search:
         if fine.groups.n == coarse.groups.n or fine.groups.n > _CROSSED * fine.groups.number.size:
             return False
         return fine.excess >= _CAPTURED * coarsest.excess and coarsest.beyond(code)[1] < _LEFT_COARSE
+
+
+def _tells(groups: _Groups) -> bool:
+    """Whether a column's values may be groups: it is neither a copy of the outcome nor an identifier."""
+    return FEWEST_VALUES <= groups.n <= _IDENTIFIER * groups.number.size
 
 
 def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:
@@ -501,9 +538,11 @@ def _lengths(rows: int) -> list[int]:
     return found if rows // _FIRST >= _FEWEST_BLOCKS else []
 
 
-def _hashed(code: Ints) -> Floats:
+def hashed(code: Ints) -> Floats:
     """Return a number from 0 to 1 for each code: the same for the same code, else as if at random (Steele 2014)."""
-    x = code.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = code.astype(np.uint64)
+    x *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x ^= x >> np.uint64(shift)
+        x *= np.uint64(factor)
     return np.asarray((x >> np.uint64(11)) * 2.0**-53)

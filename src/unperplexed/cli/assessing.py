@@ -76,7 +76,7 @@ class Asked:
 
 def _parts(rows: Input, view: str) -> Sequence[str]:
     """Parts of a tally that an assessment in a view is made from."""
-    return parts_for(view, [*rows.selection.clusters] or None, rows.selection.weight)
+    return parts_for(view, rows.selection.clustered or None, rows.selection.weight)
 
 
 def _recalibrated(a: argparse.Namespace, rows: Input) -> Change:
@@ -103,7 +103,7 @@ def assessment_of(asked: Asked) -> Assessment:
         found = assess_tally(counted, settings)
     except InputError as error:
         raise rows.naming(error) from None
-    found = found.advising(asked.commands)
+    found = replace(found.advising(asked.commands), dependence=rows.dependence)
     if asked.once:
         return found
     chunks = rows.chunks(change)
@@ -136,6 +136,7 @@ def breakdown_of(asked: Asked) -> Breakdown:
         found = broken_down(counted, asked.sort, False, asked.settings)
     except InputError as error:
         raise asked.rows.naming(error) from None
+    found = found.depending(asked.rows.dependence)
     whole = found.whole.advising(asked.commands)
     tally = whole.source.tally
     if not asked.once:

@@ -86,7 +86,7 @@ def check(arguments: argparse.Namespace) -> int:
     if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
     a.metric = scoring_rules(parsed)
-    rows = Input.of(a)
+    rows = Input.of(a).settled()
     assessed = assessment_of(Asked.of(a, rows))
     if any(each.name.endswith("skill") for each in parsed):
         a.reference = "base-rate"
@@ -116,7 +116,7 @@ def _changes(a: argparse.Namespace, rows: Input, now: Assessment) -> tuple[Mappi
     from .assessing import Asked, assessment_of
 
     if not a.on:
-        before = assessment_of(Asked.of(a, rows.of_file(a.earlier)))
+        before = assessment_of(Asked.of(a, rows.of_file(a.earlier).settled()))
         tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
         shared = ", although clusters may be in both" if a.ways else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
@@ -135,6 +135,8 @@ def _compared(a: argparse.Namespace, rows: Input, files: Mapping[str, Sequence[s
     from ..comparison.compare import ComparisonSettings, compared
     from ..comparison.files import PairingOptions, compared_files
 
-    options = PairingOptions(a.on, common=True, clusters=a.ways, where=a.where or "")
-    how = partial(compared, settings=ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.ways)))
+    options = PairingOptions(a.on, common=True, clusters=a.ways, where=a.where or "", searched=a.searched)
+    how = partial(
+        compared, settings=ComparisonSettings(a.metric, a.floor, a.confidence, None, bool(a.ways), searched=a.searched)
+    )
     return compared_files(files, options, rows.paired.selection, rows.reading, how, rows.say, progress=False)

@@ -50,7 +50,7 @@ def assess(arguments: argparse.Namespace) -> None:
     if a.ordered:
         _ordered(a)
         return
-    outputs, rows = Outputs(a), Input.of(a)
+    outputs, rows = Outputs(a), Input.of(a).settled()
     found: Assessment | Breakdown
     full: Assessment | Breakdown
     a.show = sections = Sections(a.show)
@@ -95,7 +95,8 @@ def compare(arguments: argparse.Namespace) -> None:
     a.files = [path for paths in files.values() for path in paths]
     outputs = Outputs(a)
     climatology = () if a.reference is None else reference_of(a.reference)[1]
-    options = pairing_options(a, by=a.by, within=a.within, climatology=climatology)
+    searched = a.searched and not a.anytime
+    options = pairing_options(a, by=a.by, within=a.within, climatology=climatology, searched=searched)
     rows = Input.of(a)
     how = recalibrating(a.apply, rows.say, _in_sequence(a) if a.anytime else _at_once(a))
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
@@ -113,7 +114,8 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
 
     a = arguments
     reference = None if a.reference is None else reference_of(a.reference)[0]
-    settings = ComparisonSettings(a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), reference)
+    asked = a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), a.searched
+    settings = ComparisonSettings(*asked, reference)
     return partial(compared, settings=settings)
 
 

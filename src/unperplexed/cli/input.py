@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
+from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts
 from ..sources.columns import Selection
 from ..sources.engines import Engine
@@ -19,7 +20,7 @@ from ..sources.files import ForecastFiles
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally
 from ..sources.readers import Column
-from ..sources.readers.formats import found_files, matching, open_source
+from ..sources.readers.formats import File, found_files, matching, open_source
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
@@ -60,6 +61,12 @@ class Input:
     """The first option given of those that say how rows are read and counted; "" without any."""
     mixed: bool = False
     """Whether tallies of different data or models add up."""
+    searched: bool = False
+    """Whether dependence is looked for: nothing is said of clusters."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """What was found, once the files were searched."""
+    found: Sequence[File] = ()
+    """The files, once they were searched: a copy of what can be read only once is kept."""
 
     @classmethod
     def of(cls, a: argparse.Namespace) -> Input:
@@ -76,7 +83,25 @@ class Input:
             {name: value for name, value in counting.items() if value is not None},
             next((a.given[name] for name in _READING if name in a.given), ""),
             getattr(a, "mixed", False),
+            getattr(a, "searched", False),
         )
+
+    def settled(self) -> Input:
+        """Return the same in the clusters that are found where nothing is said of them."""
+        if self.tallies:
+            return self
+        if not self.searched or self.engine.name != "local":
+            reason = OF_ENGINE if self.searched else DECLARED if self.selection.clustered else DECLINED
+            return replace(self, dependence=DependenceSearch(reason=reason))
+        from ..sources.dependence import ROW, search_files
+
+        files = found_files(self.names)
+        search = search_files(files, self.selection, self.reading)
+        made, found = replace(self, dependence=search, found=files), search.found
+        if found is None or not found.taken:
+            return made
+        clusters, block = ((), 1) if ROW in found.columns else (found.columns, found.block)
+        return replace(made, selection=replace(self.selection, clusters=clusters, found=True, block=block))
 
     def quietly(self) -> Input:
         """Return the same, of which nothing is said."""
@@ -84,14 +109,14 @@ class Input:
 
     def of_file(self, name: str) -> Input:
         """Return another file that is read likewise, quietly; how rows are read is not about a tally."""
-        other = replace(self.quietly(), files=[name])
+        other = replace(self.quietly(), files=[name], found=(), dependence=OF_A_TALLY)
         tally = name.lower().endswith(TALLY)
         return replace(other, given="", reading=replace(self.reading, format=None)) if tally else other
 
     @property
     def paired(self) -> Input:
         """The same for rows that are chosen once they are paired with others."""
-        return replace(self, selection=replace(self.selection, clusters=(), keys=(), where=RowFilter("")))
+        return replace(self, selection=replace(self.selection, clusters=(), keys=(), where=RowFilter(""), block=None))
 
     @cached_property
     def names(self) -> list[str]:
@@ -212,11 +237,11 @@ class Input:
     ) -> Result:
         """Count files; what the options do not say of it, defaults do."""
         pairs = self.selection.pairs
-        if len(pairs) > 1 and not self.selection.clusters:
+        if len(pairs) > 1 and not self.selection.clustered:
             self.say(f"the {len(pairs)} forecasts of a row are taken to be independent; --clusters names clusters")
         counting = counter(**{**defaults, **self.counting})
         return counted_files(
-            names, self.selection, self.reading, counting, self.say, self.progress, self.engine, change
+            self.found or names, self.selection, self.reading, counting, self.say, self.progress, self.engine, change
         )
 
     def chunks(self, change: Change | None = None) -> Callable[[], Iterable[Forecasts]]:
@@ -239,7 +264,7 @@ class Input:
 
     def _batches(self) -> ForecastFiles:
         """Open the files of a command that reads their rows itself."""
-        return ForecastFiles(self.names, self.selection, self.reading, say=self.say)
+        return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
 
 
 def _selection(a: argparse.Namespace) -> Selection:

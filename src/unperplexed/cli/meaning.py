@@ -69,6 +69,7 @@ def _read_clusters(a: argparse.Namespace) -> None:
             f" share all name {both}, with commas."
         )
     a.cluster_columns = a.ways[0] if a.ways else []
+    a.searched = not a.ways and a.clusters != _NONE and getattr(a, "lag", None) is None and a.units is None
 
 
 def _read_forecasters(a: argparse.Namespace) -> None:

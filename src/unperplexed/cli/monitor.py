@@ -12,6 +12,7 @@ from .._lib.errors import InputError
 from . import options
 
 if TYPE_CHECKING:
+    from ..calibration.dependence_search import DependenceSearch
     from ..monitoring.drifted import Drift
     from ..monitoring.history import History
     from ..monitoring.monitored import Monitored
@@ -63,8 +64,9 @@ def monitor(arguments: argparse.Namespace) -> int:
         _refuse_observed(a)
         a.cluster_columns, a.weight, a.ignore_label = [], None, None  # of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
-        history, kept = _history(a)
-        found = _watched(a, history)
+        rows = _rows(a)
+        history, kept = _history(a, rows)
+        found = _watched(a, history, rows.dependence)
         written = outputs.picture(found, whole=True) | outputs.page(found)
         if kept:
             written[a.history] = history.to_bytes()
@@ -82,22 +84,37 @@ def _refuse_observed(a: argparse.Namespace) -> None:
         raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
 
 
-def _watched(a: argparse.Namespace, history: History) -> Monitored | Drift:
-    from ..monitoring.watch import monitor as watched
+def _watched(a: argparse.Namespace, history: History, dependence: DependenceSearch) -> Monitored | Drift:
+    from ..monitoring.watch import watch
     from ..monitoring.watch_predictions import drift
 
     if a.drift:
         return drift(history, confidence=a.confidence, restart=a.restart)
-    return watched(history, clusters=a.units, confidence=a.confidence, restart=a.restart, require=a.require)
+    return watch(history, a.confidence, a.restart, a.require, a.units, dependence)
 
 
-def _history(a: argparse.Namespace) -> tuple[History, bool]:
-    """Read all periods; also say whether the history's file is written: it never loses outcomes."""
-    from ..monitoring.history import History
+def _rows(a: argparse.Namespace) -> Input:
+    """Read the options; of rows, dependence within periods is looked for: their own biases are none."""
     from .input import Input
 
-    known = History.load(a.history) if a.history is not None and a.history.exists() else History()
     rows = Input.of(a)
+    if a.drift or not a.time:
+        return rows
+    searched = replace(rows, selection=replace(rows.selection, keys=[_timed(a), *a.by])).settled()
+    return replace(rows, dependence=searched.dependence, found=searched.found)
+
+
+def _timed(a: argparse.Namespace) -> str:
+    """Name the column of the periods."""
+    column, _, period = a.time.rpartition(":")
+    return f"{column}:{PERIODS[period]}" if column and period in PERIODS else str(a.time)
+
+
+def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
+    """Read all periods; also say whether the history's file is written: it never loses outcomes."""
+    from ..monitoring.history import History
+
+    known = History.load(a.history) if a.history is not None and a.history.exists() else History()
     new = _of_tallies(a, rows) if rows.tallies else _of_rows(a, rows)
     if a.drift and known.periods and known.outcomes != new.outcomes:
         if known.outcomes:
@@ -137,8 +154,7 @@ def _of_rows(a: argparse.Namespace, rows: Input) -> History:
 
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
-    column, _, period = a.time.rpartition(":")
-    timed = f"{column}:{PERIODS[period]}" if column and period in PERIODS else a.time
+    timed = _timed(a)
     timely = replace(rows, selection=replace(rows.selection, keys=[timed, *a.by]))
     if a.drift:
         counting = {"parts": ["classes"], "diagnosed": 0, "most_groups": MOST_PERIODS}

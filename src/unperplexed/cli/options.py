@@ -212,7 +212,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 
 def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add clusters of dependent rows."""
-    text = f"rows that share a value (match, date:iso-week) depend on one another; 'A,B': that share both{more}"
+    text = f"rows that share a value (match, date:iso-week) are dependent; 'A,B': both{more}; or none"
     About("rows", command).many("--clusters", "COLUMN", text)
 
 

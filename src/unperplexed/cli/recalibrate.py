@@ -48,7 +48,7 @@ def recalibrate(arguments: argparse.Namespace) -> None:
 def _fit(a: argparse.Namespace) -> None:
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply MAP.")
-    outputs, rows = Outputs(a, MAPS), Input.of(a)
+    outputs, rows = Outputs(a, MAPS), Input.of(a).settled()
     if a.by:
         _fit_groups(a, rows, outputs)
         return
@@ -62,7 +62,7 @@ def _fit(a: argparse.Namespace) -> None:
             first, *others = map(Tally.load, rows.tallies)
             made.fit(sum(others, start=first))
         else:
-            made.fit_chunks(rows.chunks())
+            made.fit_chunks(rows.chunks(), rows.dependence)
     except InputError as error:
         raise rows.naming(error) from None
     if not rows.once:
@@ -106,7 +106,7 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
             raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
     made = GroupRecalibrator(folds=a.folds, seed=a.seed)
     try:
-        made.fit_chunks(rows.grouped_chunks())
+        made.fit_chunks(rows.grouped_chunks(), rows.dependence)
     except InputError as error:
         raise rows.naming(error) from None
     outputs.write(partial(json_text, made.to_dict()), str(made), {a.output: saved_with_reading(a, made.to_dict())})

@@ -78,10 +78,14 @@ def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
             else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
     pairs = _pair_names(a.pair, True)
-    options = PairingOptions(in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1)
+    searched = a.searched and not pairs
+    options = PairingOptions(
+        in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1, searched=searched
+    )
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
     a.lag, a.within = None, []
-    return _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
+    made = _skill_of(a, rows.paired.quietly(), {_FORECASTS: rows.names}, options, skill_rules(a.metric), maps)
+    return replace(made, dependence=rows.dependence)
 
 
 _FORECASTS = "forecasts"
@@ -108,8 +112,8 @@ def _skill_of(
         forecaster = next(iter(files))
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, reference))
         selection = replace(selection, prob=type(selection.prob)())
-    clustered = bool(a.ways or a.pair)
-    settings = SkillSettings(metrics, a.floor, a.confidence, a.lag, clustered, bool(a.within), reference)
+    asked = metrics, a.floor, a.confidence, a.lag, bool(a.ways or a.pair), bool(a.within), options.searched
+    settings = SkillSettings(*asked, reference)
     how = recalibrating(maps, rows.say, partial(skilled, settings=settings))
     return compared_files(files, options, selection, rows.reading, how, rows.say, rows.progress)
 
@@ -129,7 +133,8 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
     """Find out how rows are paired; those of one forecaster are there in their own order."""
     alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
     a.in_order = a.in_order or alone
-    return pairing_options(a, by=a.by, within=a.within, pairs=_pair_names(a.pair, alone), least=1)
+    pairs, searched = _pair_names(a.pair, alone), a.searched and not a.pair
+    return pairing_options(a, by=a.by, within=a.within, pairs=pairs, least=1, searched=searched)
 
 
 def pairing_options(a: argparse.Namespace, **more: Any) -> PairingOptions:

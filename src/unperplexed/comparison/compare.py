@@ -23,8 +23,9 @@ from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
+from ..calibration.undeclared import undeclared_of
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
 from ..pairing.dependence import PairedSettings, short_series
 from ..pairing.rows import (
     Chosen,
@@ -43,7 +44,7 @@ from ..pairing.rows import (
 from ..pairing.skill import SkillSettings, reference_of, rows_by_group, skill_of, skill_rules
 from ..report.result import frames_as_input
 from ..scores.rules import LOG_LOSS, score_reach
-from ..statistics.intervals import Dependence, Interval
+from ..statistics.intervals import FEWEST_STRETCHES, TIMES_LAG, Dependence, Interval
 from ..statistics.means import DEFAULT_FLOOR, Floor, floor_for
 from ..tally.tally import Tally
 from .next_step import ChosenChunks, PairedForecasters, PythonLines
@@ -60,7 +61,7 @@ _LARGEST = 709.0
 
 
 @frames_as_input
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def compare(
     y_true: Any,
     forecasts: Mapping[str, Any],
@@ -73,7 +74,7 @@ def compare(
     metrics: Sequence[str] = (),
     floor: Floor = DEFAULT_FLOOR,
     confidence: float = 0.95,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[SearchedReading],
 ) -> Comparison:
     """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
 
@@ -114,6 +115,8 @@ def compare(
         outcome and rows that are invalid for one, as ``assessment.notes`` report; and ``clusters``, rows that may
         depend on one another (those of a match, a document): standard errors are then computed from sums over clusters.
         A list of two columns, such as ``[station, date]``, says that rows that share either may depend on one another.
+        By default, "auto", clusters are looked for, also in ``columns``, as in `assess`, in the errors of every
+        forecaster: the largest dependence of any is used for all. None declines, and so does a lag.
 
     Returns
     -------
@@ -153,22 +156,22 @@ def compare(
     >>> result.verdict
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
-    clusters = reading.pop("clusters", None)
-    check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, ids=ids)
+    options, clusters, columns = undeclared_of(reading)
+    searched = clusters is AUTO and lag is None
+    clusters = None if clusters is AUTO else clusters
+    check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, columns=columns, ids=ids)
     forecasts = by_forecaster(y_true, forecasts)
     _check_names(forecasts)
     against = reference_of(reference)
     name, climatology = (None, None) if against is None else (against.name, against.climatology)
     dependent = clusters is not None, within is not None
-    settings = ComparisonSettings(metrics, floor, confidence, lag, *dependent, name)
+    settings = ComparisonSettings(metrics, floor, confidence, lag, *dependent, searched, name)
     if settings.skill is not None:
         settings.skill.check_names([*forecasts])
-    parts = parts_of(forecasts, y_true, reading)
-    pairing = pairing_of_arrays(parts, clusters, within, by, climatology, ids)
-    one_way = None if pairing.crossed is not None else clusters
-    return compared(lambda: parts, lambda _: pairing, settings).advising(
-        PythonLines.reading({**reading, "clusters": one_way})
-    )
+    parts = parts_of(forecasts, y_true, options)
+    pairing = pairing_of_arrays(parts, clusters, within, by, climatology, ids, columns)
+    read = options if pairing.crossed is not None else reading
+    return compared(lambda: parts, lambda _: pairing, settings).advising(PythonLines.reading(read))
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class ComparisonSettings(PairedSettings):
         """How skill is scored, if it is asked for."""
         if self.reference is None:
             return None
-        alike = self.floor, self.confidence, self.lag, self.clustered, self.within
+        alike = self.floor, self.confidence, self.lag, self.clustered, self.within, self.searched
         return SkillSettings(skill_rules(self.scores), *alike, self.reference)
 
     def assessment(self, tally: Tally) -> Assessment:
@@ -207,8 +210,9 @@ def _check_names(forecasts: Mapping[str, Any]) -> None:
 
 def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Comparison:
     """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
-    read = read_paired(parts, pair, settings.rules, settings.floor)
-    rows, at, pairing, notes = read
+    read = read_paired(parts, pair, settings.rules, settings.floor, searched=settings.searched)
+    rows, at, pairing, notes, _ = read
+    settings = replace(settings, clustered=pairing.declared)
     found = None if settings.skill is None else skill_of(read, settings.skill)
     clusters = None if pairing.clusters is None or pairing.crossed is not None else pairing.clusters[at]
     chosen = {name: chosen_rows(each, clusters) for name, each in rows.items()}
@@ -216,6 +220,8 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     again = {name: chosen[name] for name, each in rows.items() if shards or at.size < each.tally.n_rows}
     for name, tally in tallies(parts(), again, settings.rules, shards).items() if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
+    if settings.lag and (stretches := pairing.dependence(at, settings.lag).stretches(at.size)) is not None:
+        chosen = {name: chosen_rows(each, stretches) for name, each in rows.items()}
     chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
     return replace(_comparison(read, settings, chunks), skill=found)
 
@@ -228,11 +234,14 @@ def _chosen_chunks(parts: Chunks, name: str, chosen: Chosen) -> Iterator[Chunk]:
 def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mapping[str, ChosenChunks]) -> Comparison:
     """Compare paired rows."""
     assessments = {name: settings.assessment(each.tally) for name, each in paired.rows.items()}
-    (rows, at, pairing, _), scored_floor = paired.weighing(settings.floor)
+    (rows, at, pairing, _, found), scored_floor = paired.weighing(settings.floor)
     first = next(iter(rows.values()))
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
-    assessments = {name: _diagnosed(each, dependence, chunks[name]) for name, each in assessments.items()}
+    assessments = {
+        name: replace(_diagnosed(each, dependence, at.size, chunks[name]), dependence=found)
+        for name, each in assessments.items()
+    }
     sample = Sample(first.weights, dependence, settings.confidence, reach)
     sample.check()
     forecasters = {name: _forecaster(assessments[name], each, sample, scored_floor) for name, each in rows.items()}
@@ -267,23 +276,35 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
         warnings=(*short_series(dependence), *_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
         groups=group_differences([*rows_by_group(pairing.by, at)], pairs, rows, sample),
+        dependence=found,
         _paired=again,
     )
 
 
-def _diagnosed(assessment: Assessment, dependence: Dependence, chunks: ChosenChunks) -> Assessment:
+_TWO_WAYS = "it needs rows that are independent, or clusters of them; name clusters one way instead of two"
+
+
+def _short(lag: int) -> str:
+    rows = FEWEST_STRETCHES * TIMES_LAG[-1] * lag
+    return (
+        f"with a lag of {lag:,} it takes {rows:,} rows in order, {FEWEST_STRETCHES} stretches that hardly depend on one"
+        " another; compare more rows, or name clusters instead of the lag"
+    )
+
+
+def _diagnosed(assessment: Assessment, dependence: Dependence, n_rows: int, chunks: ChosenChunks) -> Assessment:
     """Let a forecaster be diagnosed, and mended, by its paired rows, where its counts do not suffice."""
     labels = assessment.labels
-    if dependence.lag or dependence.two_way:
-        other = "a lag" if dependence.lag else "clusters in two ways"
-        reason = f"it needs rows that are independent, or clusters of them; name clusters one way instead of {other}"
+    if dependence.two_way or (dependence.lag and dependence.stretches(n_rows) is None):
+        reason = _TWO_WAYS if dependence.two_way else _short(dependence.lag)
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
 
     def read() -> Iterator[Forecasts]:
         return (chunk.forecasts for chunk in chunks())
 
-    if dependence.clusters is None and len(labels) == 2 and assessment.source.tally.tells_log_odds(read):
+    independent = not dependence.lag and dependence.clusters is None
+    if independent and len(labels) == 2 and assessment.source.tally.tells_log_odds(read):
         return assessment.with_rows(read)
 
     def rows() -> Iterator[RowBlock]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
-from ..forecasts.group_keys import RowKeys, row_keys
+from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
 from ..forecasts.labels import Label
 from ..pairing.dependence import Dependent, dependent_rows
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows
@@ -60,6 +60,8 @@ class PairingOptions:
     """Fewest forecasters."""
     within: Sequence[str] = ()
     """Columns that make a series: only rows of the same series, up to a lag apart in their order, are dependent."""
+    searched: bool = False
+    """Whether dependence is looked for in the further columns of the first file."""
     pairs: Sequence[str] = ()
     """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
 
@@ -199,7 +201,10 @@ def compared_files(
             chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
             named = partial(_say_of, name, say) if len(files) > 1 else say
             opened[name] = ForecastFiles(paths, chosen, reading, report, say=named)
-        rows = _FileRows(opened, options)
+        first = next(iter(opened))
+        further = opened[first].further if options.searched else []
+        opened[first] = opened[first].with_keys(further)
+        rows = _FileRows(opened, options, further)
         return compared(rows.parts, rows.pairing)
 
 
@@ -210,16 +215,21 @@ def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
 class _FileRows:
     """Rows of the forecasters as the files give them, and what is needed of each to find its counterparts."""
 
-    def __init__(self, files: Mapping[str, ForecastFiles], options: PairingOptions) -> None:
-        self._files, self._options = files, options
+    def __init__(self, files: Mapping[str, ForecastFiles], options: PairingOptions, further: Sequence[str]) -> None:
+        self._files, self._options, self._further = files, options, further
         self._keys: dict[str, list[pl.DataFrame]] = {}
+        self._codes = ColumnCodes(further)
+        """Of further columns of the first file, row by row."""
 
     def parts(self) -> Iterator[Chunk]:
         """Read all files, each from its beginning."""
-        self._keys = {}
+        self._keys, self._codes = {}, ColumnCodes(self._further)
         for name, files in self._files.items():
             first, wanted = 0, self._options.keys_of_others if self._keys else self._options.keys
+            leading = not self._keys
             for batch in ahead(files):
+                if leading:
+                    self._codes.add(batch.keys)
                 keys = self._key_frame(batch, wanted, first)
                 for chunk, of_chunk in self._split(name, batch, keys, first):
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
@@ -280,6 +290,8 @@ class _FileRows:
             positions,
             ids=(lambda at: _id_texts(ids[at])) if on else None,
             **_dependent(frame),
+            columns={name: code[frame[_LINE].to_numpy()] for name, code in self._codes.joined().items()},
+            ordered=not options.pairs,
             by=_made(frame, _BY, options.by),
             climatology=_made(frame, _CLIMATOLOGY, options.climatology),
             chosen=bool(options.where),

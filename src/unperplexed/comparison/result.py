@@ -15,6 +15,7 @@ from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__
 from ..assessment.classes import Table
 from ..assessment.result import Assessment
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
@@ -196,6 +197,8 @@ class Comparison(JsonResult):
     """Differences in each group of rows, in natural order; empty without ``by``."""
     skill: Skill | None = None
     """Skill scores against a reference, for all rows and for each group, where one was named."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
     _paired: PairedForecasters | None = field(default=None, repr=False, compare=False)
     _commands: MapCommands | PythonLines = field(default_factory=PythonLines, repr=False, compare=False)

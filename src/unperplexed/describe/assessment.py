@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import p_value_text
 from ..assessment.result import Assessment
+from ..calibration.dependence_search import UNSEEN, looked_at_words
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
@@ -85,7 +86,7 @@ class Described:
             title=naming.titled(f"{self.headline}: {what}"),
             facts=naming.facts(*self._facts()),
             headline=self.headline,
-            lead=self._lead(),
+            lead=" ".join(filter(None, [self._lead(), words.dependence_sentence(a)])),
             calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
@@ -104,7 +105,7 @@ class Described:
             title=self.headline,
             facts=": ".join(filter(None, [naming.called, ", ".join(self._facts())])),
             headline=self._verdict() if self._short else self.headline,
-            lead=self._evidence(),
+            lead=" ".join(filter(None, [self._evidence(), words.dependence_sentence(a)])),
             calm=not (a.diagnosis.findings or self.groups),
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
@@ -150,6 +151,8 @@ class Described:
             yield f"test of miscalibration {p_value_text(d.p_value)}"
         yield f"calibration curve {a.estimator}{words.settings_text(a)}"
         yield f"view {a.view}"
+        if a.dependence.reason in UNSEEN:
+            yield looked_at_words(a.dependence)
         ceiling = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
         yield f"floor {a.floor:g}{ceiling} for the averages"
         if a.uncertainty.resamples:

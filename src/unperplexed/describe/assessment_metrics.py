@@ -10,6 +10,7 @@ import numpy as np
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, percent, rule_text, short_names
 from .._lib.typing import Floats
 from ..assessment.result import Assessment
+from ..calibration.dependence_search import looked_at_words
 from ..report.document import LONGEST_NAME, Column, Metric, Table
 from ..report.numbers import MINUS, MISSING, between, count, estimate, number, share, share_estimate
 from ..report.tables import curve_estimates, noted
@@ -129,6 +130,7 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     yield "forecasts", f"{a.n_rows:,} of {a.n_classes:,} classes"
     yield "weights", f"effective sample size {a.effective_rows:,.6g}" if a.weighted else "none"
     yield "clusters", words.dependence_text(a) if a.clustered else "none"
+    yield "dependence", looked_at_words(a.dependence)
     yield "calibration curve", f"{a.estimator}{words.settings_text(a)}"
     yield "view", a.view
     if d.made and not math.isnan(d.p_value):

@@ -13,6 +13,7 @@ from ..assessment.flat import frequency_limits
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
+from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS
@@ -312,11 +313,20 @@ def dependence_text(a: Assessment) -> str:
 
     Clusters that share a shard count as one in it.
     """
+    if a.clustered and a.diagnosis.by == ROWS and a.diagnosis.n_clusters is None and a.diagnosis.made:
+        return "independent rows, as each is a cluster of its own"
     if a.clustered:
         shards, d = a.source.tally.shards, a.diagnosis
         alone = shards is not None and d.by == ROWS and d.n_clusters == shards.rows.key.size
         return f"{clusters_text(a)}, effective sample size {'' if alone else 'at least '}{a.independent_rows:,.4g}"
-    return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"
+    if a.weighted:
+        return f"weighted, effective sample size {a.effective_rows:,.4g}"
+    return independent_words(a.dependence)
+
+
+def dependence_sentence(a: Assessment) -> str:
+    """Say which rows err alike though nobody declared it; "" where none do."""
+    return dependence_words(a.dependence, a.diagnosis.p_value, a.diagnosis.independent_p_value)
 
 
 _POINTS, _SLOPE = 0.05, 0.2

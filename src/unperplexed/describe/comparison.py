@@ -10,6 +10,7 @@ from functools import cached_property
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
 from ..assessment.remedy import mendable
 from ..assessment.result import Assessment
+from ..calibration.dependence_search import dependence_words, looked_at_words
 from ..comparison.result import Comparison, Difference, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
@@ -41,7 +42,7 @@ def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Docume
 
 def dependence_text(c: Comparison) -> str:
     """Name the assumption about rows on which intervals and p-values rest."""
-    return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series)
+    return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series, c.dependence)
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Described:
             title=naming.titled(f"{len(c.forecasters)} forecasters, {best} first by log loss"),
             facts=naming.facts(self._counted(), f"paired by row, {dependence_text(c)}"),
             headline=headline.words,
-            lead=" ".join([*map(_sentence, rest), *self._pair()]),
+            lead=" ".join([*map(_sentence, rest), *self._pair(), *self._dependence()]),
             calm=self._calm,
             actions=list(self._actions(naming.recalibrate)),
             command=self._commands(naming.recalibrate),
@@ -94,7 +95,7 @@ class Described:
             title=c.verdict,
             facts=": ".join(filter(None, [naming.called, f"{self._counted()}, {dependence_text(c)}"])),
             headline=c.verdict,
-            lead=" ".join(self._pair()),
+            lead=" ".join([*self._pair(), *self._dependence()]),
             calm=self._calm,
             actions=list(self._actions()),
             command=self._commands(),
@@ -105,6 +106,9 @@ class Described:
             " everything",
             warnings=[*c.warnings, *self._notes()],
         )
+
+    def _dependence(self) -> Iterator[str]:
+        yield from filter(None, [dependence_words(self.c.dependence)])
 
     def _counted(self) -> str:
         c = self.c
@@ -277,6 +281,7 @@ class Described:
         yield "classes", f"{c.n_classes:,}"
         yield "weights", "yes" if c.weighted else "none"
         yield "rows", dependence_text(c)
+        yield "dependence", looked_at_words(c.dependence)
         yield "floor", f"{c.floor:g}"
         yield "log loss and geometric accuracy", at_floor_text(c.scored_floor)
         yield "calibration curve", a.estimator

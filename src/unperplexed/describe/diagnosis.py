@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .._lib.formatting import capital, number_of
+from ..calibration.dependence_search import dependence_words
 from ..calibration.diagnosis.kinds import KINDS, shape
 from ..calibration.diagnosis.result import COUNTS, HELD_OUT, NOTABLE_BIAS, Advice, Diagnosis, joined
 from ..calibration.diagnosis.words import REST_LEVEL, terms
@@ -165,6 +166,7 @@ def diagnosis_document(d: Diagnosis, naming: Naming, *, brief: bool) -> Document
         title=d.headline,
         facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
         headline=joined(d.clauses),
+        lead="" if d.dependence is None else dependence_words(d.dependence, d.p_value, d.independent_p_value),
         calm=not d.findings,
         actions=actions,
         further=lookup(terms(d)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._lib.formatting import number_of
+from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
@@ -28,7 +29,7 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
         title="Recalibration",
         facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=conclusion(state),
-        lead=_gain_line(state),
+        lead=". ".join([_gain_line(state), *_dependence(r)]),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
         summary=[maps_table(state), *_terms(state, facts)],
     )
@@ -72,6 +73,12 @@ _LAPSE = (
 )
 
 
+def _dependence(r: Recalibrator | GroupRecalibrator) -> Iterator[str]:
+    """Say which rows err alike though nobody declared it."""
+    if r.dependence_ is not None:
+        yield from filter(None, [dependence_words(r.dependence_)])
+
+
 def _gain_line(state: State) -> str:
     if state.gain is None and state.facts.n_rows >= FEWEST_ROWS:
         return f"No gain is estimated from fewer than {FEWEST_CLUSTERS} clusters of dependent rows."
@@ -92,7 +99,7 @@ def group_recalibrator_document(r: GroupRecalibrator, naming: Naming, *, brief: 
         title="Recalibration by group",
         facts=f"fitted to {facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=f"Recalibrate with a map for each group by {by}" if saved.maps.own else f"Use one map for all {by}",
-        lead=_lead(saved),
+        lead=". ".join([_lead(saved), *_dependence(r)]),
         calm=not saved.maps.own,
         summary=[] if saved.compared is None else [_groups_table(saved)],
     )

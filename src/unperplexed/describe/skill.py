@@ -6,6 +6,7 @@ import math
 
 from .._lib.errors import InputError
 from .._lib.formatting import at_floor_text, capital, p_value_cell, p_values, rule_text, short_name, short_names
+from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, infinite, level_of
@@ -30,6 +31,7 @@ def _lead(s: Skill) -> str:
         text = "; ".join(filter(None, [size, where]))
         if text:
             parts.append(f"{short_name(name)}: {text}." if several else f"{capital(text)}.")
+    parts += filter(None, [dependence_words(s.dependence)])
     parts.append(
         "A skill score is 1 minus the mean score divided by that of the reference: 1 is perfect, 0 as good as the"
         " reference. p-values and intervals are adjusted for the number of groups and forecasters."
@@ -49,7 +51,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
 
 
 def _settings(s: Skill) -> str:
-    rows = dependent_text(s.n_clusters, s.n_crossed_clusters, s.lag, s.n_series)
+    rows = dependent_text(s.n_clusters, s.n_crossed_clusters, s.lag, s.n_series, s.dependence)
     floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
     return f"compared with {s.reference}, paired by row, {rows}{floor}"
 

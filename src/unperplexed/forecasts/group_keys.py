@@ -199,6 +199,52 @@ def _value_text(value: Value) -> str:
     return f'"{text}"' if text != text.strip() or text in (ALL_ROWS, _MISSING) else text
 
 
+_HEAD = 1000
+"""Values of a column, read in parts the first of each, that tell whether its numbers have fractions."""
+
+
+class ColumnCodes(dict[str, list[Ints]]):
+    """Whole numbers for the values of columns that are read in parts, equal ones for equal values, also missing ones.
+
+    Lists, and numbers with fractions, tell no groups: their columns are left out.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__({name: [] for name in names})
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        """Read the next values of each column: polars series, or arrays."""
+        for name in [*self]:
+            code = _code(columns[name])
+            if code is None:
+                del self[name]
+            else:
+                self[name].append(code)
+
+    def joined(self) -> dict[str, Ints]:
+        """Return the codes of all values."""
+        return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in self.items() if parts}
+
+
+def _code(column: Any) -> Ints | None:
+    import polars as pl
+
+    try:
+        array = column if library(column) == "polars" else as_array(column)
+        values = pl.Series(array.tolist() if array.dtype == object else array, strict=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        return None
+    if values.dtype in (pl.Categorical, pl.Enum):  # whose parts may be numbered differently
+        values = values.cast(pl.String)
+    if values.dtype in (pl.Binary, pl.Object) or values.dtype.is_nested():
+        return None
+    if values.dtype == pl.String or values.dtype.is_float() or values.dtype.is_decimal():
+        numbers = values.drop_nulls().head(_HEAD).cast(pl.Float64, strict=False)
+        if not numbers.null_count() and (numbers != numbers.floor()).any():
+            return None
+    return np.asarray(values.hash().to_numpy().view(np.int64))
+
+
 N_SHARDS = 1000
 """Number of shards: random parts of the rows of a tally."""
 

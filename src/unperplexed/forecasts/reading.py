@@ -45,8 +45,20 @@ class RowReading(Reading, total=False):
     clusters: Any
 
 
+class SearchedReading(RowReading, total=False):
+    """The same, and the columns in which dependence is looked for where no clusters are declared."""
+
+    columns: Any
+
+
+AUTO = "auto"
+"""Clusters that nobody declared: those that are found, if any are."""
+
 DEFAULTS = {"scale": "probability", "invalid": "refuse"}
 """Of options that are None unless they are given, but for these."""
+
+SEARCHED = {**DEFAULTS, "clusters": AUTO}
+"""The same where dependence is looked for."""
 
 
 def some_of(options: Mapping[str, Any], kind: type) -> dict[str, Any]:

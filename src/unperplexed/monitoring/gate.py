@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
@@ -11,14 +11,22 @@ from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
 from .._lib.errors import InputError, called
-from .._lib.formatting import confidence_interval, number_of
+from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from .._version import __version__
 from ..assessment.assess import assess
 from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, named_metrics, verdict_words
 from ..assessment.result import Assessment
-from ..forecasts.reading import RowReading, reads
+from ..calibration.dependence_search import (
+    DECLARED,
+    DECLINED,
+    OF_A_TALLY,
+    DependenceSearch,
+    dependence_words,
+    looked_at_words,
+)
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, evidence_text, number
 from ..report.result import JsonResult, Naming, document, frames_as_input
@@ -71,6 +79,10 @@ class Check(JsonResult):
     """How the change was measured against earlier forecasts; "" without any."""
     looks: Looks = "one"
     """How often the gate is looked at while forecasts are added: "one" time, or "many"."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """What was found of dependence that nobody declared."""
+    p_values: tuple[float, float] = (math.nan, math.nan)
+    """Of the test of calibration, as it was made and of independent rows, where clusters were found."""
     version: str = __version__
     _flat: Callable[[], dict[str, float | None]] = field(default=dict, repr=False, compare=False)
 
@@ -176,7 +188,14 @@ class Check(JsonResult):
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
-        return " ".join(said)
+        return " ".join([*said, *self._dependence()])
+
+    def _dependence(self) -> Iterator[str]:
+        """Say what was found of dependence that nobody declared, or that nothing was."""
+        if self.dependence.found is not None:
+            yield dependence_words(self.dependence, *self.p_values)
+        elif self.dependence.reason not in (DECLARED, DECLINED):
+            yield f"{capital(looked_at_words(self.dependence))}."
 
 
 @document.register(Check)
@@ -202,7 +221,7 @@ _LEVEL = 0.9
 
 
 @frames_as_input
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def check(
     y_true: Any,
     y_prob: Any = None,
@@ -212,7 +231,7 @@ def check(
     anytime: bool = False,
     floor: Floor = DEFAULT_FLOOR,
     confidence: float | None = _LEVEL,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[SearchedReading],
 ) -> Check:
     """Test whether forecasts meet requirements: a gate. Requirements fail beyond chance only.
 
@@ -240,7 +259,7 @@ def check(
         Confidence level of the gate: at 0.9 a metric exactly at its limit fails in 5% of samples. None compares the
         metrics themselves with the limits. An `Assessment` has a confidence level of its own.
     **reading
-        How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``labels``, ``pos_label``, ...
+        How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``columns``, ``labels``, ``pos_label``, ...
 
     Returns
     -------
@@ -349,7 +368,12 @@ def checked(
         _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
     )
     flat = partial(flat_metrics, assessment, changes)
-    return Check(outcomes, point, assessment.n_rows, confidence, against, looks, _flat=flat)
+    dependence, p_values = assessment.dependence, (math.nan, math.nan)
+    if dependence.taken:
+        p_values = assessment.diagnosis.p_value, assessment.diagnosis.independent_p_value
+    return Check(
+        outcomes, point, assessment.n_rows, confidence, against, looks, dependence, p_values=p_values, _flat=flat
+    )
 
 
 def _at_many_looks(change: NamedMetric, confidence: float) -> NamedMetric:

@@ -11,6 +11,8 @@ import numpy as np
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
+from ..calibration.dependence import Dependence
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, alike_words
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.numbers import count
@@ -119,6 +121,8 @@ class Monitored(Watched):
     labels: tuple[Label | None, ...]
     kept: tuple[Kept, ...] = ()
     """What became of the requirements."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
 
     def __bool__(self) -> bool:
@@ -166,6 +170,8 @@ def usual_rows(m: Monitored) -> float:
 def monitored_warnings(m: Monitored) -> Iterator[str]:
     """Say what makes an alarm or figures doubtful."""
     ratio, p = m.dispersion
+    if m.dependence.found is not None:
+        yield _dependence(m, m.dependence.found)
     if dispersed(m):
         alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
         yield (
@@ -187,6 +193,14 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
             " others, first outcomes look miscalibrated: count outcomes into the period in which they came, or leave"
             " out periods that are not complete (--where)."
         )
+
+
+def _dependence(m: Monitored, found: Dependence) -> str:
+    """Say which rows err alike, and what the watch makes of it."""
+    alike = alike_words(found)
+    if m.clusters == "period" and found.taken:
+        return f"{alike}: periods are taken as the units, as --clusters period does; --clusters none declines."
+    return f"{alike}: a bias of each, or dependence. If it is dependence, take --clusters period."
 
 
 _DISPERSED = 1.5, 0.001

@@ -11,7 +11,10 @@ from scipy.special import chdtrc
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from ..forecasts.reading import RowReading, reads
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
+from ..calibration.undeclared import read_rows, undeclared_of
+from ..forecasts.group_keys import columns_of
+from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
 from ..statistics.intervals import alpha_of
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
@@ -24,7 +27,7 @@ _SHARED = {"none": False, "period": True}
 """Words for clusters: whether the rows of a period share a shock."""
 
 
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def monitor(
     y_true: Any,
     y_prob: Any = None,
@@ -34,7 +37,7 @@ def monitor(
     require: str | Sequence[str] = (),
     restart: str | None = None,
     confidence: float = 0.95,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[SearchedReading],
 ) -> Monitored:
     """Watch the calibration of forecasts over time: raise an alarm when it broke, and say when and how.
 
@@ -66,7 +69,8 @@ def monitor(
         ``clusters`` says which rows are dependent: "none", which is exact if rows are independent; "period", each
         period being one observation, for rows that share a shock, such as the weather of a day or an election night,
         which is approximate, and slower; or the cluster of each row. Clusters, of rows or of tallies, are taken as
-        "period"; without them "none" is the default.
+        "period". By default, "auto", they are looked for in ``columns``, a data frame or mapping of what else is known
+        of each row; a bias that changes with time is no dependence. None declines, and is "none".
 
     Returns
     -------
@@ -107,13 +111,34 @@ def monitor(
     ('22', '21')
     """
     said, rows = _read_clusters(reading)
-    watched = watched_periods(history_of(y_true, y_prob, time, by, rows), confidence, restart)
+    options, clusters, columns = undeclared_of(rows)
+    options |= {} if clusters is AUTO else {"clusters": clusters}
+    if isinstance(y_true, History | Mapping) or time is None:
+        options["columns"], dependence = columns, OF_A_TALLY
+    else:
+        groups = {"time": time} if by is None else {"time": time, **columns_of(by)}
+        dependence = read_rows(y_true, y_prob, rows, groups).dependence
+    history = history_of(y_true, y_prob, time, by, options)
+    return watch(history, confidence, restart, require, said, dependence)
+
+
+def watch(
+    history: History,
+    confidence: float,
+    restart: str | None,
+    require: str | Sequence[str],
+    said: str | None,
+    dependence: DependenceSearch,
+) -> Monitored:
+    """Watch periods that were counted, with what is said of the dependence of their rows, or was found."""
+    watched = watched_periods(history, confidence, restart)
     if not watched.outcomes:
         raise InputError(
             "y_true: a history of predictions; it has no outcomes. Test whether they changed: drift (--drift)."
         )
     require = [require] if isinstance(require, str) else require
-    shared = watched.clustered if said is None else _SHARED[said]
+    found = dependence.taken and not require  # whose limits are for independent rows
+    shared = watched.clustered or found if said is None else _SHARED[said]
     if shared and require:
         raise InputError(
             "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
@@ -143,13 +168,14 @@ def monitor(
         n_rows=watched.n_rows,
         labels=watched.labels,
         kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
+        dependence=dependence,
     )
 
 
-def _read_clusters(reading: RowReading) -> tuple[str | None, Mapping[str, Any]]:
+def _read_clusters(reading: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
     """Give the word that says what is dependent, if there is one, and how rows are read."""
     clusters = reading.get("clusters")
-    if not isinstance(clusters, str):
+    if not isinstance(clusters, str) or clusters == AUTO:
         return None, reading
     if clusters not in _SHARED:
         raise InputError(f"clusters: expected 'none', 'period', or the cluster of each row, got {clusters!r}.")

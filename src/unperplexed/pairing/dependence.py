@@ -11,6 +11,7 @@ import numpy as np
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, independent_words
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
 from ..scores.rules import Score, scores_kept
 from ..statistics.intervals import Dependence, checked_sampling
@@ -58,6 +59,8 @@ class PairedSettings:
     clustered: bool = False
     within: bool = False
     """Whether a lag is counted within series."""
+    searched: bool = False
+    """Whether dependence is looked for: nothing is said of it."""
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be computed with, before any row is read."""
@@ -100,7 +103,13 @@ def short_series(dependence: Dependence) -> Iterator[str]:
         )
 
 
-def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, series: int | None) -> str:
+def dependent_text(
+    clusters: int | None,
+    crossed: int | None,
+    lag: int | None,
+    series: int | None,
+    search: DependenceSearch = OF_A_TALLY,
+) -> str:
     """State which rows may depend on one another.
 
     Parameters
@@ -111,6 +120,8 @@ def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, s
         How many places apart rows may depend on one another.
     series : int or None
         Number of series within which places are counted; None where all rows are in one order.
+    search : DependenceSearch
+        What was found where nobody said it.
 
     Returns
     -------
@@ -120,6 +131,6 @@ def dependent_text(clusters: int | None, crossed: int | None, lag: int | None, s
         other = f", {crossed:,} the other way" if crossed is not None else ""
         return f"{number_of(clusters, 'cluster')} of dependent rows{other}"
     if not lag:
-        return "independent rows"
+        return independent_words(search)
     each = f" in each of {series:,} series" if series is not None else ""
     return f"rows dependent up to {lag} apart{each}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -14,8 +14,19 @@ from .._lib.arrays import as_array
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
+from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
+from ..calibration.undeclared import (
+    Event,
+    SearchedRows,
+    checked_codes,
+    clusters_of,
+    events_of,
+    joined_events,
+    largest_of,
+)
+from ..calibration.undeclared import searched as search
 from ..forecasts.forecasts import Block, Forecasts, Notes
-from ..forecasts.group_keys import RowKeys, row_keys
+from ..forecasts.group_keys import RowKeys, columns_of, row_keys
 from ..forecasts.labels import Label, plain
 from ..scores.rules import Score, scores_at_floor
 from ..statistics.intervals import Dependence
@@ -66,6 +77,13 @@ class ScoredRows:
     at_floor: Mapping[str, Floats]
     """Surprisals at the floor; empty if that is 0."""
     tally: Tally
+    events: Sequence[Event] = ()
+    """Of which dependence is looked for, if it is."""
+
+    @property
+    def searched(self) -> SearchedRows:
+        """The rows that dependence is looked for in."""
+        return SearchedRows(self.events, self.weights, self.truth, self.position)
 
     @property
     def zero_rows(self) -> int:
@@ -88,14 +106,16 @@ class ScoredRows:
             correct=self.correct[rows],
             scores={name: values[rows] for name, values in self.scores.items()},
             at_floor={name: values[rows] for name, values in self.at_floor.items()},
+            events=[(happened[rows], s[rows]) for happened, s in self.events],
         )
 
 
 class _Scorer:
     """Gathers rows part by part."""
 
-    def __init__(self, rules: Sequence[Score], floor: Floor) -> None:
-        self._rules, self._floor = rules, floor
+    def __init__(self, rules: Sequence[Score], floor: Floor, searched: bool) -> None:
+        self._rules, self._floor, self._searched = rules, floor, searched
+        self._events: list[tuple[Event, ...]] = []
         self._floored = [rule for rule in rules if rule.surprisal and floor != 0]  # have another value at the floor
         self._columns: list[tuple[NDArray[Any], ...]] = []
         self._labels: tuple[Label | None, ...] = ()
@@ -109,7 +129,9 @@ class _Scorer:
         """Score rows on their way into the tally."""
         for part in parts:
             self._labels = part.forecasts.labels
-            self._columns += [self._scored(block, part.positions(block)) for block in part.forecasts.blocks()]
+            for block in part.forecasts.blocks():
+                self._columns.append(self._scored(block, part.positions(block)))
+                self._events += [events_of(block)] if self._searched else []
             yield part.forecasts
 
     def _scored(self, block: Block, position: Ints) -> tuple[NDArray[Any], ...]:
@@ -125,14 +147,18 @@ class _Scorer:
         position, truth, w, correct, *scores = (np.concatenate(column) for column in zip(*self._columns, strict=True))
         named = {rule.name: values for rule, values in zip(self._rules, scores, strict=False)}
         at_floor = {rule.name: values for rule, values in zip(self._floored, scores[len(named) :], strict=True)}
-        return ScoredRows(self._labels, position, truth, w, correct, named, at_floor, self._tally)
+        return ScoredRows(
+            self._labels, position, truth, w, correct, named, at_floor, self._tally, joined_events(self._events)
+        )
 
 
-def scored(parts: Iterable[Chunk], rules: Sequence[Score], floor: Floor) -> dict[str, ScoredRows]:
+def scored(
+    parts: Iterable[Chunk], rules: Sequence[Score], floor: Floor, searched: bool = False
+) -> dict[str, ScoredRows]:
     """Read every forecaster's rows once."""
     scorers: dict[str, _Scorer] = {}
     for name, run in groupby(parts, key=lambda part: part.name):
-        scorers.setdefault(name, _Scorer(rules, floor)).add(run)
+        scorers.setdefault(name, _Scorer(rules, floor, searched)).add(run)
     return {name: scorer.rows(name) for name, scorer in scorers.items()}
 
 
@@ -205,6 +231,15 @@ class Pairing:
     """The groups of which a climatology predicts the observed frequencies."""
     chosen: bool = False
     """Whether only rows that the user chose are in it."""
+    columns: Mapping[str, Ints] = field(default_factory=dict)
+    """Codes of further columns, in which dependence is looked for."""
+    ordered: bool = True
+    """Whether the order of the rows may say something of it."""
+
+    @property
+    def declared(self) -> bool:
+        """Whether it is said which rows may depend on one another."""
+        return self.clusters is not None or self.crossed is not None
 
     def dependence(self, at: Ints, lag: int | None) -> Dependence:
         """Say which of some rows may depend on one another."""
@@ -219,7 +254,13 @@ class Pairing:
 
 
 def pairing_of_arrays(
-    parts: Sequence[Chunk], clusters: Any, within: Any, by: Any, climatology: Any, ids: Any = None
+    parts: Sequence[Chunk],
+    clusters: Any,
+    within: Any,
+    by: Any,
+    climatology: Any,
+    ids: Any = None,
+    columns: Any = None,
 ) -> Pairing:
     """Pair forecasters given as arrays, row by row.
 
@@ -231,13 +272,17 @@ def pairing_of_arrays(
         What is known of each row: its cluster, series, group, and group of a climatology.
     ids : array_like of shape (n,), optional
         Names of the rows.
+    columns : mapping from name to array_like of shape (n,), or data frame, optional
+        What else is known of each row: dependence is looked for in it.
     """
     n = parts[0].forecasts.n_rows
+    groups = {} if by is None else columns_of(by)
     return Pairing(
         {part.name: np.arange(n) for part in parts},
         ids=_named_by(ids, n),
         by=None if by is None else row_keys(by, n),
         climatology=None if climatology is None else row_keys(climatology, n),
+        columns={name: codes for name, codes in checked_codes(columns, n).items() if name not in groups},
         **dependent_rows(n, clusters, within),
     )
 
@@ -269,6 +314,8 @@ class PairedRows(NamedTuple):
     pairing: Pairing
     notes: dict[str, Notes]
     """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
+    dependence: DependenceSearch
+    """What was found of dependence that nobody declared."""
 
     def weighing(self, floor: Floor) -> tuple[PairedRows, float]:
         """Keep rows of positive weight, with surprisals at the floor where an observed class was assigned 0.
@@ -286,7 +333,9 @@ class PairedRows(NamedTuple):
         return self._replace(rows=rows, at=self.at[some]), floor
 
 
-def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2) -> PairedRows:
+def read_paired(
+    parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2, *, searched: bool = False
+) -> PairedRows:
     """Read every forecaster's rows once and pair them.
 
     Parameters
@@ -301,6 +350,8 @@ def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor,
         Floor of surprisals where an observed class was assigned 0.
     least : int, default 2
         Fewest forecasters.
+    searched : bool, default False
+        Whether dependence is looked for, since nothing is said of it.
 
     Returns
     -------
@@ -311,7 +362,7 @@ def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor,
     InputError
         For too few forecasters, no common rows, and rows of other outcomes, classes or weights.
     """
-    found = scored(parts(), rules, floor)
+    found = scored(parts(), rules, floor, searched)
     if len(found) < least:
         raise InputError(
             f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
@@ -326,7 +377,22 @@ def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor,
         left_out = each.position.size - at.size
         reason = "not chosen, or no valid counterpart" if pairing.chosen else "no valid counterpart"
         notes[name] += Notes(dropped={reason: left_out} if left_out else {})
-    return PairedRows(rows, at, pairing, notes)
+    dependence = DependenceSearch(reason=DECLARED if pairing.declared else DECLINED)
+    if searched and not pairing.declared:
+        pairing, dependence = _searched(rows, at, pairing)
+    return PairedRows(rows, at, pairing, notes, dependence)
+
+
+def _searched(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> tuple[Pairing, DependenceSearch]:
+    """Look for dependence in the errors of every forecaster; what is largest of any is used for all."""
+    columns = {name: codes[at] for name, codes in pairing.columns.items()}
+    groups = [] if pairing.by is None else [pairing.by.group[at]]
+    found = largest_of([search(each.searched, columns, groups, order=pairing.ordered) for each in rows.values()])
+    if not found.taken:
+        return pairing, found
+    assert found.found is not None
+    clusters = clusters_of(found.found, pairing.columns, next(iter(pairing.positions.values())).size)
+    return replace(pairing, clusters=clusters), found
 
 
 def paired(found: Mapping[str, ScoredRows], pairing: Pairing) -> tuple[Ints, dict[str, ScoredRows]]:

@@ -14,9 +14,10 @@ from .._lib.arrays import by_forecaster, check_indexes
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
+from ..calibration.undeclared import undeclared_of
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
 from ..report.result import frames_as_input
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, Score, score_named, scores_by_outcome
 from ..statistics.intervals import Dependence, Interval, UncertainRatio, simultaneous, uncertain_ratio
@@ -39,7 +40,7 @@ _FEW = 30
 
 
 @frames_as_input
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def skill(
     y_true: Any,
     forecasts: Any,
@@ -51,7 +52,7 @@ def skill(
     metrics: Sequence[str] = (),
     floor: Floor = DEFAULT_FLOOR,
     confidence: float = 0.95,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[SearchedReading],
 ) -> Skill:
     """Skill scores of forecasts against a reference, with paired confidence intervals, also by group. Larger is better.
 
@@ -83,7 +84,8 @@ def skill(
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     **reading
-        How rows are read, and ``clusters`` of rows that may depend on one another, as in `compare`.
+        How rows are read, and ``clusters`` of rows that may depend on one another, or ``columns`` in which they are
+        looked for, as in `compare`.
 
     Returns
     -------
@@ -116,8 +118,10 @@ def skill(
     >>> [group.key for group in result.groups]
     [(24,), (48,)]
     """
-    clusters = reading.pop("clusters", None)
-    check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters)
+    options, clusters, columns = undeclared_of(reading)
+    searched = clusters is AUTO and lag is None
+    clusters = None if clusters is AUTO else clusters
+    check_indexes(y_true=y_true, forecasts=forecasts, clusters=clusters, columns=columns)
     named = by_forecaster(y_true, forecasts)
     if not isinstance(named, Mapping):
         named = {"forecast": named}
@@ -125,10 +129,10 @@ def skill(
     if against.forecast is not None:
         named = {**named, against.name: against.forecast}
     dependent = clusters is not None, within is not None
-    settings = SkillSettings(metrics, floor, confidence, lag, *dependent, against.name)
+    settings = SkillSettings(metrics, floor, confidence, lag, *dependent, searched, against.name)
     settings.check_names([*named])
-    parts = parts_of(named, y_true, reading)
-    pairing = pairing_of_arrays(parts, clusters, within, by, against.climatology)
+    parts = parts_of(named, y_true, options)
+    pairing = pairing_of_arrays(parts, clusters, within, by, against.climatology, columns=columns)
     return skilled(lambda: parts, lambda _: pairing, settings)
 
 
@@ -238,13 +242,14 @@ class _SkillRows:
 
 def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
     """Read the forecasters' rows once, pair them and score them against the reference."""
-    return skill_of(read_paired(parts, pair, settings.rules, settings.floor, least=1), settings)
+    read = read_paired(parts, pair, settings.rules, settings.floor, least=1, searched=settings.searched)
+    return skill_of(read, settings)
 
 
 def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     """Score forecasters' paired rows against the reference; their scores have the settings' rules among them."""
     settings.check_names([*paired.rows])
-    (rows, at, pairing, notes), floor = paired.weighing(settings.floor)
+    (rows, at, pairing, notes, found), floor = paired.weighing(settings.floor)
     first, zero_rows = next(iter(rows.values())), {name: each.zero_rows for name, each in rows.items()}
     against: Mapping[str, Floats]
     if settings.reference == BASE_RATE:
@@ -282,6 +287,7 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
             *_few_units(dependence, places, at.size),
             *_few(pairing, at),
         ),
+        dependence=found,
     )
 
 

@@ -12,6 +12,7 @@ from .._lib.formatting import confidence_interval, number_of, p_value_text, shor
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from .._version import __version__
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
@@ -96,6 +97,8 @@ class Skill(JsonResult):
     """What was left out or changed of each forecaster's rows, the reference's too, by name."""
     warnings: tuple[str, ...]
     """Reasons why skill scores are undefined, optimistic or without an interval."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
 
     @property

@@ -14,10 +14,12 @@ import numpy as np
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
+from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..tally.tally import Tally, refuse_rows
@@ -70,6 +72,8 @@ class Recalibrator(Fitted[State]):
     gain_ : Gain or None
         Decrease of the log loss on held-out rows, with a 95% confidence interval; None for fewer than 100 rows, or
         fewer than 10 clusters of dependent rows.
+    dependence_ : DependenceSearch or None
+        What was found of dependence that nobody declared, as `assess` finds it; None once loaded.
 
     Notes
     -----
@@ -108,12 +112,13 @@ class Recalibrator(Fitted[State]):
     method_: str
     parameters_: dict[str, Any]
     gain_: Gain | None
+    dependence_: DependenceSearch | None
 
     def __init__(self, method: str = "auto", *, single: bool = False, folds: int | None = None, seed: int = 0) -> None:
         self.method, self.single, self.folds, self.seed = method, single, folds, seed
 
-    @reads(RowReading)
-    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Recalibrator:
+    @reads(SearchedReading, SEARCHED)
+    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]) -> Recalibrator:
         """Fit to forecasts and their outcomes.
 
         Parameters
@@ -126,7 +131,8 @@ class Recalibrator(Fitted[State]):
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
             ``scale``, ``invalid``, and ``clusters``, the
-            clusters of rows that may depend on one another.
+            clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
+            `assess`; None declines.
 
         Returns
         -------
@@ -140,12 +146,13 @@ class Recalibrator(Fitted[State]):
         """
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
-            return self.with_state(state_of_tally(y_true, self._settings()))
+            return self.with_state(state_of_tally(y_true, self._settings()), OF_A_TALLY)
         if y_prob is None:
             raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
-        return self.with_state(state_of_forecasts(Forecasts(y_true, y_prob, **reading), self._settings()))
+        forecasts, _, dependence = read_rows(y_true, y_prob, reading)
+        return self.with_state(state_of_forecasts(forecasts, self._settings()), dependence)
 
-    def fit_chunks(self, chunks: Chunks) -> Recalibrator:
+    def fit_chunks(self, chunks: Chunks, dependence: DependenceSearch | None = None) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
 
         Rows of two classes are counted by their log-odds, in memory that does not grow with their number. With
@@ -157,20 +164,22 @@ class Recalibrator(Fitted[State]):
         ----------
         chunks : function of no arguments
             Returns the parts (`Forecasts`), each time from the first.
+        dependence : DependenceSearch, optional
+            What was found of dependence that nobody declared.
 
         Returns
         -------
         Recalibrator
             Itself, fitted.
         """
-        return self.with_state(state_of_chunks(chunks, self._settings()))
+        return self.with_state(state_of_chunks(chunks, self._settings()), dependence)
 
     def _settings(self) -> FitSettings:
         return checked_settings(self.method, self.single, self.folds, self.seed)
 
-    def with_state(self, state: State) -> Recalibrator:
+    def with_state(self, state: State, dependence: DependenceSearch | None = None) -> Recalibrator:
         """Take what a fit found; return itself."""
-        self._state = state
+        self._state, self.dependence_ = state, dependence
         self.labels_, self.n_rows_ = state.facts.labels, state.facts.n_rows
         self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
         self.parameters_ = state.maps[state.heaviest].parameters()
@@ -368,12 +377,13 @@ class GroupRecalibrator(Fitted[Saved]):
     shared_: Recalibrator
     weights_: dict[Key, float]
     gain_: Gain | None
+    dependence_: DependenceSearch | None
 
     def __init__(self, *, folds: int | None = None, seed: int = 0) -> None:
         self.folds, self.seed = folds, seed
 
-    @reads(RowReading)
-    def fit(self, y_true: Any, y_prob: Any, *, by: Any, **reading: Unpack[RowReading]) -> GroupRecalibrator:
+    @reads(SearchedReading, SEARCHED)
+    def fit(self, y_true: Any, y_prob: Any, *, by: Any, **reading: Unpack[SearchedReading]) -> GroupRecalibrator:
         """Fit to forecasts, their outcomes and their groups.
 
         Parameters
@@ -390,10 +400,10 @@ class GroupRecalibrator(Fitted[Saved]):
         GroupRecalibrator
             Itself, fitted.
         """
-        forecasts = Forecasts(y_true, y_prob, **reading)
-        return self.fit_chunks(lambda: [(forecasts, by)])
+        forecasts, _, dependence = read_rows(y_true, y_prob, reading, columns_of(by))
+        return self.fit_chunks(lambda: [(forecasts, by)], dependence)
 
-    def fit_chunks(self, chunks: GroupedChunks) -> GroupRecalibrator:
+    def fit_chunks(self, chunks: GroupedChunks, dependence: DependenceSearch | None = None) -> GroupRecalibrator:
         """Fit to forecasts that are read in parts, each with the columns that make its groups. Rows stay in memory."""
         settings = checked_settings("auto", False, self.folds, self.seed)
         rows = gathered_groups(chunks())
@@ -401,10 +411,10 @@ class GroupRecalibrator(Fitted[Saved]):
         compared = gain_over_one_map(rows, fitted, settings)
         if compared is None or not compared.gain.significant:
             fitted = GroupMaps(fitted.shared, {})
-        return self._set(Saved(rows.by, fitted, compared))
+        return self._set(Saved(rows.by, fitted, compared), dependence)
 
-    def _set(self, state: Saved) -> GroupRecalibrator:
-        self._state = state
+    def _set(self, state: Saved, dependence: DependenceSearch | None = None) -> GroupRecalibrator:
+        self._state, self.dependence_ = state, dependence
         self.by_, self.labels_ = state.by, state.maps.shared.facts.labels
         self.shared_ = Recalibrator(folds=self.folds, seed=self.seed).with_state(state.maps.shared)
         self.weights_ = {key: 1 - each.identity for key, each in state.maps.own.items()}

@@ -16,7 +16,7 @@ from ..forecasts.labels import Label, plain
 from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
 from ..forecasts.problems import with_text
 from ..forecasts.unobserved import unobserved
-from .columns import Plan, Plans
+from .columns import BLOCK, Plan, Plans
 from .file_reading import FileReading, Partition, named
 from .outcomes import Kind, Settled, Spelling, kind_of, outcomes
 from .readers import Batch
@@ -42,7 +42,8 @@ class Builder:
 
     def __init__(self, plan: Plan, plans: Plans, reading: FileReading, spelling: Spelling) -> None:
         """Take one of the plans, and how rows are read."""
-        self._plan, self._weight, self._groups = plan, plans.weight, plans.clusters
+        self._plan, self._weight = plan, plans.weight
+        self._groups = [*(each.name for each in plans.clusters), *([] if plans.block is None else [BLOCK])]
         self._reading, self._spelling = reading, spelling
         self._known: tuple[Label | None, ...] | None = None
         self.said = ""
@@ -76,7 +77,7 @@ class Builder:
                 **self._observed(batch, columns, found),
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
-                clusters={each.name: batch.raw[each.name] for each in self._groups} or None,
+                clusters={name: batch.raw[name] for name in self._groups} or None,
                 source=place.part.origin,
                 names=self._names,
                 **self._reading.options,

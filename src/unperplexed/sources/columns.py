@@ -48,6 +48,19 @@ class Selection:
     """Which rows are read."""
     outcomes: bool = True
     """Whether rows have outcomes; else only predictions are read, and each row counts as one of the first class."""
+    found: bool = False
+    """Whether clusters were found, not declared: rows without a value are then one."""
+    block: int | None = None
+    """How many successive rows are a cluster, where the order of the rows says so."""
+
+    @property
+    def clustered(self) -> bool:
+        """Whether rows are in clusters."""
+        return bool(self.clusters) or self.block is not None
+
+
+BLOCK = "\nblock"
+"""Name of the column of blocks, which no file has."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,9 @@ class Plans:
     clusters: Sequence[Derived]
     keys: Sequence[Derived] = ()
     where: RowFilter = ALL_ROWS
+    found: bool = False
+    block: int | None = None
+    """As in the selection."""
 
     @property
     def made(self) -> list[Derived]:
@@ -99,7 +115,7 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
     clusters, keys = _made(selection.clusters, file), _made(selection.keys, file)
-    beside = (selection.weight, clusters, keys, selection.where)
+    beside = (selection.weight, clusters, keys, selection.where, selection.found, selection.block)
     used = dict.fromkeys([selection.weight, *(each.column for each in (*clusters, *keys))])
     _refuse_joined([key.column for key in keys], file)
     for name in [*used, *selection.where.columns]:

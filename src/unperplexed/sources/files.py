@@ -5,18 +5,20 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from .batch_forecasts import Builder, Place
-from .columns import Plans, Selection, check_column, plans
-from .derived_columns import Quantiles, derived
+from .columns import BLOCK, Plans, Selection, check_column, plans
+from .derived_columns import Derived, Quantiles, derived
 from .file_reading import FileReading, Partition, named
 from .outcomes import Seen, Settled, Spelling
 from .readers import Batch, Batches, Column, Options, Source, Wanted
@@ -46,8 +48,8 @@ class ForecastFiles:
 
     Parameters
     ----------
-    paths : sequence of str
-        Names of files, patterns such as ``data/*.parquet``, or ``-`` for standard input.
+    paths : sequence of str or of File
+        Names of files, patterns such as ``data/*.parquet``, or ``-`` for standard input; or files that were found.
     selection : Selection
         Which columns hold what.
     reading : FileReading
@@ -67,7 +69,7 @@ class ForecastFiles:
 
     def __init__(
         self,
-        paths: Sequence[str],
+        paths: Sequence[str] | Sequence[File],
         selection: Selection,
         reading: FileReading,
         progress: Callable[[int, int, int | None], None] | None = None,
@@ -115,6 +117,23 @@ class ForecastFiles:
             yield batch
         if not found and rows.plans.where.columns:
             raise rows.plans.where.none_of(read)
+
+    @property
+    def further(self) -> list[str]:
+        """Columns of all files that are not used yet; none where rows are those of arrays."""
+        used = {*self.rows.plans.wanted.names}
+        first, *others = self._sources
+        if any(source.shapes for source in self._sources):
+            return []
+        every = [name for name in first.names if all(name in source.names for source in others)]
+        return [name for name in every if name not in used and name not in first.inside]
+
+    def with_keys(self, columns: Sequence[str]) -> ForecastFiles:
+        """Return the same files, whose rows are given along with these columns too."""
+        made = copy(self)
+        keys = [*self.rows.plans.keys, *map(Derived, columns)]
+        made.rows = replace(self.rows, plans=replace(self.rows.plans, keys=keys))
+        return made
 
     def openers(self) -> list[Callable[[], Source]]:
         """What opens each file in another process, which may run elsewhere: it can be pickled."""
@@ -206,7 +225,7 @@ class ForecastRows:
             builders = [Builder(plan, self.plans, self.reading, self.spelling) for plan in self.plans.forecasts]
             resumed = _resumed([first], batches)
             del first
-            rows, told = 0, False
+            rows, wanted_rows, told = 0, 0, False
             for at, batch in resumed:
                 if not batch.n_rows and not whole:
                     continue
@@ -222,6 +241,14 @@ class ForecastRows:
                     )
                 if places is not None and not places.size:
                     continue
+                size = batch.n_rows if places is None else places.size
+                if self.plans.found:
+                    clusters = {
+                        name: pl.Series(values).cast(pl.String).fill_null("") for name, values in clusters.items()
+                    }
+                if self.plans.block is not None:
+                    clusters[BLOCK] = np.arange(wanted_rows, wanted_rows + size) // self.plans.block
+                wanted_rows += size
                 place = Place(part, standing_in(batch, places, clusters))
                 given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 for sentence in dict.fromkeys(builder.said for builder in builders if builder.said and not told):

@@ -20,6 +20,7 @@ from .engines import Engine
 from .file_reading import FileReading
 from .files import ForecastBatch, ForecastFiles
 from .map_reduce import ASKED, Accumulator, FileColumns, Result, as_tallies, as_tally, counting_of, described
+from .readers.formats import File
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -143,7 +144,7 @@ def _paths(paths: Paths) -> list[str]:
 
 
 def counted_files(
-    paths: Sequence[str],
+    paths: Sequence[str] | Sequence[File],
     selection: Selection,
     reading: FileReading,
     accumulator: Accumulator[Result],

@@ -87,6 +87,14 @@ LEAST_WORTH = 2 - _ROUNDING_32
 """Independent units that a standard error takes."""
 
 
+TIMES_LAG = (4, 2)
+"""Stretches that are judged as clusters are so many lags long, as far as there are enough: what remains between
+neighbouring ones is a small part of what is within them."""
+
+FEWEST_STRETCHES = 20
+"""Fewer clusters tell little of how rows depend on one another."""
+
+
 @dataclass(frozen=True)
 class Dependence:
     """Which rows may depend on one another: none, those of a cluster, or those up to ``lag`` places apart."""
@@ -103,6 +111,19 @@ class Dependence:
         """Say it of some rows alone."""
         clusters, crossed = (_renumbered(way, rows) for way in (self.clusters, self.crossed))
         return Dependence(clusters, self.lag, crossed, None if self.series is None else self.series[rows])
+
+    def stretches(self, n_rows: int) -> Ints | None:
+        """Cut rows in order into clusters several times as long as the lag; None where these are too few."""
+        series = np.zeros(n_rows, np.int64) if self.series is None else self.series
+        _, number, sizes = np.unique(series, return_inverse=True, return_counts=True)
+        order = np.argsort(number, kind="stable")
+        place = np.empty(n_rows, np.int64)
+        place[order] = np.arange(n_rows) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        for times in TIMES_LAG:
+            found, cluster = np.unique(number * n_rows + place // (times * self.lag), return_inverse=True)
+            if len(found) >= FEWEST_STRETCHES:
+                return np.asarray(cluster)
+        return None
 
     @property
     def two_way(self) -> bool:

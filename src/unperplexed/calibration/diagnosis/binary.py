@@ -129,6 +129,7 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
     if clusters is not None and (n_clusters := len(clusters.totals(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
         return not_made(too_few(n_clusters), round(n), data.labels)
     tested = gate(rows, clusters)
+    about = replace(about, independent_p_value=math.nan if clusters is None else gate(rows).p_value)
     known = _informations(rows, tested, clusters)
     bias, slope = (POWER / math.sqrt(x) if x > _KNOWN else math.nan for x in known)
     needed = math.nan if clusters is None else n_clusters * (POWER / NOTABLE_BIAS) ** 2 / tested.shared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -15,8 +16,9 @@ from ...tally.tally import Tally
 from ..resampling import positive_pairs
 from .binary import BinaryData
 from .class_rows import CERTAIN, MOST_NAMED, RowBlock
+from .gate import gate
 from .line import CalibrationLine, calibration_line
-from .scored import ClusterSums, Scored
+from .scored import FEWEST_CLUSTERS, ClusterSums, Scored
 
 
 def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:
@@ -50,6 +52,17 @@ def line_of_top_class(blocks: Iterable[RowBlock]) -> CalibrationLine:
     return calibration_line(*_counted(s, y, w, cluster))
 
 
+def p_value_in_clusters(happened: np.ndarray, s: Floats, weight: Floats | None, cluster: Ints) -> float:
+    """Test calibration by clusters of rows, given log-odds of the event and its outcome; NaN where they are too few."""
+    n = len(s)
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
+    some = np.abs(s) <= math.log(n / CERTAIN)
+    rows, sums = _counted(s[some], happened[some].astype(np.float64), w[some], cluster[some])
+    if sums is None or len(np.unique(cluster[some])) < FEWEST_CLUSTERS:
+        return math.nan
+    return gate(rows, sums(np.ones(rows.s.size, dtype=bool))).p_value
+
+
 def _joined(read: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
     """Put the columns of all blocks together, with weights of mean 1."""
     s, p, y, w, cluster, index = (np.concatenate(column) for column in zip(*read, strict=True))
@@ -66,7 +79,7 @@ def _counted(
         return np.bincount(entry, x, values.size).astype(np.float64)
 
     rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
-    clustered = bool((cluster >= 0).all())
+    clustered = bool((cluster >= 0).all()) and len(np.unique(cluster)) < cluster.size  # of one row: independent
     sums = sums_over_clusters(entry, w, w * (y - expit(s)), cluster) if clustered else None
     return rows, sums
 

@@ -112,7 +112,7 @@ class RowCounts:
     classes: int = 0
     weight: float = 0.0
     clusters: Ints | None = None
-    """Numbers of the clusters, ascending."""
+    """Numbers of the clusters, ascending; None without, and where each has one row: these are independent."""
 
     @property
     def limit(self) -> float:
@@ -138,7 +138,7 @@ def count(rows: Rows) -> RowCounts:
         if block.cluster is not None:
             here = np.unique(block.cluster).astype(np.int64)
             clusters = here if clusters is None else np.union1d(clusters, here)
-    return RowCounts(n, classes, weight, clusters)
+    return RowCounts(n, classes, weight, None if clusters is None or clusters.size == n else clusters)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from ..._lib.errors import InputError
 from ...forecasts.forecasts import Forecasts
 from ...forecasts.labels import Label
-from ...forecasts.reading import RowReading, reads
+from ...forecasts.reading import SEARCHED, SearchedReading, reads
 from ...tally.class_sums import MOST_CLASSES
 from ...tally.tally import Tally, refuse_rows
 from .binary import diagnose_binary
@@ -22,8 +22,8 @@ from .result import Diagnosis, Finding
 from .words import not_made
 
 
-@reads(RowReading)
-def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Diagnosis:
+@reads(SearchedReading, SEARCHED)
+def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]) -> Diagnosis:
     """Find out what is wrong with probability forecasts: biased, overconfident, certain and wrong, or nothing.
 
     Parameters
@@ -35,7 +35,8 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
     **reading
         How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
         ``scale``, ``invalid``, and ``clusters``, the
-        clusters of rows that may depend on one another.
+        clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
+        `assess`; None declines.
 
     Returns
     -------
@@ -76,8 +77,10 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
         return diagnosis_of_tally(y_true)
     if y_prob is None:
         raise InputError("y_prob: missing; diagnose takes outcomes and probabilities, or a Tally.")
-    forecasts = Forecasts(y_true, y_prob, **reading)
-    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels)
+    from ..undeclared import read_rows  # which tests by clusters, as this does
+
+    forecasts, _, dependence = read_rows(y_true, y_prob, reading)
+    return replace(diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels), dependence=dependence)
 
 
 Chunks = Callable[[], Iterable[Forecasts]]

@@ -136,6 +136,21 @@ class _Read(NamedTuple):
     """Probabilities of what was observed with their weights, where only sums were read."""
 
 
+def _tested(about: Diagnosis, statistics: Statistics) -> tuple[Diagnosis, ClassGate]:
+    """Test rows, and find what they would detect; those that can show nothing are not tested."""
+    if not float(statistics.information.sum()) > _SEEN:
+        return about, _UNTESTED
+    opened, clustered = gate(statistics), statistics.clusters is not None
+    alone = gate(replace(statistics, clusters=None)).p_value if clustered else math.nan
+    return replace(
+        about,
+        p_value=opened.p_value,
+        independent_p_value=alone,
+        statistic=opened.statistic,
+        detectable=_detectable(statistics, opened),
+    ), opened
+
+
 def _diagnosed(
     about: Diagnosis,
     read: _Read,
@@ -151,11 +166,7 @@ def _diagnosed(
     if clusters is not None and clusters < FEWEST_CLUSTERS:
         return not_made(too_few(clusters), about.n_rows, labels)
     findings = _certainty(certain, clusters is not None)
-    tested = float(statistics.information.sum()) > _SEEN
-    opened = gate(statistics) if tested else _UNTESTED
-    if tested:
-        seen = _detectable(statistics, opened)
-        about = replace(about, p_value=opened.p_value, statistic=opened.statistic, detectable=seen)
+    about, opened = _tested(about, statistics)
     if not (findings or opened.p_value < LEVEL):
         return in_words(about, findings)
     moved = permutation(opened.effect)

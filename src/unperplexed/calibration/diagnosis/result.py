@@ -13,6 +13,7 @@ from ..._lib.typing import ByValue
 from ...forecasts.labels import Label
 from ...report.result import JsonResult
 from ...statistics.intervals import Metric
+from ..dependence_search import DependenceSearch
 from .line import CalibrationLine, Coefficient
 
 if TYPE_CHECKING:
@@ -186,6 +187,10 @@ class Diagnosis(JsonResult):
     """Whether permuted columns were looked for: tally files of earlier versions do not tell."""
     n_clusters: int | None = None
     """Number of clusters of dependent rows, in a tally that of its shards; None for independent rows."""
+    independent_p_value: float = math.nan
+    """What ``p_value`` would be if the rows of clusters were independent; NaN without clusters."""
+    dependence: DependenceSearch | None = None
+    """What `diagnose` found of dependence that nobody declared; None in an assessment, which has it itself."""
     made: bool = field(init=False, compare=False)
     """Whether a diagnosis could be made."""
     reason: str = ""

@@ -98,9 +98,13 @@ def reason_of(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
 
 
-def found_files(names: Sequence[str]) -> list[File]:
+def found_files(names: Sequence[str] | Sequence[File]) -> list[File]:
     """Find the files, and keep a copy of what can be read only once: standard input and named pipes."""
-    return [_kept(name) if name == "-" or Path(name).is_fifo() else File(name, Path(name)) for name in matching(names)]
+    found = [each for each in names if isinstance(each, File)]
+    texts = [each for each in names if not isinstance(each, File)]
+    return found + [
+        _kept(name) if name == "-" or Path(name).is_fifo() else File(name, Path(name)) for name in matching(texts)
+    ]
 
 
 def _kept(name: str) -> File:

@@ -1,0 +1,94 @@
+"""What a result says of dependence that nobody declared: what was looked at, and what was found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .._lib.formatting import p_value_text
+from .._lib.typing import ByValue
+from .dependence import Dependence
+
+DECLARED, DECLINED = "clusters are declared", "declined"
+OF_TALLY = "a tally has no columns and no order"
+OF_ENGINE = "the rows are counted elsewhere; the engine local looks for it"
+UNREAD = "the rows cannot be read"
+"""Why dependence was not looked for."""
+
+UNSEEN = (OF_TALLY, OF_ENGINE, UNREAD)
+"""Reasons that nobody gave."""
+
+
+@dataclass(frozen=True)
+class DependenceSearch(ByValue):
+    """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
+
+    looked_at: tuple[str, ...] = ()
+    """Columns, beside those of outcomes and probabilities, whose equal values may make rows dependent."""
+    order: bool = False
+    """Whether the order of the rows was looked at: not where they are sorted by outcome."""
+    found: Dependence | None = None
+    """What was found; None where nothing speaks against independent rows, or it was not looked for."""
+    p_value: float = math.nan
+    """Of the test of calibration by clusters that are a warning alone, two classes only."""
+    reason: str = ""
+    """Why dependence was not looked for; "" where it was."""
+
+    @property
+    def taken(self) -> bool:
+        """Whether the rows are judged in the clusters that were found."""
+        return self.found is not None and self.found.taken
+
+
+OF_A_TALLY = DependenceSearch(reason=OF_TALLY)
+
+
+def dependence_words(search: DependenceSearch, p_value: float = math.nan, independent: float = math.nan) -> str:
+    """Say which rows err alike, and what comes of it; "" where nothing speaks against independent rows.
+
+    Parameters
+    ----------
+    search : DependenceSearch
+        What was found.
+    p_value, independent : float
+        Of the test of calibration as it was made, and of the same test of independent rows; NaN where none was made.
+    """
+    found = search.found
+    if found is None:
+        return ""
+    alike = alike_words(found)
+    if not found.taken:
+        by = ", ".join(found.columns) or "blocks"
+        tested = "" if math.isnan(search.p_value) else f"; by {by} {p_value_text(search.p_value)}"
+        return f"{alike}: a bias of each, or dependence{tested}."
+    both = [p_value_text(p) for p in (p_value, independent) if not math.isnan(p)]
+    tested = f" ({both[0]}; of independent rows {both[1]})" if len(both) == 2 else ""
+    return f"{alike}: judged by them{tested}."
+
+
+def independent_words(search: DependenceSearch) -> str:
+    """Call rows independent, and say what speaks for or against it."""
+    if search.found is not None:
+        return "judged as independent rows"
+    looked = bool(search.looked_at) or search.order
+    return f"independent rows{' (nothing speaks against it)' if looked else ''}"
+
+
+def alike_words(found: Dependence) -> str:
+    """Say which rows err alike, and how many independent ones they are worth."""
+    names = ", ".join(found.columns if len(found.columns) > 1 else map(repr, found.columns))
+    which = f"Rows of the same {names} ({found.n_clusters:,})"
+    if found.block is not None:
+        which = f"Rows near one another, in {found.n_clusters:,} blocks of {found.block:,},"
+    also = f", also by {', '.join(map(repr, found.also))}" if found.also else ""
+    return f"{which} err alike (as if {found.n_rows / found.design_effect:,.0f} rows{also})"
+
+
+def looked_at_words(search: DependenceSearch) -> str:
+    """Say what was looked at, or why nothing was."""
+    if search.reason:
+        return f"dependence not looked for: {search.reason}"
+    columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
+    among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
+    where = " and ".join(among) or "no column, as none has groups of rows,"
+    return f"dependence looked for in {where}: {'found' if search.found else 'nothing speaks for it'}"

@@ -1,0 +1,214 @@
+"""Rows that nobody declared dependent: where they may be so it is looked for, and the result says what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._lib.arrays import check_indexes
+from .._lib.elementary import expit
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.typing import Bools, Floats, Ints
+from ..forecasts.forecasts import Block, Forecasts
+from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
+from ..forecasts.reading import AUTO
+from .dependence import FEWEST, FEWEST_VALUES, Dependence, events_of_classes, find_dependence, largest, order_tells
+from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
+from .diagnosis.binary_data import p_value_in_clusters
+
+Event = tuple[Bools, Floats]
+"""Whether it occurred in each row, and its log-odds."""
+
+
+def events_of(block: Block) -> tuple[Event, ...]:
+    """Return the events of which dependence is looked for."""
+    if block.rows.n_classes == 2:
+        return ((block.truth == 1, block.log_odds),)
+    return events_of_classes(block.truth.astype(np.int64), block.probabilities)
+
+
+def joined_events(read: Iterable[tuple[Event, ...]]) -> list[Event]:
+    """Put those of successive rows together."""
+    return [
+        (np.concatenate(y), np.concatenate(s)) for y, s in (zip(*of, strict=True) for of in zip(*read, strict=True))
+    ]
+
+
+class SearchedRows(NamedTuple):
+    """Rows that dependence is looked for in."""
+
+    events: Sequence[Event]
+    weight: Floats
+    truth: Ints
+    """Class of each row; a column may be a copy of it."""
+    number: Ints
+    """Of each row among all."""
+
+    @classmethod
+    def of(cls, block: Block) -> SearchedRows:
+        """Take those of positive weight."""
+        kept = block.weighing
+        weight = np.ones(len(kept)) if kept.weights is None else np.asarray(kept.weights, dtype=np.float64)
+        return cls(events_of(kept), weight, kept.truth.astype(np.int64), kept.index)
+
+    @classmethod
+    def joined(cls, parts: Sequence[SearchedRows]) -> SearchedRows:
+        """Put those of successive parts together."""
+        events, *columns = zip(*parts, strict=True)
+        return cls(joined_events(events), *map(np.concatenate, columns))
+
+    def at(self, some: Ints | Bools) -> SearchedRows:
+        """Select rows."""
+        events = [(happened[some], s[some]) for happened, s in self.events]
+        return SearchedRows(events, self.weight[some], self.truth[some], self.number[some])
+
+    def without_errors_of(self, group: Ints) -> SearchedRows:
+        """Return rows whose log-odds have the biases and slopes of groups added: these errors are no dependence."""
+        _, number = np.unique(group, return_inverse=True)
+        errors = [_errors(*event, self.weight, number) for event in self.events]
+        return self._replace(events=[(y, s + error) for (y, s), error in zip(self.events, errors, strict=True)])
+
+
+_STEPS = 3
+"""Newton steps towards the bias and slope of a group; with the prior that is enough to take out what is wrong."""
+
+
+def _errors(happened: Bools, s: Floats, weight: Floats, group: Ints) -> Floats:
+    """Estimate what each row's group adds to the log-odds: a bias, and a slope less 1, both N(0, 1) beforehand."""
+    x, n = np.where(np.isfinite(s), s, 0.0), int(group.max(initial=-1)) + 1
+    bias, slope = np.zeros((2, n))
+    for _ in range(_STEPS):
+        p = expit(s + bias[group] + slope[group] * x)
+        score, v = weight * (happened - p), weight * p * (1 - p)
+        a, b, aa, ab, bb = (
+            np.bincount(group, each, n).astype(np.float64) for each in (score, x * score, v, x * v, x * x * v)
+        )
+        a, b, aa, bb = a - bias, b - slope, aa + 1, bb + 1
+        determinant = aa * bb - ab * ab
+        bias, slope = bias + (bb * a - ab * b) / determinant, slope + (aa * b - ab * a) / determinant
+    return np.asarray(bias[group] + slope[group] * x)
+
+
+def searched(
+    rows: SearchedRows,
+    columns: Mapping[str, Ints],
+    groups: Iterable[Ints] = (),
+    *,
+    order: bool = True,
+    share: float = 1.0,
+) -> DependenceSearch:
+    """Look for dependence in columns, and in the order of the rows, which are all or a random share of them.
+
+    Errors of groups, or of a column that is no cluster as it has few values, are no dependence.
+    """
+    columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
+    order = order and any(order_tells(happened) for happened, _ in rows.events)
+
+    def found_without(groups: Iterable[Ints]) -> Dependence | None:
+        events = reduce(SearchedRows.without_errors_of, groups, rows).events
+        return largest(
+            find_dependence(happened, s, rows.weight, columns, order=order, share=share, events=len(events))
+            for happened, s in events
+        )
+
+    groups = [*groups]
+    found, p_value = found_without(groups), math.nan
+    few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(np.unique(x)) < FEWEST]
+    if few and found_without([*groups, *few]) is None:
+        found = None
+    if found is not None and not found.taken and len(rows.events) == 1:
+        _, cluster = np.unique(clusters_of(found, columns, rows.number.size), return_inverse=True)
+        p_value = p_value_in_clusters(*rows.events[0], rows.weight, cluster)
+    return DependenceSearch(tuple(columns), order, found, p_value)
+
+
+_HEAD = 1000
+"""Rows by which most columns are seen to have more values than there are classes."""
+
+
+def _copies(code: Ints, truth: Ints) -> bool:
+    """Whether a column says which class was observed, and no more: its rows would err alike by themselves."""
+    classes = int(truth.max(initial=0)) + 1
+    if len(np.unique(code[:_HEAD])) > classes:
+        return False
+    values, number = np.unique(code, return_inverse=True)
+    return len(np.unique(number * classes + truth)) == len(values) <= classes
+
+
+def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
+    """Return what is used for all of several forecasters."""
+    best = largest(each.found for each in of_each)
+    return next(each for each in of_each if each.found is best)
+
+
+def clusters_of(found: Dependence, columns: Mapping[str, Ints], n_rows: int) -> Ints:
+    """Number the clusters that were found: of rows with the same values of the columns, or of successive rows."""
+    named = {name: columns[name] for name in found.columns}
+    return hashes_of_clusters(named if found.block is None else np.arange(n_rows) // found.block).view(np.int64)
+
+
+class ReadRows(NamedTuple):
+    """Forecasts in memory, how they were read, and what was found of their dependence."""
+
+    forecasts: Forecasts
+    reading: dict[str, Any]
+    """Options of `Forecasts`: those that were given, with clusters that were declared or found."""
+    dependence: DependenceSearch
+
+
+def read_rows(
+    y_true: Any, y_prob: Any, reading: Mapping[str, Any], groups: Mapping[str, Any] | None = None
+) -> ReadRows:
+    """Read forecasts in the clusters that are declared, or in those that are found where nothing is said of them.
+
+    Columns of groups, or of periods, are not looked at, and errors of their own are no dependence.
+    """
+    options, clusters, columns = undeclared_of(reading)
+    if clusters is not AUTO:
+        options |= {} if clusters is None else {"clusters": clusters}
+        reason = DECLINED if clusters is None else DECLARED
+        return ReadRows(Forecasts(y_true, y_prob, **options), options, DependenceSearch(reason=reason))
+    check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
+    forecasts = Forecasts(y_true, y_prob, **options)
+    known = checked_codes(groups, forecasts.n_rows, "by")
+    codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in known}
+    parts = [*map(SearchedRows.of, forecasts.blocks())]
+    if not parts:  # which an assessment says better
+        return ReadRows(forecasts, options, DependenceSearch(reason=UNREAD))
+    rows = SearchedRows.joined(parts)
+    kept = slice(None) if rows.number.size == forecasts.n_rows else rows.number  # without a copy of each column
+    some = [code[kept] for code in known.values()]
+    found = searched(rows, {name: code[kept] for name, code in codes.items()}, some)
+    if found.found is not None and found.taken:
+        clusters = clusters_of(found.found, codes, forecasts.n_rows)
+        forecasts, options = forecasts.in_clusters(clusters), {**options, "clusters": clusters}
+    return ReadRows(forecasts, options, found)
+
+
+def undeclared_of(reading: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any]:
+    """Take apart how rows are read, their clusters or `AUTO`, and the columns that dependence is looked for in."""
+    options = dict(reading)
+    columns, clusters = options.pop("columns", None), options.pop("clusters", AUTO)
+    if isinstance(clusters, str) and clusters == AUTO:
+        return options, AUTO, columns
+    if columns is not None:
+        raise InputError("columns: dependence is looked for in them where no clusters are declared; leave one out.")
+    return options, clusters, None
+
+
+def checked_codes(columns: Any, n_rows: int, of: str = "columns") -> dict[str, Ints]:
+    """Return the codes of columns, each with a value for every row."""
+    named = {} if columns is None else columns_of(columns, of)
+    read = ColumnCodes(named)
+    read.add(named)
+    codes = read.joined()
+    for name, code in codes.items():
+        if code.size != n_rows:
+            rows = number_of(code.size, "row")
+            raise InputError(f"{of}: column {name!r} has {rows}, the forecasts {n_rows:,}; each needs one.")
+    return codes

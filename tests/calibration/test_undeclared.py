@@ -1,0 +1,175 @@
+"""Forecasts in memory whose dependence nobody declared: it is found, said and taken over, or declined."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+from unperplexed import InputError, Recalibrator, assess, assess_by, check, compare, diagnose, monitor, skill
+from unperplexed.results import GroupRecalibrator
+
+N = 1000
+
+
+def repeated(seed=0, count=100):
+    """Outcomes that are predicted ten times each, in any order, with columns of all kinds."""
+    rng = np.random.default_rng(seed)
+    question = rng.permutation(np.repeat(np.arange(count), N // count))
+    s = rng.normal(size=N)
+    columns = {
+        "question": np.array([f"q{each}" for each in question]),
+        "digit": rng.integers(0, 10, N),
+        "number": np.arange(N),
+        "share": rng.random(N),
+        "tags": [["a"]] * N,
+    }
+    return rng.random(count)[question] < expit(s), expit(s), columns
+
+
+Y, P, COLUMNS = repeated()
+
+
+def words(result):
+    return " ".join(str(result).split())
+
+
+def test_repeated_outcomes_are_judged_as_if_their_clusters_were_declared():
+    found = assess(Y, P, columns=COLUMNS, resamples=0)
+    declared = assess(Y, P, clusters=COLUMNS["question"], resamples=0)
+    assert found.dependence.found.columns == ("question",)
+    assert found.dependence.looked_at == ("question", "digit", "number")  # neither fractions nor lists
+    assert (found.verdict, found.slope.interval) == (declared.verdict, pytest.approx(declared.slope.interval))
+    assert declared.dependence.reason == "clusters are declared"
+
+
+def test_both_p_values_are_in_the_first_lines():
+    found = assess(Y, P, columns=COLUMNS, resamples=0)
+    first = words(found)[:400]
+    alone = assess(Y, P, clusters=None, resamples=0)
+    assert found.diagnosis.independent_p_value == pytest.approx(alone.diagnosis.p_value, rel=1e-9)
+    assert "Rows of the same 'question' (100) err alike (as if" in first
+    assert f"judged by them (p = {found.diagnosis.p_value:.3f}; of independent rows p" in first
+
+
+def test_it_may_be_declined():
+    declined = assess(Y, P, clusters=None, resamples=0)
+    assert (declined.dependence.reason, declined.clustered) == ("declined", False)
+    assert "err alike" not in words(declined)
+    with pytest.raises(InputError, match="columns: dependence is looked for in them where no clusters are declared"):
+        assess(Y, P, clusters=None, columns=COLUMNS)
+    with pytest.raises(InputError, match="column 'digit' has 999 rows, the forecasts 1,000"):
+        assess(Y, P, columns={"digit": COLUMNS["digit"][1:]})
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_independent_rows_are_not_taken_as_dependent(classes):
+    """At 1 % for all columns: of 40 samples more than 3 have a probability of .0007 if it is 1 %."""
+    flagged = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = rng.dirichlet(np.ones(classes), 600)
+        y = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+        columns = {str(size): rng.integers(0, size, 600) for size in (3, 20, 100)}
+        found = assess(y, p, columns=columns, labels=range(classes), resamples=0)
+        flagged += found.dependence.found is not None
+    assert flagged <= 3
+    assert "independent rows (nothing speaks against it)" in words(found)
+
+
+def test_one_surprising_outcome_is_no_dependence():
+    rng, flagged = np.random.default_rng(1), 0
+    for _ in range(40):
+        p = rng.uniform(0.3, 0.7, 500)
+        y = rng.random(500) < p
+        p[100], y[100] = 0.0012, True
+        flagged += assess(y, p, columns={"g": rng.integers(0, 50, 500)}, resamples=0).dependence.found is not None
+    assert flagged <= 3
+
+
+def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(12), 600)
+    y = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+    found = assess(y, p, columns={"copy": y + 5, "other": y // 2}, labels=range(12), resamples=0)
+    assert found.dependence.looked_at == ("other",)
+    weight = np.ones(N)
+    weight[:500] = 0
+    rows, kept = weight > 0, {name: COLUMNS[name] for name in ("question", "digit")}
+    both = [
+        assess(Y, P, columns=kept, sample_weight=weight, resamples=0),
+        assess(Y[rows], P[rows], columns={name: each[rows] for name, each in kept.items()}, resamples=0),
+    ]
+    assert both[0].dependence.found.design_effect == pytest.approx(both[1].dependence.found.design_effect, rel=1e-6)
+
+
+def test_a_missing_value_is_a_value_and_frames_tell_what_mappings_do():
+    column = np.where(COLUMNS["question"] == "q3", None, COLUMNS["question"])
+    frame = pl.DataFrame({"question": pl.Series(column, dtype=pl.String), "digit": COLUMNS["digit"]})
+    found = assess(Y, P, columns=frame, resamples=0).dependence
+    other = assess(Y, P, columns=frame.to_pandas(), resamples=0).dependence
+    assert found.found.design_effect == pytest.approx(other.found.design_effect, rel=1e-9)
+    assert found.found.n_clusters == other.found.n_clusters == 100
+
+
+def test_small_biases_of_groups_are_said_and_the_verdict_stays():
+    rng = np.random.default_rng(3)
+    group = np.repeat(np.arange(30), 400)
+    s = rng.normal(size=group.size)
+    y = rng.random(s.size) < expit(s + rng.normal(0, 0.3, 30)[group])
+    found = assess(y, expit(s), columns={"region": group}, resamples=0)
+    assert (found.dependence.taken, found.clustered) == (False, False)
+    assert found.dependence.p_value == pytest.approx(diagnose(y, expit(s), clusters=group).p_value, rel=1e-6)
+    text = words(found)
+    assert "a bias of each, or dependence; by region p" in text
+    assert "judged as independent rows" in text
+
+
+def test_every_function_takes_the_same_clusters():
+    question, columns = COLUMNS["question"], {"question": COLUMNS["question"], "digit": COLUMNS["digit"]}
+    searched, declared = {"columns": columns}, {"clusters": question}
+    half = np.arange(N) % 2
+
+    def both(function):
+        return function(**searched), function(**declared)
+
+    def told(result):
+        return result.dependence.found.columns == ("question",)
+
+    found, other = both(lambda **known: diagnose(Y, P, **known))
+    assert told(found)
+    assert (found.p_value, found.n_clusters) == (pytest.approx(other.p_value), 100)
+    found, other = both(lambda **known: compare(Y, {"a": P, "b": np.sqrt(P)}, **known))
+    assert told(found)
+    assert words(found.pairs) == words(other.pairs)
+    found, other = both(lambda **known: skill(Y, P, **known))
+    assert told(found)
+    assert found.groups == other.groups
+    found, other = both(lambda **known: check(Y, P, require="log_loss < 0.6", **known))
+    assert told(found)
+    assert found.outcomes[0].interval == pytest.approx(other.outcomes[0].interval, rel=0.01)  # whose shards differ
+    found, other = both(lambda **known: assess_by(Y, P, by=half, resamples=0, **known))
+    assert all(each.assessment.dependence.found.columns == ("question",) for each in (found.total, *found.groups))
+    assert found.total.assessment.verdict == other.total.assessment.verdict
+    found, other = both(lambda **known: Recalibrator().fit(Y, P, **known))
+    assert found.dependence_.found.columns == ("question",)
+    assert found.gain_ == other.gain_
+    found, other = both(lambda **known: GroupRecalibrator().fit(Y, P, by=half, **known))
+    assert found.dependence_.found.columns == ("question",)
+    assert found.gain_ == other.gain_
+    for result in (found, Recalibrator().fit(Y, P, **searched), compare(Y, {"a": P, "b": np.sqrt(P)}, **searched)):
+        assert "Rows of the same 'question' (100) err alike" in words(result)
+
+
+def test_a_break_is_no_dependence_but_shocks_of_a_cluster_are():
+    rng = np.random.default_rng(5)
+    time = np.repeat(np.arange(20), 100)
+    s = rng.normal(size=time.size)
+    broke = rng.random(s.size) < expit(s + 1.5 * (time >= 15))
+    found = monitor(broke, expit(s), time=time)
+    assert (found.dependence.found, found.clusters, found.alarm.began) == (None, "none", "15")
+    event = rng.permutation(np.repeat(np.arange(200), 10))
+    shared = rng.random(200)[event] < expit(s)
+    found = monitor(shared, expit(s), time=time, columns={"event": event})
+    assert (found.dependence.found.columns, found.clusters) == (("event",), "period")
+    assert "periods are taken as the units" in words(found)
+    assert monitor(shared, expit(s), time=time, clusters=None).clusters == "none"
