@@ -136,7 +136,7 @@ class _Read(NamedTuple):
     """Probabilities of what was observed with their weights, where only sums were read."""
 
 
-def _tested(about: Diagnosis, statistics: Statistics) -> tuple[Diagnosis, ClassGate]:
+def _tested(about: Diagnosis, statistics: ClassStatistics) -> tuple[Diagnosis, ClassGate]:
     """Test rows, and find what they would detect; those that can show nothing are not tested."""
     if not float(statistics.information.sum()) > _SEEN:
         return about, _UNTESTED
