@@ -19,13 +19,7 @@ try:
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
     from sklearn.utils import get_tags, indexable
-    from sklearn.utils.metadata_routing import (
-        MetadataRouter,
-        MethodMapping,
-        _routing_enabled,
-        get_routing_for_object,
-        process_routing,
-    )
+    from sklearn.utils import metadata_routing as routing
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 except ImportError as error:  # pragma: no cover - depends on the installation
@@ -157,7 +151,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         frozen = isinstance(self.estimator, FrozenEstimator)
         given = fit_params | {"sample_weight": weight, "groups": groups}
         given = {name: value for name, value in given.items() if value is not None}
-        routed = process_routing(self, "fit", **given) if _routing_enabled() else None
+        routed = routing.process_routing(self, "fit", **given) if routing._routing_enabled() else None
         params = self._unrouted(weight, fit_params) if routed is None else dict(routed.estimator.fit)
         self.estimator_ = self.estimator if frozen else clone(self.estimator)
         found = self._frozen_outputs(X, y) if frozen else self._held_out_outputs(X, y, given, params)
@@ -203,9 +197,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         cv = check_cv(cv, y, classifier=True)
         response = _response(self.estimator)
         keywords: dict[str, Any] = {"params": params, "groups": given.get("groups")}
-        if _routing_enabled():  # cross_val_predict routes once more, and refuses what nobody requests
-            wanted = get_routing_for_object(self.estimator).consumes("fit", given)
-            wanted |= get_routing_for_object(cv).consumes("split", given)
+        if routing._routing_enabled():  # cross_val_predict routes once more, and refuses what nobody requests
+            wanted = routing.get_routing_for_object(self.estimator).consumes("fit", given)
+            wanted |= routing.get_routing_for_object(cv).consumes("split", given)
             keywords = {"params": {name: given[name] for name in wanted}}
         values = cross_val_predict(self.estimator, X, y, cv=cv, method=response, n_jobs=self.n_jobs, **keywords)
         self.estimator_.fit(X, y, **params)
@@ -232,8 +226,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         -------
         sklearn.utils.metadata_routing.MetadataRouter
         """
-        fits, splits = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
-        router = MetadataRouter(owner=self).add_self_request(self)
+        fits, splits = (routing.MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
+        router = routing.MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=fits).add(splitter=self.cv, method_mapping=splits)
 
     def __sklearn_tags__(self) -> Any:

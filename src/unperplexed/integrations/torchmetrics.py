@@ -307,16 +307,10 @@ class ForecastMetric(Metric):
     def _count_on_the_host(self, p: Tensor, truth: Tensor, w: Tensor | None) -> None:
         """Add what more than two classes are diagnosed from: sums over rows, and a sample of them."""
         assert self.classes is not None
+        y, given = truth.cpu().numpy(), p.cpu().numpy()
         weights = None if w is None else w.cpu().numpy()
-        labels = range(self.classes)
-        found = Tally.of(
-            truth.cpu().numpy(),
-            p.cpu().numpy(),
-            sample_weight=weights,
-            labels=labels,
-            parts=["diagnosis"],
-            exact_limit=0,
-        )
+        options: dict[str, Any] = {"labels": range(self.classes), "parts": ["diagnosis"], "exact_limit": 0}
+        found = Tally.of(y, given, sample_weight=weights, **options)
         assert found.diagnosis is not None
         assert found.row_sample is not None
         sums = np.stack([found.diagnosis.high, found.diagnosis.low])
