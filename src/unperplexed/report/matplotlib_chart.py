@@ -16,7 +16,7 @@ from .._lib.formatting import short_name
 from .._lib.typing import Floats
 from . import matplotlib_draw as drawing
 from .axes import axes_or_new, drawable, figure_or_new, side
-from .chart import Chart, Mirror, Points, placed_labels
+from .chart import Chart, Mirror, placed_labels
 
 _SIDES_UP = 1.35
 """Height of a diagram with title and histogram, in sides of its square."""
@@ -71,7 +71,8 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
     drawing.draw_band(ax, line, style["color"], 0.1 if overlaid else 0.17)
     ax.plot(line.x, line.y, zorder=3, gid=drawing.CURVE, **style)
     for points in chart.points:
-        _draw_points(ax, points, style["color"], marker)
+        own: dict[str, Any] = {"marker": marker, "markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6}
+        drawing.draw_points(ax, points, style["color"], {"linewidth": 0.9, "alpha": 0.8}, label="_groups", **own)
     if overlaid:
         _make_overlay(ax)
         return ax
@@ -86,15 +87,6 @@ def _long_names(keywords: dict[str, Any]) -> dict[str, Any]:
     """Give matplotlib's short names of keywords in full, so that they replace the chart's own."""
     full = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
     return {full.get(key, key): value for key, value in keywords.items()}
-
-
-def _draw_points(ax: Axes, points: Points, colour: Any, marker: str) -> None:
-    if points.low is not None and points.high is not None:
-        ax.vlines(points.x, points.low, points.high, color=colour, linewidth=0.9, alpha=0.8, zorder=2)
-    ax.plot(
-        points.x, points.y, marker, color=colour, markersize=5, markeredgecolor="white", markeredgewidth=0.6, zorder=4,
-        clip_on=False, label="_groups",
-    )  # fmt: skip
 
 
 def _write_labels(ax: Axes, chart: Chart, size: float, shown: str, colour: Any, *, own_name: bool) -> None:
@@ -231,9 +223,8 @@ def _draw_small(ax: Axes, chart: Chart) -> None:
         drawing.draw_band(ax, line, drawing.COLOUR)
         ax.plot(line.x, line.y, color=drawing.COLOUR, linewidth=1.6, zorder=3, gid=drawing.CURVE)
     for points in chart.points:
-        if points.low is not None and points.high is not None:
-            ax.vlines(points.x, points.low, points.high, color=drawing.COLOUR, linewidth=0.7, alpha=0.8, zorder=2)
-        ax.plot(points.x, points.y, "o", color=drawing.COLOUR, markersize=3, zorder=4, clip_on=False)
+        limits = {"linewidth": 0.7, "alpha": 0.8}
+        drawing.draw_points(ax, points, drawing.COLOUR, limits, marker="o", markersize=3)
     ticks = [(at, text) for at, text in chart.x.ticks if at in (chart.x.low, chart.x.high) or len(chart.x.ticks) < 4]
     ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high), aspect="equal")
     ax.set_xticks(*zip(*ticks, strict=True))

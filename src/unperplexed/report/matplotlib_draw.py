@@ -54,7 +54,8 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
     for line in chart.lines:
         _draw_line(ax, line)
     for points in chart.points:
-        _draw_points(ax, points, forest)
+        colour, limits = STYLES[_ROLES.get(points.role, 0)][0], {"linewidth": 1.4 if forest else 0.9}
+        draw_points(ax, points, colour, limits, forest, label="_points", **_POINT)
     if chart.cells is not None:
         ax.grid(visible=False)
         _draw_cells(ax, chart.cells)
@@ -121,16 +122,17 @@ def _draw_line(ax: Axes, line: Line) -> None:
     ax.plot(line.x, line.y, color=colour, linestyle=dash, linewidth=2, zorder=3, gid=CURVE, label=escaped(line.name))
 
 
-def _draw_points(ax: Axes, points: Points, forest: bool) -> None:
-    """Draw points; the limits of those of a forest run across."""
-    colour = STYLES[_ROLES.get(points.role, 0)][0]
+def draw_points(
+    ax: Axes, points: Points, colour: Any, limits: dict[str, Any], across: bool = False, **style: Any
+) -> None:
+    """Draw points in some style, and their intervals across or up in the style of ``limits``."""
     if points.low is not None and points.high is not None:
-        limits = (ax.hlines, points.y) if forest else (ax.vlines, points.x)
-        limits[0](limits[1], points.low, points.high, color=colour, linewidth=1.4 if forest else 0.9, zorder=2)
-    ax.plot(
-        points.x, points.y, "o", color=colour, markersize=7, markeredgecolor="white", markeredgewidth=0.8, zorder=4,
-        clip_on=False, label="_points",
-    )  # fmt: skip
+        draw_limits, at = (ax.hlines, points.y) if across else (ax.vlines, points.x)
+        draw_limits(at, points.low, points.high, color=colour, zorder=2, **limits)
+    ax.plot(points.x, points.y, color=colour, linestyle="none", zorder=4, clip_on=False, **style)
+
+
+_POINT: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white", "markeredgewidth": 0.8}
 
 
 def _draw_cells(ax: Axes, cells: Cells) -> None:
