@@ -173,3 +173,36 @@ def test_a_break_is_no_dependence_but_shocks_of_a_cluster_are():
     assert (found.dependence.found.columns, found.clusters) == (("event",), "period")
     assert "periods are taken as the units" in words(found)
     assert monitor(shared, expit(s), time=time, clusters=None).clusters == "none"
+
+
+@pytest.mark.parametrize(("bias", "began"), [(0.5, 0.7), (1, 0.66), (2, 0.5)])
+def test_calibration_that_changed_is_no_dependence(bias, began):
+    rng = np.random.default_rng(6)
+    s = rng.normal(size=6000)
+    y = rng.random(6000) < expit(s + bias * (np.arange(6000) > 6000 * began))
+    assert assess(y, expit(s), resamples=0).dependence.found is None
+
+
+def test_an_error_of_one_of_few_groups_is_no_dependence():
+    rng = np.random.default_rng(7)
+    station = np.repeat(np.arange(5), [2000, 1200, 800, 600, 400])
+    s = rng.normal(0, 2, station.size)
+    y = rng.random(s.size) < expit(s)
+    p = expit(np.where(station == 1, 2 * s, s))
+    alone = assess(y, p, clusters=None, resamples=0)
+    for columns in (None, {"station": station}):
+        assert assess(y, p, columns=columns, resamples=0).verdict == alone.verdict
+    by = assess_by(y, p, by={"station": station}, resamples=0)
+    assert by.total.assessment.dependence.found is None
+    assert by[1].diagnosis.errors == ("confidence",)
+
+
+def test_dependence_in_the_order_of_rows_is_found():
+    rng = np.random.default_rng(8)
+    s = rng.normal(size=2000)
+    y = np.repeat(rng.random(200), 10) < expit(s)
+    found = assess(y, expit(s), resamples=0)
+    assert found.dependence.taken
+    assert found.diagnosis.n_clusters == -(-2000 // found.dependence.found.block)
+    assert "Rows near one another, in" in words(found)
+    assert assess(y, expit(s), clusters=None, resamples=0).diagnosis.n_clusters is None

@@ -94,6 +94,11 @@ def _errors(happened: Bools, s: Floats, weight: Floats, group: Ints) -> Floats:
     return np.asarray(bias[group] + slope[group] * x)
 
 
+_STRETCHES = (7, 8, 9)
+"""Numbers of stretches of rows, fewer than clusters take, whose errors are taken out one after another: wherever
+calibration changed, it is near an end of one of them."""
+
+
 def searched(
     rows: SearchedRows,
     columns: Mapping[str, Ints],
@@ -104,7 +109,8 @@ def searched(
 ) -> DependenceSearch:
     """Look for dependence in columns, and in the order of the rows, which are all or a random share of them.
 
-    Errors of groups, or of a column that is no cluster as it has few values, are no dependence.
+    Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
+    dependence.
     """
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
@@ -119,6 +125,8 @@ def searched(
     groups = [*groups]
     found, p_value = found_without(groups), math.nan
     few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(np.unique(x)) < FEWEST]
+    if found is not None and found.block is not None:  # calibration may have changed, or rows are sorted by group
+        few += [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
     if few and found_without([*groups, *few]) is None:
         found = None
     if found is not None and not found.taken and len(rows.events) == 1:
