@@ -45,7 +45,7 @@ def writing(tmp_path, monkeypatch):
 
     def command(arguments):
         outputs = Outputs(Namespace(json=str(places[0]), quiet=False, words=[]))
-        outputs.write(lambda: "new", "text\n" * 20_000, dict.fromkeys(places[1:], b"new\n"))
+        outputs.write(lambda: "new", lambda: "text\n" * 20_000, dict.fromkeys(places[1:], b"new\n"))
 
     monkeypatch.setattr(commands, "assess", command)
     return places

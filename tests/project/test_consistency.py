@@ -51,8 +51,8 @@ def zeros(rng):
 WORDS = {
     "overconfident": lambda d: any(f.error == "confidence" and f.parameter < 0 for f in d.findings),
     "underconfident": lambda d: any(f.error == "confidence" and f.parameter > 0 for f in d.findings),
-    "overpredicts": lambda d: any(f.error == "bias" and "overpredicts" in f.words for f in d.findings),
-    "underpredicts": lambda d: any(f.error == "bias" and "underpredicts" in f.words for f in d.findings),
+    "overpredicts": lambda d: any("overpredicts" in each.words for each in d.clauses),
+    "underpredicts": lambda d: any("underpredicts" in each.words for each in d.clauses),
     "certain and wrong": lambda d: "certainty" in d.errors,
     "no evidence of miscalibration": lambda d: not d.findings or d.errors == ("certainty",),
 }

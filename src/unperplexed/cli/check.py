@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError
@@ -101,7 +102,7 @@ def check(arguments: argparse.Namespace) -> int:
         written[a.summary] = earlier + found.to_markdown().encode()
     if a.junit is not None:
         written[a.junit] = found.to_junit().encode()
-    outputs.write(lambda: result_json(found.to_flat()), outputs.text(found), written)
+    outputs.write(lambda: result_json(found.to_flat()), partial(outputs.text, found), written)
     return 0 if found else FAILED
 
 

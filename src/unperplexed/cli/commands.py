@@ -71,8 +71,7 @@ def assess(arguments: argparse.Namespace) -> None:
     def added(document: Document) -> Document:
         return sections.added(replace(document, lead=f"{document.lead} {change}".strip()), found)
 
-    text = outputs.text(found, added)
-    outputs.write(partial(sections.json, full), text, written)
+    outputs.write(partial(sections.json, full), partial(outputs.text, found, added), written)
 
 
 def _ordered(a: argparse.Namespace) -> None:
@@ -81,7 +80,7 @@ def _ordered(a: argparse.Namespace) -> None:
 
     outputs = Outputs(a)
     found = ordered_of(a, Input.of(a))
-    outputs.write(found.to_json, outputs.text(found), outputs.picture(found) | outputs.page(found))
+    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -102,7 +101,7 @@ def compare(arguments: argparse.Namespace) -> None:
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     if isinstance(found, Compared):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
-    outputs.write(found.to_json, outputs.text(found), outputs.picture(found) | outputs.page(found))
+    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
 
 
 _Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison]"
@@ -155,7 +154,7 @@ def tally(arguments: argparse.Namespace) -> None:
         rows.say(f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict")
     name = called(a.files) if a.output is None else a.output.name
     written = {} if a.output is None else {a.output: found.to_bytes()}
-    outputs.write(partial(result_json, found.summary()), found.to_text(name=name), written)
+    outputs.write(partial(result_json, found.summary()), partial(found.to_text, name=name), written)
 
 
 def explain(arguments: argparse.Namespace) -> None:
@@ -192,7 +191,7 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
     found = assess(digit, probability)
-    outputs.write(found.to_json, outputs.text(found), outputs.picture(found, "reported") | outputs.page(found))
+    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found, "reported") | outputs.page(found))
 
 
 def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:

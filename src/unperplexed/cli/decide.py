@@ -60,7 +60,7 @@ def decide(arguments: argparse.Namespace) -> None:
     except InputError as error:
         raise rows.naming(error) from None
     pictures = {} if a.plot is None else outputs.picture(curve())
-    outputs.write(found.to_json, str(found), pictures | outputs.page(found))
+    outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))
 
 
 def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:

@@ -79,7 +79,7 @@ def lm(arguments: argparse.Namespace) -> None:
     else:
         _refuse_table(a)
         found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
-    outputs.write(found.to_json, str(found), outputs.page(found))
+    outputs.write(found.to_json, found.__str__, outputs.page(found))
 
 
 def _refuse_table(a: argparse.Namespace) -> None:

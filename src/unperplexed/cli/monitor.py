@@ -73,7 +73,7 @@ def monitor(arguments: argparse.Namespace) -> int:
         text = outputs.text(found)
         if kept and refuse_changed:
             refuse_changed()
-        outputs.write(found.to_json, text, written)
+        outputs.write(found.to_json, lambda: text, written)
     return 0 if found else ALARM
 
 

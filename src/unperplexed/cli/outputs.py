@@ -103,14 +103,14 @@ class Outputs:
         found.plot(figure if whole else figure.subplots(), **({"axes": axes} if axes else {}))
         return {self._plot: _saved(figure, self._plot)}
 
-    def write(self, as_json: Callable[[], str], text: str, more: Mapping[Path, bytes]) -> None:
-        """Make the JSON if it is asked for, for it may take samples; print and write when all has been made."""
+    def write(self, as_json: Callable[[], str], as_text: Callable[[], str], more: Mapping[Path, bytes]) -> None:
+        """Make what is wanted of JSON and text, which may take samples and fits; print and write when all is made."""
         outputs = dict(more)
-        printed = as_json() if self._json == "-" else None
+        printed = as_json() if self._json == "-" else "" if self._quiet else as_text()
         if self._json not in (None, "-"):
             outputs[Path(self._json)] = (as_json() + "\n").encode()
         with whole_files(outputs):  # where any of it fails no file is written
-            show_while_read(lambda: self.print(text) if printed is None else _print_all(printed))
+            show_while_read(lambda: _print_all(printed) if self._json == "-" else self.print(printed))
 
 
 def _print_all(text: str) -> None:

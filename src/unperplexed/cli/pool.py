@@ -72,7 +72,7 @@ def _fit(a: argparse.Namespace) -> None:
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     saved = json_text(found.to_dict())
     written = outputs.page(found) | {a.output: saved_with_reading(a, found.to_dict())}
-    outputs.write(lambda: saved, str(found), written)
+    outputs.write(lambda: saved, found.__str__, written)
 
 
 def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str, Any]) -> Pool:

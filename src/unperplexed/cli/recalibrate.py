@@ -71,7 +71,7 @@ def _fit(a: argparse.Namespace) -> None:
     text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
     written = {} if a.report is None else _report(a, rows, outputs, made)
     written[a.output] = saved_with_reading(a, made.to_dict())
-    outputs.write(partial(json_text, made.to_dict()), text, written)
+    outputs.write(partial(json_text, made.to_dict()), lambda: text, written)
 
 
 def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None, ...]) -> None:
@@ -109,7 +109,7 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
         made.fit_chunks(rows.grouped_chunks(), rows.dependence)
     except InputError as error:
         raise rows.naming(error) from None
-    outputs.write(partial(json_text, made.to_dict()), str(made), {a.output: saved_with_reading(a, made.to_dict())})
+    outputs.write(partial(json_text, made.to_dict()), made.__str__, {a.output: saved_with_reading(a, made.to_dict())})
 
 
 def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibrator) -> dict[Path, bytes]:
