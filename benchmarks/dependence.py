@@ -15,10 +15,10 @@ import argparse
 import csv
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.signal import lfilter
@@ -201,15 +201,22 @@ def run(design: str, runs: int, seed: int) -> dict[str, str | int]:
     return {"design": design, "runs": runs, **{name: int(x) for name, x in counts.items()}, "seconds": seconds}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the study and write its table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/dependence.csv"))
-    parser.add_argument("--runs", type=int, default=100, help="samples of each design (default: 100)")
+def study(
+    name: str,
+    about: str,
+    designs: Iterable[str],
+    run: Callable[[str, int, int], dict[str, Any]],
+    runs: int,
+    arguments: list[str] | None = None,
+) -> None:
+    """Run each design so many times, and write the table of a study."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(f"benchmarks/results/{name}.csv"))
+    parser.add_argument("--runs", type=int, default=runs, help=f"samples of each design (default: {runs})")
     parser.add_argument("--only", default="", help="designs whose names have this word; prints alone")
     options = parser.parse_args(arguments)
     lines = []
-    for at, design in enumerate(DESIGNS):
+    for at, design in enumerate(designs):
         if options.only in design:
             lines.append(run(design, options.runs, at))
             print(*lines[-1].values(), sep=" | ", flush=True)
@@ -221,4 +228,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    study("dependence", __doc__, DESIGNS, run, 100)
