@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import unperplexed
-from helpers import softmax_forecasts
+from helpers import softmax_forecasts, without_dependence
 from unperplexed import (
     ESTIMATORS,
     Forecasts,
@@ -122,7 +122,8 @@ def test_contributions_sum_to_the_log_of_the_accuracy(rng, measured, exact_limit
 def test_rows_and_tally_give_the_same(rng):
     y, p = softmax_forecasts(rng, 500, 2, temperature=1.5)
     assert assess(y, p).diagnosis.errors == ("confidence",)
-    assert assess(Tally.of(y, p), resamples=40).to_json() == assess(y, p, resamples=40).to_json()
+    counted, whole = assess(Tally.of(y, p), resamples=40), assess(y, p, resamples=40)
+    assert without_dependence(counted) == without_dependence(whole)
 
 
 @pytest.mark.slow
@@ -136,7 +137,7 @@ def test_rows_and_a_tally_of_three_classes_give_the_same_but_for_the_verdict(rng
     assert counted.diagnosis.p_value == pytest.approx(whole.diagnosis.p_value, abs=2e-3)
     assert "From counts: " in " ".join(str(counted).split())
     assert "From counts: " not in " ".join(str(whole).split())
-    plain = [json.loads(each.to_json()) for each in (counted, whole)]
+    plain = [without_dependence(each) for each in (counted, whole)]
     for each in plain:
         del each["verdict"], each["diagnosis"]
     assert plain[0] == plain[1]

@@ -137,7 +137,7 @@ def test_groups_of_copies_are_one_row_each(rng):
     y, p = binary(rng, 700)
     groups = np.repeat(np.arange(700), 8)
     once, copies = assess(y, p), assess(np.repeat(y, 8), np.repeat(p, 8), clusters=groups)
-    blind = assess(np.repeat(y, 8), np.repeat(p, 8))
+    blind = assess(np.repeat(y, 8), np.repeat(p, 8), clusters=None)
     for name in (*[*SAMPLED][:4], "reported_robustness", "reported_decisiveness", "log_loss", "prediction_accuracy"):
         widths = [result.intervals[name].high - result.intervals[name].low for result in (once, copies, blind)]
         assert widths[1] == pytest.approx(widths[0], rel=0.25), name
