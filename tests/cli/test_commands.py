@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers import without_dependence
 from unperplexed import SCORES, Tally, __version__, assess, calibration_errors, decompose, explain
 from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
@@ -95,9 +96,8 @@ def test_json_is_that_of_python(forecasts, capsys, options, settings):
     if "sample_weight" in settings:
         settings = settings | {"sample_weight": frame[settings["sample_weight"]]}
     settings = {"resamples": 40, **settings}
-    assert json.loads(capsys.readouterr().out) == json.loads(
-        assess(frame["happened"], frame["probability"], **settings).to_json()
-    )
+    expected = assess(frame["happened"], frame["probability"], **settings)
+    assert without_dependence(capsys.readouterr().out) == without_dependence(expected)
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_demo(tmp_path, capsys):
     assert flat.startswith("Certain and wrong, overconfident, biased between classes. ")
     assert "Certain and wrong: 164 times (fewer than 0.01 expected in " in flat
     assert "Overconfident: temperature " in flat
-    assert ": 1,797 forecasts of 10 classes, independent rows\n" in out
+    assert ": 1,797 forecasts of 10 classes, independent rows (nothing speaks against it) " in flat
     assert "floor 0.001 for the averages" in " ".join(out.split())
     assert "digits" in err
 
@@ -456,7 +456,7 @@ def test_the_each_class_view_of_tallies(forecasts, tmp_path, capsys):
     assert run("tally", path, *columns, "-o", without) == 0
     capsys.readouterr()
     assert run("assess", with_parts, "--view", "each-class", "--json", "-") == 0
-    assert capsys.readouterr().out == whole
+    assert without_dependence(capsys.readouterr().out) == without_dependence(whole)
     # Rows of two classes are counted by outcome: it takes no parts, and it is the default.
     for view in (["--view", "each-class"], ["--view", "auto"], []):
         assert run("assess", without, *view, "--json", "-") == 0
@@ -591,7 +591,7 @@ def test_tallies_of_parts_are_the_whole(forecasts, tmp_path, capsys):
     ):
         reading = TALLY_INPUT if files[-1].suffix == ".csv" else ()
         assert run("assess", *files, *reading, "--json", "-") == 0
-        assert capsys.readouterr().out == expected
+        assert without_dependence(capsys.readouterr().out) == without_dependence(expected)
 
 
 def test_a_part_does_not_guess_its_classes(tmp_path, capsys):

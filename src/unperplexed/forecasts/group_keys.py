@@ -239,7 +239,9 @@ def _code(column: Any) -> Ints | None:
     if values.dtype in (pl.Binary, pl.Object) or values.dtype.is_nested():
         return None
     if values.dtype == pl.String or values.dtype.is_float() or values.dtype.is_decimal():
-        numbers = values.drop_nulls().head(_HEAD).cast(pl.Float64, strict=False)
+        some = values.drop_nulls().head(_HEAD)
+        some = some.str.replace(",", ".", literal=True) if some.dtype == pl.String else some  # a decimal comma
+        numbers = some.cast(pl.Float64, strict=False)
         if not numbers.null_count() and (numbers != numbers.floor()).any():
             return None
     return np.asarray(values.hash().to_numpy().view(np.int64))
