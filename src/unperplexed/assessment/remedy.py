@@ -273,7 +273,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
         return
     if base >= gain.before:
         yield "Better predictors may reduce the rest."
-    elif base >= gain.after:
+    elif baseline.interval[0] > 0:
         yield (
             f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than"
             " the recalibrated ones."
