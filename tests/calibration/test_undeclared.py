@@ -90,7 +90,9 @@ def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(12), 600)
     y = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
-    found = assess(y, p, columns={"copy": y + 5, "other": y // 2}, labels=range(12), resamples=0)
+    rounded = y + (rng.random(600) < 0.1)  # otherwise in a tenth of the rows
+    columns = {"copy": y + 5, "other": y // 2, "rounded": np.minimum(rounded, 11)}
+    found = assess(y, p, columns=columns, labels=range(12), resamples=0)
     assert found.dependence.looked_at == ("other",)
     weight = np.ones(N)
     weight[:500] = 0
