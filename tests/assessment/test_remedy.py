@@ -308,6 +308,7 @@ def test_a_slope_beside_a_tail_term_does_not_reverse_forecasts():
     [
         (0.70, (0.1, 0.3), "Better predictors may reduce the rest."),
         (0.55, (0.01, 0.1), "than these forecasts, but worse than the recalibrated ones."),
+        (0.55, (-0.01, 0.1), "not significantly different from the recalibrated ones: there is no evidence of skill."),
         (0.45, (-0.1, -0.02), "even than the recalibrated forecasts: the predictors show no skill."),
         (0.49, (-0.04, 0.02), "not significantly different from the recalibrated ones: there is no evidence of skill."),
     ],

@@ -90,7 +90,9 @@ def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(12), 600)
     y = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
-    found = assess(y, p, columns={"copy": y + 5, "other": y // 2}, labels=range(12), resamples=0)
+    rounded = y + (rng.random(600) < 0.1)  # otherwise in a tenth of the rows
+    columns = {"copy": y + 5, "other": y // 2, "rounded": np.minimum(rounded, 11)}
+    found = assess(y, p, columns=columns, labels=range(12), resamples=0)
     assert found.dependence.looked_at == ("other",)
     weight = np.ones(N)
     weight[:500] = 0
@@ -208,3 +210,33 @@ def test_dependence_in_the_order_of_rows_is_found():
     assert found.diagnosis.n_clusters == -(-2000 // found.dependence.found.block)
     assert "Rows near one another, in" in words(found)
     assert assess(y, expit(s), clusters=None, resamples=0).diagnosis.n_clusters is None
+
+
+def test_groups_whose_rows_share_a_shock_are_said_to_err_alike():
+    rng = np.random.default_rng(8)
+    match = rng.permutation(np.repeat(np.arange(100), 15))
+    s = rng.normal(0, 1.2, 100)[match]
+    y = rng.random(1500) < expit(s + rng.normal(0, 1.5, 100)[match])
+    text = words(assess_by(y, expit(s), by=match, resamples=0).whole)
+    assert "Rows of the same 'group' (100) err alike" in text
+    assert "a bias of each, or dependence; by group p = " in text
+    assert "nothing speaks against it" not in text
+
+
+def test_periods_of_one_row_hide_no_dependence():
+    rng = np.random.default_rng(9)
+    shock = np.repeat(rng.normal(0, 2, 40), 10)
+    s = rng.normal(size=400)
+    found = monitor(rng.random(400) < expit(s + shock), expit(s), time=np.arange(400))
+    assert found.dependence.taken
+    assert found.dependence.found.block > 1
+
+
+def test_a_cluster_of_one_shared_outcome_is_as_one_row_whatever_the_weights():
+    rng = np.random.default_rng(10)
+    weight, certain = rng.exponential(size=N), np.arange(N) % 10 == 0
+    p = np.where(certain, np.where(Y, 1 - 1e-9, 1e-9), P)
+    found = assess(Y, p, columns={"question": COLUMNS["question"]}, sample_weight=weight, resamples=0).dependence.found
+    equal = weight.sum() ** 2 / (weight @ weight)
+    assert (found.n_clusters, found.n_rows) == (100, round(equal))
+    assert 50 < found.n_rows / found.design_effect < 200  # of 1,000 rows that weigh the same it were 287

@@ -237,5 +237,13 @@ def test_an_interval_that_excludes_the_best_value_is_explained_where_nothing_is_
     low, high = result.slope.interval
     assert not result.diagnosis.findings
     assert not low <= 1 <= high
-    text = " ".join(str(result).split())
-    assert "By itself the 95% CI of the calibration slope excludes 1. The test considers several errors at once" in text
+    text, alone = " ".join(str(result).split()), "By itself the 95% CI of the calibration slope excludes 1. The test"
+    assert f"{alone}, with so few events, considers the level alone, and is not significant (p = 0.344)." in text
+    assert np.isnan(result.diagnosis.detectable.slope)
+    assert "calibration slope below" not in text  # which a test of the level does not detect
+    rng = np.random.default_rng(5)
+    s = rng.normal(0, 1.2, 400)
+    y = rng.random(400) < 1 / (1 + np.exp(-0.2 - s))
+    result = assess(y.astype(int), 1 / (1 + np.exp(-s)), resamples=0)
+    alone = alone.replace("slope excludes 1", "intercept excludes 0")
+    assert f"{alone} considers several errors at once" in " ".join(str(result).split())

@@ -136,3 +136,14 @@ def test_a_file_that_cannot_be_read_says_what_counting_says(tmp_path, capsys):
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n0,x\n")
     assert main(["assess", str(tmp_path / "f.csv"), *FORECASTS]) == 2
     assert "'x'" in capsys.readouterr().err
+
+
+def test_arrays_with_a_value_for_each_row_are_columns(capsys, tmp_path):
+    rng = np.random.default_rng(4)
+    match = rng.permutation(np.repeat(np.arange(60), 10))
+    p = rng.dirichlet(np.ones(3), 60)[match]
+    y = (p[:, 0] < rng.random(60)[match]).astype(int)
+    path = tmp_path / "net.npz"
+    np.savez(path, labels=y, probs=p, match=match, edges=np.arange(4), pairs=np.zeros((600, 2)))
+    assert main(["assess", str(path), "--truth", "labels", "--prob", "probs", "--resamples", "0"]) == 0
+    assert "Rows of the same 'match' (60) err alike" in " ".join(capsys.readouterr().out.split())

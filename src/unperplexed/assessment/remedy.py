@@ -15,6 +15,7 @@ from .._lib.formatting import command_line, shell_word
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from ..calibration.diagnosis.diagnose import Chunks
+from ..calibration.diagnosis.kinds.confidence import SWAPPED
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
@@ -272,7 +273,7 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
         return
     if base >= gain.before:
         yield "Better predictors may reduce the rest."
-    elif base >= gain.after:
+    elif baseline.interval[0] > 0:
         yield (
             f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than"
             " the recalibrated ones."
@@ -399,7 +400,7 @@ def mendable(findings: Sequence[Finding]) -> bool:
     # Beside a tail term the slope alone does not say where the forecasts point.
     bent = any(f.error == "tail" for f in findings)
     reversed_forecasts = not bent and any(f.error == "confidence" and f.interval[1] < -1 for f in findings)
-    amiss = reversed_forecasts or any(f.error == "permuted" for f in findings)
+    amiss = reversed_forecasts or any(f.error == "permuted" or f.advice == SWAPPED for f in findings)
     return not amiss and any(f.error != "rows" for f in findings)
 
 

@@ -105,6 +105,7 @@ class Dependence(ByValue):
     sampled: float
     """Share of the rows that was searched."""
     n_rows: int
+    """Rows of equal weight that would tell as much if they were independent."""
 
 
 def find_dependence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
+from ..statistics.products import product
 from .dependence import FEWEST, FEWEST_VALUES, Dependence, events_of_classes, find_dependence, largest, order_tells
 from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
 from .diagnosis.binary_data import p_value_in_clusters
@@ -74,6 +76,9 @@ class SearchedRows(NamedTuple):
         return self._replace(events=[(y, s + error) for (y, s), error in zip(self.events, errors, strict=True)])
 
 
+_GROUP = 10
+"""Rows that a group has on average, if its errors are taken out: of fewer they would be the residuals themselves."""
+
 _STEPS = 3
 """Newton steps towards the bias and slope of a group; with the prior that is enough to take out what is wrong."""
 
@@ -102,7 +107,7 @@ calibration changed, it is near an end of one of them."""
 def searched(
     rows: SearchedRows,
     columns: Mapping[str, Ints],
-    groups: Iterable[Ints] = (),
+    groups: Mapping[str, Ints] | None = None,
     *,
     order: bool = True,
     share: float = 1.0,
@@ -110,27 +115,34 @@ def searched(
     """Look for dependence in columns, and in the order of the rows, which are all or a random share of them.
 
     Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
-    dependence.
+    dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
+    groups = groups or {}
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
 
-    def found_without(groups: Iterable[Ints]) -> Dependence | None:
-        events = reduce(SearchedRows.without_errors_of, groups, rows).events
+    def found_in(columns: Mapping[str, Ints], without: Iterable[Ints], order: bool) -> Dependence | None:
+        events = reduce(SearchedRows.without_errors_of, without, rows).events
         return largest(
             find_dependence(happened, s, rows.weight, columns, order=order, share=share, events=len(events))
             for happened, s in events
         )
 
-    groups = [*groups]
-    found, p_value = found_without(groups), math.nan
+    large = [group for group in groups.values() if group.size >= _GROUP * len(np.unique(group))]
+    found, p_value = found_in(columns, large, order), math.nan
     few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(np.unique(x)) < FEWEST]
+    stretches = [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
     if found is not None and found.block is not None:  # calibration may have changed, or rows are sorted by group
-        few += [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
-    if few and found_without([*groups, *few]) is None:
+        few += stretches
+    if few and found_in(columns, [*large, *few], order) is None:
         found = None
+    if found is None and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
+        found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
+    if found is not None:
+        _, cluster = np.unique(clusters_of(found, {**columns, **groups}, rows.number.size), return_inverse=True)
+        equal = float(rows.weight.sum()) ** 2 / float(product(rows.weight, rows.weight))
+        found = replace(found, n_clusters=int(cluster.max()) + 1, n_rows=round(equal / share))
     if found is not None and not found.taken and len(rows.events) == 1:
-        _, cluster = np.unique(clusters_of(found, columns, rows.number.size), return_inverse=True)
         p_value = p_value_in_clusters(*rows.events[0], rows.weight, cluster)
     return DependenceSearch(tuple(columns), order, found, p_value)
 
@@ -139,13 +151,20 @@ _HEAD = 1000
 """Rows by which most columns are seen to have more values than there are classes."""
 
 
+_COPIED = 0.8
+"""Share of the rows whose class a copy of the outcome tells, such as one that was rounded otherwise."""
+
+
 def _copies(code: Ints, truth: Ints) -> bool:
-    """Whether a column says which class was observed, and no more: its rows would err alike by themselves."""
+    """Whether a column says which class was observed, and hardly more: its rows would err alike by themselves."""
     classes = int(truth.max(initial=0)) + 1
     if len(np.unique(code[:_HEAD])) > classes:
         return False
     values, number = np.unique(code, return_inverse=True)
-    return len(np.unique(number * classes + truth)) == len(values) <= classes
+    if len(values) > classes:
+        return False
+    counts = np.bincount(number * classes + truth, minlength=len(values) * classes).reshape(-1, classes)
+    return int(counts.max(axis=1).sum()) >= _COPIED * len(truth)
 
 
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
@@ -190,8 +209,8 @@ def read_rows(
         return ReadRows(forecasts, options, DependenceSearch(reason=UNREAD))
     rows = SearchedRows.joined(parts)
     kept = slice(None) if rows.number.size == forecasts.n_rows else rows.number  # without a copy of each column
-    some = [code[kept] for code in known.values()]
-    found = searched(rows, {name: code[kept] for name, code in codes.items()}, some)
+    looked, some = ({name: code[kept] for name, code in each.items()} for each in (codes, known))
+    found = searched(rows, looked, some)
     if found.found is not None and found.taken:
         clusters = clusters_of(found.found, codes, forecasts.n_rows)
         forecasts, options = forecasts.in_clusters(clusters), {**options, "clusters": clusters}

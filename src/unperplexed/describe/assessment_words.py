@@ -130,9 +130,11 @@ def alone(a: Assessment) -> str:
     if not off or math.isnan(p_value) or a.diagnosis.negligible >= 0:
         return ""
     named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
+    alone = a.n_classes == 2 and math.isnan(a.diagnosis.detectable.slope)
+    what = "with so few events, considers the level alone" if alone else "considers several errors at once"
     return (
-        f"By itself the {level_of(a)} of the {named}. The test considers several"
-        f" errors at once and is not significant ({p_value_text(p_value)})."
+        f"By itself the {level_of(a)} of the {named}. The test{',' * alone} {what}{',' * alone} and is not"
+        f" significant ({p_value_text(p_value)})."
     )
 
 

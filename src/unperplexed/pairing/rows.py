@@ -386,7 +386,7 @@ def read_paired(
 def _searched(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> tuple[Pairing, DependenceSearch]:
     """Look for dependence in the errors of every forecaster; what is largest of any is used for all."""
     columns = {name: codes[at] for name, codes in pairing.columns.items()}
-    groups = [] if pairing.by is None else [pairing.by.group[at]]
+    groups = {} if pairing.by is None else {", ".join(pairing.by.names): pairing.by.group[at]}
     found = largest_of([search(each.searched, columns, groups, order=pairing.ordered) for each in rows.values()])
     if not found.taken:
         return pairing, found

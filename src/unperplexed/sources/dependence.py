@@ -75,5 +75,5 @@ class _Gathered:
         if not self._kept:
             return DependenceSearch(reason=UNREAD)
         rows, codes = SearchedRows.joined(self._parts), self._codes.joined()
-        known = [codes.pop(name) for name in groups if name in codes]
+        known = {name: codes.pop(name) for name in groups if name in codes}
         return searched(rows, codes, known, order=order, share=self._share)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -120,12 +120,10 @@ class ForecastFiles:
 
     @property
     def further(self) -> list[str]:
-        """Columns of all files that are not used yet; none where rows are those of arrays."""
+        """Columns of all files that are not used yet, and arrays with a value for each row."""
         used = {*self.rows.plans.wanted.names}
-        first, *others = self._sources
-        if any(source.shapes for source in self._sources):
-            return []
-        every = [name for name in first.names if all(name in source.names for source in others)]
+        first = self._sources[0]
+        every = [name for name in first.names if all(_has_rows(source, name, used) for source in self._sources)]
         return [name for name in every if name not in used and name not in first.inside]
 
     def with_keys(self, columns: Sequence[str]) -> ForecastFiles:
@@ -139,6 +137,13 @@ class ForecastFiles:
         """What opens each file in another process, which may run elsewhere: it can be pickled."""
         files = [replace(file, path=file.path.absolute()) for file in self.files]
         return [partial(_opened, file, self.rows.reading.format, self._options) for file in files]
+
+
+def _has_rows(source: Source, name: str, used: Container[str]) -> bool:
+    """Whether a file has a column, or an array with a value for each row of those that are used."""
+    shapes = source.shapes
+    rows = {shape[:1] for each, (shape, _) in shapes.items() if each in used}
+    return name in source.names and (not shapes or rows == {shapes[name][0]})
 
 
 def _opened(file: File, form: str | None, options: Options) -> Source:

@@ -26,7 +26,7 @@ def search():
     rng = np.random.default_rng(1)
     s = np.sort(rng.normal(0, 2, 1500))
     y = (rng.random(1500) < expit(0.4 + 0.6 * s)).astype(float)
-    return Search(rows_of(s, y), Gate(9.0, 0.01, 1.5, 150.0), 3)
+    return Search(rows_of(s, y), Gate(9.0, 0.01, 1.5, 150.0, 8), 3)
 
 
 def test_a_set_is_worth_its_likelihood_ratio_less_what_its_errors_cost(search):
@@ -114,9 +114,9 @@ def test_an_asymmetry_needs_both_sides_of_even_odds(share, tried):
     v = expit(s) * expit(-s)
     w = np.where(s < 0, share / v[s < 0].sum(), (1 - share) / v[s > 0].sum()) * 60
     y = (rng.random(400) < expit(s)) * w
-    found = Search(Scored(s, w, y, w, y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
+    found = Search(Scored(s, w, y, w, y, w), Gate(1.0, 0.5, 1.0, 60.0, 8), 1)
     assert (("asymmetry",) in found.found) == tried
-    other = Search(Scored(-s, w, w - y, w, w - y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
+    other = Search(Scored(-s, w, w - y, w, w - y, w), Gate(1.0, 0.5, 1.0, 60.0, 8), 1)
     assert (("asymmetry",) in other.found) == tried
 
 
@@ -125,7 +125,7 @@ def test_even_odds_are_on_neither_side(sign):
     rng = np.random.default_rng(2)
     s = sign * np.append(0, np.sort(rng.uniform(0.5, 2, 99)))
     w = np.append(50, np.ones(99))
-    found = Search(Scored(s, w, w / 2, w, w / 2, w), Gate(1.0, 0.5, 1.0, 40.0), 1)
+    found = Search(Scored(s, w, w / 2, w, w / 2, w), Gate(1.0, 0.5, 1.0, 40.0, 8), 1)
     assert {("bias",), ("confidence",)} <= set(found.found)
     assert ("asymmetry",) not in found.found
 
@@ -134,7 +134,7 @@ def test_of_errors_that_mean_the_same_the_plainest_is_named():
     """All of them, where every row has the same forecast."""
     s = np.full(1, -1.0)
     rows = Scored(s, *(np.array([x]) for x in (400.0, 180.0, 400.0, 180.0, 400.0)))
-    found = Search(rows, Gate(9.0, 0.01, 1.0, 80.0), 2)
+    found = Search(rows, Gate(9.0, 0.01, 1.0, 80.0, 8), 2)
     assert found.best() == ("bias",)
 
 
@@ -185,7 +185,7 @@ def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
     rng = np.random.default_rng(5)
     s = np.sort(rng.normal(0, 1, 30))
     y = (rng.random(30) < expit(s)).astype(float)
-    found, base = Search(rows_of(s, y), Gate(1.0, 0.5, 1.0, 6.0), 1), -np.logaddexp(0, np.where(y, -s, s)).sum()
+    found, base = Search(rows_of(s, y), Gate(1.0, 0.5, 1.0, 6.0, 8), 1), -np.logaddexp(0, np.where(y, -s, s)).sum()
     for names, fitted in found.found.items():
         cost = 3.84 + 2 * (names[0] not in ("bias", "confidence"))
         assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)
@@ -196,7 +196,7 @@ def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
 def test_without_events_the_bias_is_named_and_sizes_are_bounded():
     """Every bias would explain that none was seen, by any large size."""
     s = np.sort(np.random.default_rng(6).normal(-4, 1, 300))
-    found = Search(rows_of(s, np.zeros(300)), Gate(9.0, 0.01, 1.0, 8.0), 3)
+    found = Search(rows_of(s, np.zeros(300)), Gate(9.0, 0.01, 1.0, 8.0, 8), 3)
     assert found.best() == ("bias",)
     assert all(each.fit.separated == ("bias" in names) for names, each in found.found.items())
     assert all(abs(value) < 20 for each in found.found.values() for value in each.mapping.coefficients.values())
@@ -206,6 +206,6 @@ def test_three_errors_that_single_out_one_event_are_not_named():
     """A curve through the only event explains it perfectly, with sizes beyond all bounds."""
     s = np.sort(np.random.default_rng(7).normal(-6, 1.5, 1000))
     y = (np.arange(1000) == 600).astype(float)
-    found = Search(rows_of(s, y), Gate(9.0, 0.01, 1.0, 8.0), 3)
+    found = Search(rows_of(s, y), Gate(9.0, 0.01, 1.0, 8.0, 8), 3)
     assert len(found.best()) == 1
     assert all(abs(value) < 20 for each in found.found.values() for value in each.mapping.coefficients.values())

@@ -223,3 +223,15 @@ def test_where_neither_rows_nor_clusters_are_independent_the_line_has_no_interva
     found = compare(y, {"a": p, "b": np.clip(p + 0.01, 0, 1)}, lag=8).forecasters["a"].assessment
     assert math.isnan(found.slope.standard_error)
     assert found.slope.value == pytest.approx(diagnose(y, p).slope.value, rel=1e-9)
+
+
+def test_exchanged_classes_point_away_whatever_is_named_beside():
+    s = np.repeat(np.linspace(-4, 4, 81), 100)
+    u = np.tile((np.arange(100) + 0.5) / 100, 81)
+    bent, uneven = u < expit(-1.5 * np.sign(s) * np.log1p(np.abs(s))), u < expit(-0.8 * s - 0.5 * np.abs(s))
+    assert diagnose(bent, expit(s), clusters=None).errors == ("confidence", "tail")
+    assert diagnose(bent, expit(s), clusters=None).verdict.startswith("Pointing away from the outcomes; extreme ")
+    for y in (bent, uneven):  # recalibration can make them worthless, and no better
+        found = assess(y, expit(s), clusters=None, resamples=0)
+        assert found.remedy is None
+        assert {f.advice.text[:40] for f in found.diagnosis.findings} == {"Check whether the classes are swapped: t"}

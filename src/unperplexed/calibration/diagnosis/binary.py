@@ -183,7 +183,8 @@ def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> t
     """Return what is known of a bias, and of a slope about its level: inverse squares of standard errors."""
     bias, slope = (tested.design_effect,) * 2 if clusters is None else effects_alone(rows, clusters)
     v = rows.total * rows.variance
-    return rows.information / bias, float(product(v, (rows.s - rows.centre) ** 2)) / slope
+    tests_slope = tested.components > 1
+    return rows.information / bias, tests_slope * float(product(v, (rows.s - rows.centre) ** 2)) / slope
 
 
 def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
@@ -246,6 +247,7 @@ def _findings(
     errors = {} if separated else standard_errors(search.rows, clusters, mapping)
     sizes = {name: _size(name, best, mapping, line, errors.get(PARAMETERS[name])) for name in ordered}
     bias, slope = (sizes[name].value if name in sizes else 0.0 for name in ("bias", "confidence"))
+    away = line.slope.metric().interval[1] < 0 and calibration_line(search.rows).slope.value < 0
     findings = []
     for name, gain in ordered.items():
         size, error = sizes[name], errors.get(PARAMETERS[name])
@@ -264,6 +266,7 @@ def _findings(
             all_rows=size.all_rows,
             gap=gap,
             constant=bias - slope * mapping.about,
+            away=away,
         )
         findings.append(finding_of_two(name, of_two, p, gain, data.labels[1]))
     return findings

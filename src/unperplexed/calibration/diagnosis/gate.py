@@ -36,6 +36,9 @@ WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 _EVENTS_EACH = 4
 """Sum of p (1 - p) in a cluster below which events are rare."""
 
+_TOLD = 0.5
+"""Information if rows of a cluster had the same outcome, by what is left: above it rows show that they nearly do."""
+
 _MOST_DEPENDENT, _CLUSTERS_EACH, _INFORMATION_EACH = 4, 18, 20
 """With dependent rows there are so many components at most, and one for so many clusters and so much information, which
 is what independent rows would have."""
@@ -50,6 +53,8 @@ class Gate(NamedTuple):
     """Factor by which weights and dependence between rows inflate variances; likelihood ratios are divided by it."""
     information: float
     """Sum of variances, in rows of equal weight."""
+    components: int
+    """How many are tested: the level alone where there is one."""
     shared: float = np.nan
     """Information on a bias if all rows of a cluster had the same outcome; NaN unless events are rare in few clusters,
     so that the rows hardly show whether they do."""
@@ -65,11 +70,11 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
     q, weights = basis[kept], WEIGHTS[kept]
     if clusters is None:
         z, inflation, shared = _independent(rows, q), 1.0, np.nan
-        statistic = float(weights @ z**2)
+        statistic, tested = float(weights @ z**2), len(weights)
         p_value = weighted_chi2_sf(statistic, weights)
     else:
-        statistic, p_value, inflation, shared = _dependent(rows, q, weights, clusters)
-    return Gate(statistic, p_value, max(1.0, inflation) * of_weights, information, shared)
+        statistic, p_value, inflation, tested, shared = _dependent(rows, q, weights, clusters)
+    return Gate(statistic, p_value, max(1.0, inflation) * of_weights, information, tested, shared)
 
 
 def _independent(rows: Scored, q: Floats) -> Floats:
@@ -81,8 +86,13 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     return hall(z, skewness)
 
 
-def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, float, float]:
-    """Test the first components of dependent rows: statistic, p-value, mean inflation of variances, `Gate.shared`."""
+def _dependent(
+    rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums
+) -> tuple[float, float, float, int, float]:
+    """Test the first components of dependent rows.
+
+    Return statistic, p-value, mean inflation of variances, `Gate.components`, and `Gate.shared`.
+    """
     shares = cluster_shares(clusters.totals(rows.variance[None])[:, 0])
     events = events_seen(rows, clusters)
     covariance = null_covariance(rows, clusters, q, shares, events)
@@ -96,10 +106,11 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     freedom = min(degrees_of_freedom(shares, float(inflation[:k].mean())), 2 * independent)
     # One more for each further component: few clusters show less of a covariance than these degrees of freedom say.
     statistic, p_value = squares_tested(z, weights[:k], max(freedom - k + 1, 1.0))
-    if not (rare and k <= 2):
-        return statistic, p_value, float(inflation.mean()), np.nan
     one, sd = clusters.totals(np.stack([rows.variance, np.sqrt(rows.variance)])).T
-    return statistic, p_value, float(inflation.mean()), float(one.sum() ** 2 / (sd @ sd))
+    shared = float(one.sum() ** 2 / (sd @ sd))
+    known = rows.information / rows.design_effect
+    told = known > _INFORMATION_EACH and shared > _TOLD * known / float(inflation[0])
+    return statistic, p_value, float(inflation.mean()), k, shared if rare and k <= 2 and not told else np.nan
 
 
 def columns(s: Floats, v: Floats) -> Floats:

@@ -102,6 +102,8 @@ class OfTwo:
     """Mean prediction minus observed frequency, in standard errors."""
     constant: float = 0.0
     """What is added to the log-odds, once they are multiplied."""
+    away: bool = False
+    """Whether the interval of the calibration slope is below 0."""
 
     @property
     def sizes_tell(self) -> bool:

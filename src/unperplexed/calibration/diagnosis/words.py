@@ -12,6 +12,7 @@ from ...forecasts.labels import Label
 from .kind import OfClasses, OfTwo
 from .kinds import KINDS, permuted, shape
 from .kinds.bias import MISSHAPED
+from .kinds.confidence import SWAPPED
 from .result import COUNTS, Advice, Clause, Diagnosis, Finding
 
 if TYPE_CHECKING:
@@ -205,8 +206,9 @@ def finding_of_two(error: str, e: OfTwo, p_value: float, cost: float, label: Lab
     two = KINDS[error].two
     assert two is not None
     clause, advice = two(e)
+    advice = SWAPPED if e.away else advice if e.sizes_tell else _together(e)
     about = label if error == "bias" else None
-    return Finding(error, clause, advice if e.sizes_tell else _together(e), e.value, e.interval, p_value, cost, about)
+    return Finding(error, clause, advice, e.value, e.interval, p_value, cost, about)
 
 
 def finding_of_classes(error: str, e: OfClasses, p_value: float, cost: float) -> Finding:

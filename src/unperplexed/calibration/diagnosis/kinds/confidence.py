@@ -14,7 +14,7 @@ _LEAST_SLOPE = 0.05
 _NO_SLOPE = 0.02
 """Slope up to which predictions are all but worthless: nothing is divided by it."""
 
-_SWAPPED = Advice("Check whether the classes are swapped: the predictions point away from the outcomes.")
+SWAPPED = Advice("Check whether the classes are swapped: the predictions point away from the outcomes.")
 _UNRELATED = Advice(
     "Look for better predictors: these predictions show no relation to the outcomes (a calibration slope of 0 is"
     " possible)."
@@ -27,13 +27,13 @@ def _two(e: OfTwo) -> Said:
     """Give the calibration slope with its interval; beside other errors what multiplies the log-odds."""
     constant = Advice("Multiply the log-odds by a constant (temperature scaling).", fitted=True)
     if not e.sizes_tell:
-        return KIND.clause(e.slope - 1), constant
+        return _away("") if e.away else KIND.clause(e.slope - 1), constant
     if e.separated:
         return KIND.clause(e.value, detail="the calibration slope is not determined"), constant
     slope, low, high = (1 + x for x in (e.value, *e.interval))
-    clause = _away(_size(e)) if high < 0 else _perhaps(KIND.clause(e.value, detail=_size(e)), low, high)
+    clause = _away(_size(e)) if e.away or high < 0 else _perhaps(KIND.clause(e.value, detail=_size(e)), low, high)
     if e.plain and low <= 0:
-        return clause, _SWAPPED if high < 0 else _UNRELATED
+        return clause, SWAPPED if high < 0 else _UNRELATED
     if slope <= _NO_SLOPE:
         return clause, constant
     if len(e.together) == 1 and not e.constant and (e.temperature - 1) * e.value < 0:
