@@ -69,4 +69,5 @@ def without_dependence(result):
     def kept(pairs):
         return {name: value for name, value in pairs if name != "dependence"}
 
-    return json.loads(result if isinstance(result, str) else result.to_json(), object_pairs_hook=kept)
+    text = json.dumps(result) if isinstance(result, dict) else result
+    return json.loads(text if isinstance(text, str) else text.to_json(), object_pairs_hook=kept)

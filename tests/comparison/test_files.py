@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers import softmax_forecasts
+from helpers import softmax_forecasts, without_dependence
 from unperplexed import InputError, assess, compare, compare_sequentially
 from unperplexed.cli.parser import main
 from unperplexed.comparison.files import named_files
@@ -68,7 +68,11 @@ def near(found, other):
 
 
 def assert_same(found, other):
-    """Everything is the same; in the diagnoses, whose sums go by batches, but for last digits."""
+    """Everything is the same; in the diagnoses, whose sums go by batches, but for last digits.
+
+    Files have further columns, where arrays have none.
+    """
+    found, other = without_dependence(found), without_dependence(other)
     assessments = [[each["assessment"] for each in c["forecasters"].values()] for c in (found, other)]
     one, two = ([each.pop("diagnosis") for each in of] for of in assessments)
     assert near(*([each.pop("cost") for each in of] for of in assessments))  # that of the diagnosis
@@ -308,7 +312,7 @@ def test_a_forecaster_may_have_several_files(data, files, tmp_path, capsys):
     result["forecasters"]["ours"]["assessment"].pop("notes")
     reference = plain(expected(data))
     reference["forecasters"]["ours"]["assessment"].pop("notes")
-    assert result == reference
+    assert without_dependence(result) == without_dependence(reference)
 
 
 # Names
@@ -478,7 +482,8 @@ def test_outputs_are_written_and_inputs_are_kept(data, files, tmp_path, capsys):
     assert run("compare", *files, *COLUMNS, "--in-order", *outputs) == 0
     text = expected(data).to_text(name="ours.csv, theirs.csv")
     assert without_code(capsys.readouterr().out) == without_code(text + "\n")
-    assert json.loads((tmp_path / "c.json").read_text()) == plain(expected(data))
+    written = (tmp_path / "c.json").read_text()
+    assert without_dependence(written) == without_dependence(expected(data))
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     before = files[1].read_bytes()
     assert run("compare", files[0], f"them={files[1]}", *COLUMNS, "--in-order", "--json", files[1]) == 2

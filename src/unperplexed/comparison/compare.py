@@ -25,6 +25,7 @@ from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
 from ..calibration.undeclared import undeclared_of
 from ..forecasts.forecasts import Forecasts
+from ..forecasts.group_keys import hashes_of_clusters
 from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
 from ..pairing.dependence import PairedSettings, short_series
 from ..pairing.rows import (
@@ -221,7 +222,8 @@ def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Compari
     for name, tally in tallies(parts(), again, settings.rules, shards).items() if again else ():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
     if settings.lag and (stretches := pairing.dependence(at, settings.lag).stretches(at.size)) is not None:
-        chosen = {name: chosen_rows(each, stretches) for name, each in rows.items()}
+        hashes = hashes_of_clusters(stretches).view(np.int64)
+        chosen = {name: chosen_rows(each, hashes) for name, each in rows.items()}
     chunks = {name: partial(_chosen_chunks, parts, name, each) for name, each in chosen.items()}
     return replace(_comparison(read, settings, chunks), skill=found)
 
