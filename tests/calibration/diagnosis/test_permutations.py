@@ -324,15 +324,15 @@ def test_a_gate_fails_for_permuted_columns(exchanged, capsys):
 def test_scipy_is_loaded_only_where_a_permutation_may_be(tmp_path):
     code = """
 import sys, numpy as np
-from unperplexed import assess
+from unperplexed import diagnose
 rng = np.random.default_rng(0)
 z = rng.normal(size=(600, 4))
 p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
 y = (p.cumsum(axis=1) < rng.uniform(size=(600, 1))).sum(axis=1).clip(max=3)
 sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
-assert assess(y, sharp, labels=range(4)).diagnosis.errors == ("confidence",)
+assert diagnose(y, sharp, labels=range(4)).errors == ("confidence",)
 assert "scipy.optimize" not in sys.modules
-assert assess(y, p[:, [1, 0, 2, 3]], labels=range(4)).diagnosis.errors == ("permuted",)
+assert diagnose(y, p[:, [1, 0, 2, 3]], labels=range(4)).errors == ("permuted",)
 assert "scipy.optimize" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
