@@ -1,8 +1,23 @@
 """Forecasts and slow definitions that tests of several subjects share."""
 
+import importlib.util
 import json
+import sys
 
 import numpy as np
+
+
+def module_of(path):
+    """A script as a module, such as a study of benchmarks, which may import its neighbours."""
+    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where a dataclass looks for its annotations
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
 
 
 def softmax_forecasts(rng, n, classes, spread=2.0, temperature=1.0, dtype=np.float64):

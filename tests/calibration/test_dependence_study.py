@@ -1,10 +1,11 @@
 """The study of the search for dependence: its results are of its designs, and within what the method promises."""
 
-import importlib.util
 from pathlib import Path
 
 import polars as pl
 import pytest
+
+from helpers import module_of
 
 ROOT = Path(__file__).parents[2]
 RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "dependence.csv")
@@ -12,10 +13,7 @@ RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "dependence.csv")
 
 @pytest.fixture(scope="module")
 def study():
-    spec = importlib.util.spec_from_file_location("dependence_study", ROOT / "benchmarks" / "dependence.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "dependence.py")
 
 
 def test_the_results_are_of_the_study(study):

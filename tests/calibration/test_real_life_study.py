@@ -1,6 +1,5 @@
 """The study of real life: its results are of its designs, and hardly anything false is said."""
 
-import importlib.util
 import math
 from pathlib import Path
 
@@ -8,6 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
+
+from helpers import module_of
 
 ROOT = Path(__file__).parents[2]
 DESIGN, NIL = pl.col("design"), "practically nil"
@@ -25,12 +26,7 @@ PLANTED = RESULTS.filter(~DESIGN.str.contains(r"^independent|^weights: calibrate
 
 @pytest.fixture(scope="module")
 def study():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        spec = importlib.util.spec_from_file_location("real_life_study", ROOT / "benchmarks" / "real_life.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "real_life.py")
 
 
 def test_the_results_are_of_the_study(study):

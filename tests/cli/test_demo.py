@@ -1,10 +1,10 @@
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from helpers import module_of
 from unperplexed.cli import commands as demo
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +28,7 @@ def test_packaged_predictions_are_what_training_gives(packaged, monkeypatch):
 
 
 def test_breast_cancer_example_is_what_its_script_makes():
-    spec = importlib.util.spec_from_file_location("make", ROOT / "examples" / "make.py")
-    make = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make)
+    make = module_of(ROOT / "examples" / "make.py")
     made, committed = make.breast_cancer(), pl.read_csv(ROOT / "examples" / "breast_cancer.csv")
     assert made["diagnosis"].equals(committed["diagnosis"])
     np.testing.assert_allclose(made["malignant"], committed["malignant"], atol=1e-4)

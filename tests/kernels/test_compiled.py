@@ -1,6 +1,5 @@
 """The compiled kernel gives what NumPy gives, to the last digit: random, tied and adversarial input of any layout."""
 
-import importlib.util
 import itertools
 from functools import partial
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from adversarial import EDGES, adversarial, counted, layouts
+from helpers import module_of
 from unperplexed import Tally
 from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import rows as _kernels
@@ -320,10 +320,7 @@ def test_lines_of_another_width(rng):
 
 
 def fuzz_kernels():
-    spec = importlib.util.spec_from_file_location("fuzz_kernels", ROOT / "benchmarks" / "fuzz_kernels.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "fuzz_kernels.py")
 
 
 @pytest.mark.parametrize("kind", ["matrices", "columns", "logits", "coarse"])

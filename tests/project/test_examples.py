@@ -1,12 +1,12 @@
 """The example data are what they are said to be, and what their script makes; the gallery shows them as they are."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from helpers import module_of
 from pages import text_of
 from unperplexed import assess
 
@@ -14,16 +14,9 @@ ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples" / "gallery"
 
 
-def script(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def make():
-    return script(ROOT / "examples" / "make.py")
+    return module_of(ROOT / "examples" / "make.py")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +83,7 @@ def test_logits_are_what_the_script_makes(make):
 
 
 def test_each_entry_of_the_gallery_has_its_picture():
-    entries = script(ROOT / "docs" / "gallery.py").entries()
+    entries = module_of(ROOT / "docs" / "gallery.py").entries()
     assert len(entries) == text_of("gallery").count('href="gallery/') == 8
     assert {path.stem for path in (ROOT / "docs" / "pictures" / "gallery").iterdir()} == set(entries)
 

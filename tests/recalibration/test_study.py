@@ -1,10 +1,11 @@
 """The study of recalibration: its results are of its cases, what the pages claim, and a small part comes out again."""
 
-import importlib.util
 from pathlib import Path
 
 import polars as pl
 import pytest
+
+from helpers import module_of
 
 ROOT = Path(__file__).parents[2]
 RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "recalibration.csv", infer_schema_length=None)
@@ -13,10 +14,7 @@ CALIBRATED = RESULTS.filter((pl.col("study") == "small") & (pl.col("error") == "
 
 @pytest.fixture(scope="module")
 def study():
-    spec = importlib.util.spec_from_file_location("recalibration_study", ROOT / "benchmarks" / "recalibration.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "recalibration.py")
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Logs that evaluation tools wrote for two tiny models, beside the tools' own figures."""
 
-import importlib.util
 import json
 import math
 import os
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers import module_of
 from pages import text_of
 from unperplexed.cli import main
 from unperplexed.language_models import (
@@ -179,9 +179,7 @@ def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
 @pytest.mark.slow
 def test_one_command_for_each_log_has_the_metrics_of_its_host(tmp_path, capsys):
     """The lines of the table in the documentation."""
-    spec = importlib.util.spec_from_file_location("host_figures", ROOT / "benchmarks" / "host_figures.py")
-    study = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(study)
+    study = module_of(ROOT / "benchmarks" / "host_figures.py")
     logs = [*study.logs(SAMPLES)]
     assert len(logs) == 26
     compared = 0

@@ -240,8 +240,9 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
     first = next(iter(rows.values()))
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
+    reason, independent = _without_verdict(dependence, at.size), not dependence.lag and dependence.clusters is None
     assessments = {
-        name: replace(_diagnosed(each, dependence, at.size, chunks[name]), dependence=found)
+        name: replace(_diagnosed(each, reason, independent, chunks[name]), dependence=found)
         for name, each in assessments.items()
     }
     sample = Sample(first.weights, dependence, settings.confidence, reach)
@@ -286,26 +287,29 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
 _TWO_WAYS = "it needs rows that are independent, or clusters of them; name clusters one way instead of two"
 
 
-def _short(lag: int) -> str:
-    rows = FEWEST_STRETCHES * TIMES_LAG[-1] * lag
+def _without_verdict(dependence: Dependence, n_rows: int) -> str:
+    """Say why forecasters of rows that depend on one another in such a way have no verdict; "" where they have one."""
+    if dependence.two_way:
+        return _TWO_WAYS
+    if not dependence.lag or dependence.stretches(n_rows) is not None:
+        return ""
+    rows = FEWEST_STRETCHES * TIMES_LAG[-1] * dependence.lag
     return (
-        f"with a lag of {lag:,} it takes {rows:,} rows in order, {FEWEST_STRETCHES} stretches that hardly depend on one"
-        " another; compare more rows, or name clusters instead of the lag"
+        f"with a lag of {dependence.lag:,} it takes {rows:,} rows in order, {FEWEST_STRETCHES} stretches that hardly"
+        " depend on one another; compare more rows, or name clusters instead of the lag"
     )
 
 
-def _diagnosed(assessment: Assessment, dependence: Dependence, n_rows: int, chunks: ChosenChunks) -> Assessment:
-    """Let a forecaster be diagnosed, and mended, by its paired rows, where its counts do not suffice."""
+def _diagnosed(assessment: Assessment, reason: str, independent: bool, chunks: ChosenChunks) -> Assessment:
+    """Let a forecaster be diagnosed, and mended, by its paired rows, unless there is a reason for no verdict."""
     labels = assessment.labels
-    if dependence.two_way or (dependence.lag and dependence.stretches(n_rows) is None):
-        reason = _TWO_WAYS if dependence.two_way else _short(dependence.lag)
+    if reason:
         line = line_of_tally(assessment.source.tally).without_errors() if len(labels) == 2 else None
         return assessment.diagnosed_by(lambda: replace(not_made(reason, assessment.n_rows, labels), line=line))
 
     def read() -> Iterator[Forecasts]:
         return (chunk.forecasts for chunk in chunks())
 
-    independent = not dependence.lag and dependence.clusters is None
     if independent and len(labels) == 2 and assessment.source.tally.tells_log_odds(read):
         return assessment.with_rows(read)
 

@@ -1,11 +1,11 @@
 """The page on kinds of error has the table of its study, and the study follows the rules that the page states."""
 
-import importlib.util
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from helpers import module_of
 from pages import text_of
 
 pytestmark = pytest.mark.slow
@@ -17,10 +17,7 @@ RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "kind_of_error.csv")
 
 @pytest.fixture(scope="module")
 def study():
-    spec = importlib.util.spec_from_file_location("kind_of_error", ROOT / "benchmarks" / "kind_of_error.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "kind_of_error.py")
 
 
 def test_the_page_has_the_table(study):

@@ -1,9 +1,7 @@
 """Calibration slope and intercept: one computation, its errors, and the same digits wherever they are shown."""
 
-import importlib.util
 import json
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
+from helpers import module_of
 from unperplexed import Tally, assess, compare, diagnose
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
@@ -106,11 +105,7 @@ def test_the_temperature_is_fitted_alone_to_all_rows(rng):
 
 
 def study():
-    spec = importlib.util.spec_from_file_location("coverage_line", ROOT / "benchmarks" / "coverage_line.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a dataclass looks for its annotations
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "coverage_line.py")
 
 
 @pytest.mark.parametrize("name", ["wave", "lapse", "50 clusters of 20"])

@@ -1,6 +1,5 @@
 """Permuted columns of more than two classes: found where they are planted, and nowhere else; said first, and mended."""
 
-import importlib.util
 import os
 import shlex
 import subprocess
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers import module_of
 from many_classes import diagnose, prepared, simulate
 from unperplexed import Tally, assess, explain
 from unperplexed import diagnose as diagnose_rows
@@ -190,12 +190,7 @@ def test_no_false_alarm(rng, classes, n, times):
 def reference():
     if not REFERENCE.exists():
         pytest.skip("there is no reference")
-    sys.path.insert(0, str(REFERENCE.parent))  # it imports its neighbour
-    spec = importlib.util.spec_from_file_location("real_data_reference", REFERENCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.path.remove(str(REFERENCE.parent))
-    return module
+    return module_of(REFERENCE)
 
 
 @pytest.mark.parametrize("sets", [10, pytest.param(200, marks=pytest.mark.slow)])

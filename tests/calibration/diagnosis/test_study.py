@@ -1,11 +1,12 @@
 """The study of the diagnosis of two classes: its results are of its cases, and a small part of it comes out again."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+
+from helpers import module_of
 
 pytestmark = pytest.mark.slow
 
@@ -15,10 +16,7 @@ RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "diagnosis.csv")
 
 @pytest.fixture(scope="module")
 def study():
-    spec = importlib.util.spec_from_file_location("diagnosis_study", ROOT / "benchmarks" / "diagnosis.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "benchmarks" / "diagnosis.py")
 
 
 def test_the_results_are_of_the_study(study):
