@@ -4,6 +4,10 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+# Threads of BLAS and OpenMP that have nothing to do sleep, as several test processes share the cores: waiting busily,
+# they take as long as the work. How many there are stays as it is. Read when NumPy and PyTorch are loaded.
+os.environ |= {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
+
 import matplotlib as mpl
 import numpy as np
 import pytest
