@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 
+from unperplexed.maps import rows as map_rows
 from unperplexed.maps.class_families import Matrix
 from unperplexed.maps.classes import ClassMap, log_rest
 from unperplexed.maps.parameters import MANY_CLASSES
@@ -137,3 +138,20 @@ def test_rests_stay_exact_near_one():
     z[0, 0] = np.log1p(-3e-14)
     np.testing.assert_allclose(log_rest(z), [[np.log(3e-14), -1e-14, -2e-14], np.log([0.5, 0.75, 0.75])], rtol=1e-12)
     np.testing.assert_allclose(log_rest(np.array([[0.0, -800.0, -801.0]]))[0, 0], -800 + np.log1p(np.exp(-1)))
+
+
+@pytest.mark.parametrize("parameters", [("biases",), ("slope", "biases", "lapse"), ("biases", "slopes")])
+def test_information_of_many_classes_has_all_variances_and_the_correlations_of_some_rows(monkeypatch, parameters):
+    rng = np.random.default_rng(3)
+    log_p = log_softmax(1.5 * rng.normal(size=(40_000, 6)), axis=1)
+    truth, chunks = rng.integers(6, size=40_000), None
+    whole = Rows(chunks := chunks_of(log_p, truth, np.ones(40_000)), 6, parameters)
+    monkeypatch.setattr(map_rows, "_PRODUCTS", 40_000 * 36 / 4)
+    some = Rows(chunks, 6, parameters, rows=40_000)
+    assert (whole.every, some.every) == (1, 4)
+    theta = np.full(whole.size, 0.1)
+    exact, found = whole.information(theta), some.information(theta)
+    np.testing.assert_allclose(np.diag(found), np.diag(exact), rtol=1e-9)
+    scale = np.sqrt(np.diag(exact))
+    np.testing.assert_allclose(found / np.outer(scale, scale), exact / np.outer(scale, scale), atol=0.03)
+    assert np.linalg.eigvalsh(found).min() > -1e-6 * np.diag(exact).max()

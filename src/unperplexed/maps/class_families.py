@@ -170,7 +170,7 @@ class _Fitting:
         if name == "matrix":
             of = Matrix(self.chunks, self._plain("tail"))
             return of.with_matrix(self._climbed(name, of, of.start))
-        rows = Rows(self.chunks, self.classes, MANY_CLASSES[name].parameters, rising=True)
+        rows = Rows(self.chunks, self.classes, MANY_CLASSES[name].parameters, self.n, rising=True)
         start = rows.theta_of(self._plain(_STARTS[name]))
         found = rows.map_of(self._climbed(name, rows, start), name, self.zero)
         return self._made_increasing(found) if name in ("tail", "vector") else found

@@ -24,6 +24,14 @@ _HIGHEST = 60.0
 """Exponential functions of more are close to the largest number of single precision."""
 _WIDE = 1024
 """Rows of which products of matrices are made at a time: each is added to the square of the number of classes."""
+_PRODUCTS = 2e9
+"""Products of two classes' probabilities that an information is made of at most, about .2 s: of more every second,
+third ... row. Where they are to be exact, gradients are; these only lead there."""
+
+
+def every(rows: int, classes: int) -> int:
+    """Return the distance of the rows of which an information has products of classes."""
+    return max(1, int(rows * classes**2 // _PRODUCTS))
 
 
 @dataclass(slots=True, eq=False)
@@ -228,13 +236,17 @@ class Rows(Coefficients):
         All rows, each time from the beginning.
     classes, parameters
         As of `Coefficients`.
+    rows : int
+        How many there are, about.
     rising : bool
         Whether a slope may not fall to 0, where no curve stands beside it.
     """
 
-    def __init__(self, chunks: Iterable[Chunk], classes: int, parameters: Sequence[str], rising: bool = False) -> None:
+    def __init__(
+        self, chunks: Iterable[Chunk], classes: int, parameters: Sequence[str], rows: int = 0, rising: bool = False
+    ) -> None:
         super().__init__(classes, parameters)
-        self.chunks, self.rising = chunks, rising
+        self.chunks, self.rising, self.every = chunks, rising, every(rows, classes)
 
     def within(self, theta: Floats) -> Floats:
         """Return the coefficients moved to where they may be."""
@@ -287,8 +299,9 @@ class Rows(Coefficients):
         return value, gradient
 
     def information(self, theta: Floats) -> Floats:
-        """Return the Fisher information."""
+        """Return the Fisher information; of many classes their correlations are those of every so many rows."""
         fitted, found = self.map_of(theta), np.zeros((self.size, self.size))
+        wide, variance = np.zeros((self.size, self.size)), np.zeros(self.size)
         pairs: list[tuple[Floats, Floats]] = []
         for chunk, t in self._scored(fitted):
             bent = curvature(t.astype(np.float64, copy=False), chunk.weights, fitted.lapse)
@@ -296,17 +309,21 @@ class Rows(Coefficients):
             if fitted.lapse:
                 self._add_lapse(chunk, bent, fitted.lapse, found)
             if self.wide:
-                pairs.append(self._pair(chunk, bent))
+                pairs.append(self._add_wide(chunk, bent, wide, variance))
                 if sum(len(h) for h, _ in pairs) >= max(self.classes, _WIDE):
-                    self._take(pairs, found)
+                    self._take(pairs, wide)
                     pairs = []
         if pairs:
-            self._take(pairs, found)
+            self._take(pairs, wide)
+        if self.every > 1:  # correlations of some rows, the variances of all
+            scale = np.sqrt(variance / np.maximum(np.diag(wide), 1e-300))
+            wide *= np.outer(scale, scale)
+        found += wide
         found += np.tril(found, -1).T - np.triu(found, 1)
         return found
 
     def _add(self, chunk: Chunk, bent: Curvature, lapse: float, info: Floats) -> None:
-        """Add to the lower triangle of the information what concerns shared parameters, and the wide ones' squares."""
+        """Add to the lower triangle of the information what concerns shared parameters."""
         q, _, s, _ = bent
         directions = [chunk.direction(name) for name in self.shared]
         for row, x in enumerate(directions):
@@ -317,18 +334,23 @@ class Rows(Coefficients):
             for name in self.wide:
                 moved = turned.sum(axis=0) if name == "biases" else np.einsum("ij,ij->j", turned, chunk.log_p)
                 info[self.places[name], row] += moved
-        each, z = np.arange(self.classes), chunk.log_p
-        squares = {"biases": lambda: s.sum(axis=0), "slopes": lambda: np.einsum("ij,ij,ij->j", s, z, z)}
-        for name in self.wide:
-            info[self.places[name], self.places[name]][each, each] += squares[name]()
-        if len(self.wide) == 2:
-            info[self.places["slopes"], self.places["biases"]][each, each] += np.einsum("ij,ij->j", s, z)
 
-    def _pair(self, chunk: Chunk, bent: Curvature) -> tuple[Floats, Floats]:
-        """Return what products of classes are made of."""
-        factors = [chunk.log_p if name == "slopes" else 1.0 for name in self.wide]
-        h, q = ([x * factor for factor in factors] for x in (bent.h, bent.q))
-        return np.concatenate(h, axis=1), np.concatenate(q, axis=1)
+    def _add_wide(self, chunk: Chunk, bent: Curvature, wide: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """Add the squares of classes; return what their products are made of."""
+        if self.every > 1:
+            for name in self.wide:
+                factor = chunk.log_p**2 if name == "slopes" else 1.0
+                variance[self.places[name]] += ((bent.s - 2 * bent.h * bent.q) * factor).sum(axis=0)
+        some = slice(None, None, self.every)
+        z, (q, _, s, h) = chunk.log_p[some], (x[some] for x in bent)
+        each, squares = np.arange(self.classes), {"biases": s, "slopes": s * z * z}
+        for name in self.wide:
+            wide[self.places[name], self.places[name]][each, each] += squares[name].sum(axis=0)
+        if len(self.wide) == 2:
+            wide[self.places["slopes"], self.places["biases"]][each, each] += np.einsum("ij,ij->j", s, z)
+        factors = [z if name == "slopes" else 1.0 for name in self.wide]
+        h, q = (np.concatenate([x * factor for factor in factors], axis=1) for x in (h, q))
+        return h, q
 
     def _take(self, pairs: Sequence[tuple[Floats, Floats]], info: Floats) -> None:
         """Subtract products of classes."""

@@ -12,10 +12,12 @@ _OF_VECTORS, _OF_MATRICES = 9_000, 250_000
 With more it wakes a thread for each core. These wait busily for the next product, some 25 ms, so that products of
 a fraction of a millisecond keep all cores busy for as long as they follow one another.
 """
+_WHOLE = 500_000_000
+"""Multiplications from which on a product of matrices is left to BLAS: in parts it takes twice the time."""
 
 
 def product(a: np.ndarray, b: np.ndarray) -> Floats:
-    """Return ``a @ b``, made of parts that are too small for BLAS to wake threads.
+    """Return ``a @ b``, made of parts that are too small for BLAS to wake threads unless these have much to do.
 
     Parameters
     ----------
@@ -30,9 +32,11 @@ def product(a: np.ndarray, b: np.ndarray) -> Floats:
     50000.0
     """
     multiplications = a.size * b.size // max(len(b), 1)
-    if multiplications <= (_OF_MATRICES if a.ndim == b.ndim == 2 else _OF_VECTORS):
+    if multiplications <= (_OF_MATRICES if a.ndim == b.ndim == 2 else _OF_VECTORS) or multiplications > _WHOLE:
         return np.asarray(a @ b)
     summed, rows, columns = len(b), len(a) if a.ndim == 2 else 1, b.shape[1] if b.ndim == 2 else 1
+    if min(rows, columns) == 1 and summed <= _OF_VECTORS and a.ndim + b.ndim == 3:
+        return np.asarray(np.einsum("i,ij->j" if a.ndim == 1 else "ij,j->i", a, b))
     if summed >= max(rows, columns):
         half = summed // 2
         return product(a[..., :half], b[:half]) + product(a[..., half:], b[half:])

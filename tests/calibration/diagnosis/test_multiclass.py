@@ -561,3 +561,22 @@ def test_errors_too_large_for_sums_have_no_price(calibrated):
     assert found.cost == 0
     few = np.tile([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], (150, 1))
     assert of_sums(few, np.arange(300) // 7 % 3).errors == ("shape",)
+
+
+def test_errors_of_many_rows_are_named_and_priced_by_some_of_them_and_tested_by_all(rng, monkeypatch):
+    p, y = simulate(rng, 24_000, 4)
+    bold = softmax(1.6 * np.log(p), axis=1)
+    whole = diagnose(bold, y)
+    monkeypatch.setattr(multiclass, "_MOST_VALUES", 24_000)
+    some = diagnose(bold, y)
+    assert some.errors == whole.errors == ("confidence",)
+    assert (whole.n_named_by, some.n_rows) == (0, 24_000)
+    assert some.n_named_by == pytest.approx(6_000, abs=300)
+    assert (some.p_value, some.detectable) == (whole.p_value, whole.detectable)
+    slope, of_all = some.findings[0], whole.findings[0]
+    low, high = slope.interval
+    assert low < of_all.parameter < high
+    assert high - low == pytest.approx(2 * (of_all.interval[1] - of_all.interval[0]), rel=0.15)
+    assert slope.cost == pytest.approx(of_all.cost, rel=0.2)
+    said = " ".join(str(assess(y, bold, resamples=0)).split())
+    assert f"errors named and priced by {some.n_named_by:,} rows chosen at random" in said

@@ -50,7 +50,7 @@ class RowLikelihoods:
     """Likelihoods over rows."""
 
     def __init__(self, chunks: PreparedRows, statistics: ClassStatistics) -> None:
-        self.chunks, self.classes = chunks, len(statistics.observed)
+        self.chunks, self.classes, self.rows = chunks, len(statistics.observed), statistics.rows
         self.known = information_of(statistics)
         self.together: Sequence[str] = list(PARAMETERS.values())
         self.alone: Sequence[str] = ()
@@ -58,7 +58,7 @@ class RowLikelihoods:
     def of(self, parameters: Sequence[str], start: ClassMap) -> Rows:
         """Return the likelihood of maps with these parameters."""
         del start
-        return Rows(self.chunks, self.classes, parameters)
+        return Rows(self.chunks, self.classes, parameters, self.rows)
 
 
 def part_of(information: Floats, every: Sequence[str], parameters: Sequence[str], classes: int) -> Floats:

@@ -49,6 +49,11 @@ class RowBlock(NamedTuple):
         """Give each class another column."""
         return self._replace(p=self.p[:, columns], columns=columns)
 
+    def only(self, at: Ints) -> RowBlock:
+        """Some of the rows."""
+        rows: list[Any] = [None if each is None else each[at] for each in self[:-1]]
+        return RowBlock(*rows)._replace(columns=self.columns)
+
     def log_odds(self) -> Floats:
         """Log-odds of the second of two classes."""
         if self.given is not None:
@@ -68,6 +73,17 @@ class RowBlock(NamedTuple):
 
 Rows = Callable[[], Iterator[RowBlock]]
 """Reads all rows from the beginning, block by block."""
+
+
+def some_of(rows: Rows, share: float) -> Rows:
+    """Choose about this share of the rows at random, the same each time they are read."""
+
+    def chosen() -> Iterator[RowBlock]:
+        rng = np.random.default_rng(0)
+        for block in rows():
+            yield block.only(np.flatnonzero(rng.random(len(block.truth)) < share))
+
+    return chosen
 
 
 @dataclass(slots=True, eq=False)

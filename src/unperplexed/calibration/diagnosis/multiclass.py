@@ -19,7 +19,7 @@ from ...tally.row_sample import RowSample
 from .choice import LEVEL, POWER, as_good, odds_off
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
-from .class_rows import MOST_SURPRISING, Certain, Chunk, PreparedRows, Rows, count
+from .class_rows import MOST_SURPRISING, Certain, Chunk, PreparedRows, Rows, count, some_of
 from .class_scores import SumLikelihoods
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of, statistics_of_sums, surprising_levels
@@ -42,6 +42,9 @@ _UNTESTED = ClassGate(1.0, 1.0, 1.0, 1.0, math.nan, 1.0, np.ones(0))
 _SLOPES = (0.05, 5)
 """Slopes that sums at the forecasts as they are still tell: beyond, they say little of where errors end."""
 
+_MOST_VALUES = 2**23
+"""Probabilities by which errors are named at most, some 8,000 rows of 1,000 classes: more take minutes."""
+
 _QUANTILE_80 = 0.84
 """Standard normal quantile of 80%, the power at which errors are called detectable."""
 
@@ -53,7 +56,7 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], permuted: boo
     ----------
     rows : callable
         Each call reads all rows from the beginning, in blocks of any size. Small data are kept in memory; large data
-        are read once for each pass, some thirty to a hundred times if anything is wrong, else four times.
+        are read about six times, and errors are named and priced by some of the rows.
     labels : tuple
         Labels of the classes in the order of the columns; None for a class without a label.
     permuted : bool, default True
@@ -72,9 +75,8 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], permuted: boo
             Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters),
             _Read(statistics, prepared.certain, labels),
             _without_rows(prepared, statistics),
-            lambda: RowLikelihoods(prepared, statistics),
+            lambda: _evidence_of(rows, prepared, statistics),
             partial(permutation_of_rows, prepared, labels) if permuted else _not_looked_for,
-            prepared,
             lambda columns: diagnose_classes(lambda: (block.reordered(columns) for block in rows()), labels, False),
         )
 
@@ -121,9 +123,28 @@ def diagnose_class_sums(
             ),
             _Read(statistics, certain, labels, observed),
             _without_levels(sums, observed, statistics, clustered),
-            lambda: SumLikelihoods(statistics, sample, observed),
+            lambda: _Evidence(SumLikelihoods(statistics, sample, observed), statistics),
             partial(permutation_of_sums, sums, labels),
         )
+
+
+class _Evidence(NamedTuple):
+    """What errors are named by."""
+
+    likelihoods: Likelihoods
+    statistics: ClassStatistics
+    prepared: PreparedRows | None = None
+    """Rows, where they are at hand."""
+
+
+def _evidence_of(rows: Rows, prepared: PreparedRows, statistics: ClassStatistics) -> _Evidence:
+    """Take all rows, or a sample of many."""
+    values = prepared.counts.rows * prepared.counts.classes
+    if values > _MOST_VALUES:
+        some = some_of(rows, _MOST_VALUES / values)
+        prepared = PreparedRows(some, count(some))
+        statistics = statistics_of(prepared)
+    return _Evidence(RowLikelihoods(prepared, statistics), statistics, prepared)
 
 
 class _Read(NamedTuple):
@@ -155,9 +176,8 @@ def _diagnosed(
     about: Diagnosis,
     read: _Read,
     without: Iterable[_Without],
-    likelihoods: Callable[[], Likelihoods],
+    evidence: Callable[[], _Evidence],
     permutation: Callable[[float], Permutation | None],
-    prepared: PreparedRows | None = None,
     again: Callable[[Ints], Diagnosis] | None = None,
 ) -> Diagnosis:
     """Test, name, and test what the names leave where rows are at hand."""
@@ -178,15 +198,19 @@ def _diagnosed(
         if not gate(left).p_value < LEVEL:
             said, count = few_rows.said(probabilities), float(len(probabilities))
             return in_words(about, (*findings, Finding("rows", *said, count, p_value=opened.p_value, rows=rows)))
-    search = Search(likelihoods(), statistics, opened, LEVEL)
+    likelihoods, seen, prepared = evidence()
+    means = _means(read, opened, prepared)
+    if seen is not statistics and prepared is not None:
+        about, opened = replace(about, n_named_by=prepared.counts.rows), replace(gate(seen), p_value=opened.p_value)
+    search = Search(likelihoods, seen, opened, LEVEL)
     beside = tuple(finding.error for finding in findings)
-    more, best, power = named(search, _means(read, opened, prepared), about.n_rows, prepared, beside)
+    more, best, power = named(search, means, about.n_named_by or about.n_rows, prepared, beside)
     largest = search.found[best] if best else search.widest
     rest_ratio, rest_p_value = math.nan, math.nan
     if best and prepared is not None:
-        rest_ratio, rest_p_value = rest(prepared, statistics, largest, opened.effect)
+        rest_ratio, rest_p_value = rest(prepared, seen, largest, opened.effect)
     seen_ratio = largest.ratio + (rest_ratio if rest_p_value < REST_LEVEL else 0.0)
-    off = odds_off(seen_ratio, largest.parameters, float(statistics.information.sum()) / (2 * opened.effect))
+    off = odds_off(seen_ratio, largest.parameters, float(seen.information.sum()) / (2 * opened.effect))
     if off is not None and (best or prepared is not None):
         return practically_calibrated(about, findings, more, off)
     if best:
@@ -261,7 +285,8 @@ def _means(read: _Read, opened: ClassGate, prepared: PreparedRows | None = None)
     if prepared is None:
         squares = observed * (1 - observed / n)
     else:
-        squares = sum(_squared_residuals(chunk) for chunk in prepared.everything()) - (observed - predicted) ** 2 / n
+        squared = sum(_squared_residuals(chunk) for chunk in prepared.everything())
+        squares = squared * (n / prepared.counts.rows) - (observed - predicted) ** 2 / n
     variance = np.maximum(s.information, squares) * np.maximum(opened.class_effect, 1.0)
     z = (observed - predicted) / np.sqrt(np.maximum(variance, 1e-9))
     p_values = np.array([2 * normal_cdf(-abs(each)) for each in z.tolist()])

@@ -180,6 +180,8 @@ class Diagnosis(JsonResult):
     """Where a single number would mislead: mended probabilities at 1, 10, 50, 90 and 99%, two classes only."""
     detectable: Detectable = field(default_factory=Detectable)
     n_rows: int = 0
+    n_named_by: int = 0
+    """Rows, chosen at random, by which errors are named and priced where there are many more; else 0."""
     n_classes: int = 0
     by: str = ""
     """What was read: "rows", the "values" or "cells" of a tally, or with more than two classes its "sums"."""
