@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -45,6 +47,15 @@ def test_an_alarm_is_an_exit_code_and_names_the_day(rain, capsys, tmp_path):
 def test_no_alarm_is_success(rain, capsys):
     assert monitored(rain, "--where", "date < '2026-02-01'", time="date:week") == 0
     assert "No alarm in 5 periods" in capsys.readouterr().out
+
+
+def test_scipy_stats_is_not_loaded(rain):
+    arguments = ["monitor", str(rain), "--truth", "rain", "--prob", "p", "--time", "date"]
+    code = f"import sys; from unperplexed.cli import main; main({arguments}); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.splitlines()[-1].split())
+    assert "scipy.special" in loaded
+    assert not {"scipy.stats", "scipy.optimize"} & loaded
 
 
 def test_the_history_goes_on_where_it_ended(rain, capsys, tmp_path):

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import norm, rankdata
 
 from .._lib.typing import Floats
 from ..forecasts.reading import Reading, reads
 from ..statistics.intervals import alpha_of
 from ..statistics.rank_evidence import Beginning, beginning_of, rank_evidence
+from ..statistics.tails import normal_cdf
 from . import alarms
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
@@ -236,10 +236,11 @@ def _resemblance(values: Floats, breaks: Sequence[int]) -> tuple[float, float]:
     for start, end in pairwise([0, *breaks, len(values)]):
         some = values[start:end][~np.isnan(values[start:end])]
         if some.size > 2:
-            centred = rankdata(some) - (some.size + 1) / 2
+            _, which, ties = np.unique(some, return_inverse=True, return_counts=True)
+            centred = (np.cumsum(ties) - (ties - 1) / 2)[which] - (some.size + 1) / 2
             products += float(centred[:-1] @ centred[1:]) / some.size**2
             squares += float(centred @ centred) / some.size**2
             pairs += some.size
     if not squares:
         return math.nan, math.nan
-    return products / squares, float(norm.sf(products / squares * math.sqrt(pairs)))
+    return products / squares, normal_cdf(-products / squares * math.sqrt(pairs))
