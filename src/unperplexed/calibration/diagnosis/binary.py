@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit, log_expit, logit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
