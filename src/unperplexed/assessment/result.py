@@ -18,7 +18,6 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, picture
 from ..statistics.intervals import LEAST_WORTH, Interval, Metric
 from ..statistics.means import Averages, Limit
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
+    from ..pairing.skill_result import Skill
     from .familiar import FamiliarMetrics
 
 
