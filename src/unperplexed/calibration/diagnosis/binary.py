@@ -414,8 +414,10 @@ def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
     return bias, confidence
 
 
-PARAMETERS = {kind.error: kind.parameter for kind in KINDS.values() if kind.two is not None}
-"""The parameter of a map that mends each error."""
+_OF_MAPS = sorted((kind for kind in KINDS.values() if kind.two), key=lambda kind: kind.parameter == LAPSE)
+
+PARAMETERS = {kind.error: kind.parameter for kind in _OF_MAPS}
+"""The parameter of a map that mends each error; a lapse is the last of a map's."""
 
 _BOTH_SIDES = 0.05
 """Least share of the information on either side of 50%. With less, a slope without a bias turns about the mean
