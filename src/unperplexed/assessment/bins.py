@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.arrays import run_starts
+from .._lib.arrays import distinct, run_starts
+from .._lib.dataclasses import dataclass, fields
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
@@ -168,7 +168,7 @@ def curve_of(each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, .
         if run.size > most:
             reported = each.pairs.reported[run]
             steps = np.minimum(np.linspace(0, reported[-1], most), reported[-1])  # rounding goes beyond it below 1e-308
-            runs[at] = run[np.unique(np.searchsorted(reported, steps))]
+            runs[at] = run[distinct(np.searchsorted(reported, steps))]
     shown = np.concatenate(runs)
     label = tuple(label for label, run in zip(labels, runs, strict=False) for _ in run)
     return Curve(each.pairs.reported[shown], estimate.measured[shown], label)

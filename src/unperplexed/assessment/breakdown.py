@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from .._lib.arrays import check_indexes
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values

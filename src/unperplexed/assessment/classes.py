@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass, fields
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.forecasts import Block, Forecasts

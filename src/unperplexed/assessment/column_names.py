@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from .._lib.dataclasses import dataclass
 from .._lib.formatting import command_line
 from ..forecasts.labels import Label
 

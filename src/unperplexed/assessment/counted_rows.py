@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Notes

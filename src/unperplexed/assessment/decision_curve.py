@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, is_number
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values

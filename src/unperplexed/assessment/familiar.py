@@ -6,10 +6,10 @@ All are read from a tally, never from rows, so that they cost the same for any n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import log_gamma, xlogy
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats
@@ -283,9 +283,17 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
     shape = difference / error if error > 0 else np.ones_like(difference)
     sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(product(np.abs(noise), share)))), _SIZES)
     errors = [product(np.abs(size * shape + noise), share) for size in sizes.tolist()]
-    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    ordered = np.sort(errors, axis=1)
+    low, high = _quantile(ordered, (1 - confidence) / 2), _quantile(ordered, (1 + confidence) / 2)
     lower, upper = (float(np.interp(error, quantile, sizes)) for quantile in (high, low))
     return Interval(min(lower, error), max(upper, error))
+
+
+def _quantile(ordered: Floats, share: float) -> Floats:
+    """Quantile of each row, whose values are ordered, as by `numpy.quantile`, which loads `numpy.ma`."""
+    part, before = math.modf(share * (ordered.shape[1] - 1))
+    low, high = ordered[:, int(before)], ordered[:, int(before) + (part > 0)]
+    return np.asarray(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
 
 
 @dataclass(frozen=True)

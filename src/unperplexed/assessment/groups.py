@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.formatting import number_of, percent
 from .._lib.progress import steps
 from .._lib.serialize import plain_values
@@ -21,7 +21,6 @@ from .._lib.typing import ByValue, Floats
 from ..calibration.clustered_test import independent_share
 from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import measured_of_samples
-from ..calibration.null_samples import calibrated
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
 from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_cells, world_samples
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
@@ -368,6 +367,8 @@ def _consistent(source: Source, cells: WorldCells, counts: CellCounts) -> Band |
         return None
     rng = np.random.default_rng((sampling.seed, 1))
     if cells.kind != "one-sided":
+        from ..calibration.null_samples import calibrated
+
         null, _ = calibrated(tally, counts, sampling.resamples, rng)
         curves = measured_of_samples(estimator, counts.reported, *null, source.headline.floor)
         return _band(counts.reported, curves, sampling.confidence)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, fields
 from .._lib.errors import InputError
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.elementary import logit
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, shell_word

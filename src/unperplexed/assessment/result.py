@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from .._lib.dataclasses import dataclass, field, fields, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
@@ -18,7 +18,6 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, picture
 from ..statistics.intervals import LEAST_WORTH, Interval, Metric
 from ..statistics.means import Averages, Limit
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
+    from ..pairing.skill_result import Skill
     from .familiar import FamiliarMetrics
 
 

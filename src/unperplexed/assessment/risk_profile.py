@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
 from ..calibration.dependence_search import DependenceSearch

@@ -10,11 +10,11 @@ parts are drawn as it has independent rows, all rows of a part going the same wa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import logit
 from .._lib.typing import Floats, Ints
 from ..tally.tally import Tally, View

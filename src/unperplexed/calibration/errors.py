@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import ByValue, Floats, Ints

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
 from ..forecasts.reading import RowReading, reads

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..tally.shards import Shards

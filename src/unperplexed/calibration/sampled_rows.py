@@ -7,13 +7,13 @@ the number of rows, and is one of rows, not of pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..statistics.products import product
 from ..tally.row_sample import ROOM

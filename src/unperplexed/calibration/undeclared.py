@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.arrays import check_indexes
+from .._lib.arrays import check_indexes, distinct
 from .._lib.elementary import expit
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
@@ -128,9 +128,9 @@ def searched(
             for happened, s in events
         )
 
-    large = [group for group in groups.values() if group.size >= _GROUP * len(np.unique(group))]
+    large = [group for group in groups.values() if group.size >= _GROUP * len(distinct(group))]
     found, p_value = found_in(columns, large, order), math.nan
-    few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(np.unique(x)) < FEWEST]
+    few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(distinct(x)) < FEWEST]
     stretches = [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
     if found is not None and found.block is not None:  # calibration may have changed, or rows are sorted by group
         few += stretches
@@ -158,7 +158,7 @@ _COPIED = 0.8
 def _copies(code: Ints, truth: Ints) -> bool:
     """Whether a column says which class was observed, and hardly more: its rows would err alike by themselves."""
     classes = int(truth.max(initial=0)) + 1
-    if len(np.unique(code[:_HEAD])) > classes:
+    if len(distinct(code[:_HEAD])) > classes:
         return False
     values, number = np.unique(code, return_inverse=True)
     if len(values) > classes:

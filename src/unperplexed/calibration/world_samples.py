@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE
 from ..statistics.means import Limit, apply_limit

@@ -96,7 +96,7 @@ def log_means(orders: Floats, weight: Floats, value: Floats) -> Floats:
     seen = np.where(weight > 0, value, 1.0)  # what has no weight may be 0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         x = np.log(seen)
-        geometric = (weight * np.where(weight > 0, x, 0.0)).sum(axis=1)
+        geometric = (weight * x).sum(axis=1)
         found, powers = np.empty((len(weight), orders.size)), None
         for at, r in enumerate(orders.tolist()):
             if r == 0:
@@ -108,7 +108,7 @@ def log_means(orders: Floats, weight: Floats, value: Floats) -> Floats:
                 if r < 0:
                     found[:, at] = x.min(axis=1, initial=np.inf, where=weight > 0)
             elif abs(r) < _NEAR_ZERO:
-                ratio = expm1_ratio(r, np.where(weight > 0, x, 0.0))
+                ratio = expm1_ratio(r, x)
                 found[:, at] = np.log1p(r * np.einsum("ij,ij->i", weight, ratio)) / r
             else:
                 powers = _powers(x, r, powers)

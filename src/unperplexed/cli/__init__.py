@@ -15,7 +15,7 @@ __all__ = ["main"]
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 """With more than one, every decomposition of a matrix of 30 rows keeps a second core busy for some 60 ms."""
 
-_OBJECTS = 100_000
+_OBJECTS = 200_000
 """Garbage is looked for after so many new objects: while modules load there is none, and looking takes long."""
 
 
@@ -42,3 +42,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + came[-1]  # modules in C that are interrupted while they load say that they cannot be
     finally:
         gc.set_threshold(*usual)
+        if arguments is None:  # the program ends here: Python would look through all that is loaded, four times
+            gc.freeze()

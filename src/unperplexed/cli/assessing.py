@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from ..assessment.assess import assess_tally, parts_for

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +83,8 @@ def read(words: Sequence[str], known: Mapping[str, argparse.Action]) -> tuple[di
 
 
 def _of_file(name: str) -> dict[str, Any]:
+    import tomllib
+
     try:
         found = tomllib.loads(Path(name).read_text("utf-8-sig"))
     except (OSError, ValueError) as error:

@@ -23,7 +23,6 @@ from . import assessment_metrics as metrics
 from . import assessment_tables as tables
 from . import assessment_words as words
 from .diagnosis import diagnosis_parts, remedies_text, seen, unnamed_error
-from .skill import skill_blocks
 from .tally import counted, notes_lines
 
 if TYPE_CHECKING:
@@ -138,6 +137,8 @@ class Described:
         yield metrics.short_averages_table(a)
         yield Prose(" ".join(filter(None, [f"{'; '.join(metrics.papers_metrics(a))}.", words.two_costs(a)])))
         if a.skill is not None:
+            from .skill import skill_blocks
+
             yield from skill_blocks(a.skill)
         if a.n_classes > 2 and a.classes is not None:
             table = tables.class_table(a)
@@ -304,6 +305,8 @@ class Described:
     def _sections(self, command: str) -> Iterator[Section]:
         a = self.a
         if a.skill is not None:
+            from .skill import skill_blocks
+
             yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
         yield from self._classes()
         title = "By predicted probability" if self.event.two else "By probability of the most probable class"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Floats, ReadOnlyArrays

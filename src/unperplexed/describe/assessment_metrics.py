@@ -39,15 +39,15 @@ def key_metrics(event: Event) -> Iterator[Metric]:
     name = "Brier score (both classes)" if a.n_classes == 2 else "Brier score"
     yield _score(a, "brier_score", name, brier_score, f"{what} {number(constant['brier_score'])}")
     if a.auc is not None:
-        limits = between(*a.auc.interval)
-        unchanged = "" if after is None else "same"  # the maps of two classes keep the order
-        yield Metric("AUC", words.MEANING["auc"], number(a.auc.value), limits, unchanged, "by chance 0.5", "larger")
+        shown, limits = number(a.auc.value), between(*a.auc.interval)
+        same = "" if after is None else "same"  # the maps of two classes keep the order
+        yield Metric(words.TITLES["auc"], words.MEANING["auc"], shown, limits, same, "by chance 0.5", "larger")
     chance = "" if math.isnan(a.ece_by_chance) else f"by chance {number(a.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
     limits, meaning = between(*a.ece.interval), f"{words.MEANING['ece']}{of_top}."
-    yield Metric("Calibration error (ECE)", meaning, number(a.ece.value), limits, ece, chance, "smaller")
+    yield Metric(words.TITLES["ece"], meaning, number(a.ece.value), limits, ece, chance, "smaller")
     slope, meaning = a.slope, f"{words.MEANING['calibration slope']}{of_top}. {words.MEANING['slope sides']}"
-    name = "Calibration slope" if two else "Calibration slope, top class"
+    name = words.TITLES["slope"] + ("" if two else ", top class")
     limits = between(*slope.interval)
     yield Metric(name, meaning, number(slope.value), limits, slope_after, "1 is best", best="1")
 
@@ -60,7 +60,7 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     intercept = a.intercept
     if not math.isnan(intercept.value):
         shown, limits = number(intercept.value), between(*intercept.interval)
-        yield Metric("Calibration intercept", words.MEANING["intercept"], shown, limits, "", "0 is best", best="0")
+        yield Metric(words.TITLES["intercept"], words.MEANING["intercept"], shown, limits, "", "0 is best", best="0")
     yield _accuracy(a, f"base rate {share(a.reference_scores['accuracy'])}")
     if a.bias is not None and not words.evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
@@ -81,7 +81,7 @@ def further_scores(a: Assessment) -> Iterator[Metric]:
 def _accuracy(a: Assessment, reference: str) -> Metric:
     value, limits = share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])
     after = "" if a.advised is None else share(a.advised.accuracy)
-    return Metric("Accuracy", words.MEANING["accuracy"], value, limits, after, reference, "larger")
+    return Metric(words.TITLES["accuracy"], words.MEANING["accuracy"], value, limits, after, reference, "larger")
 
 
 def papers_metrics(a: Assessment) -> Iterator[str]:

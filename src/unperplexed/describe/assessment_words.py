@@ -41,6 +41,15 @@ _ONE_VALUE = 1e-9
 _CONFIDENT = (0.99, 0.95, 0.9)
 """Probabilities above which predictions are counted that went wrong: the first with clearly too many."""
 
+TITLES = {
+    "accuracy": "Accuracy",
+    "auc": "AUC",
+    "ece": "Calibration error (ECE)",
+    "slope": "Calibration slope",
+    "intercept": "Calibration intercept",
+}
+"""What documents call the key metrics that are no scoring rules."""
+
 MEANING = {
     "accuracy": "Share of rows whose most probable class is the observed one. Larger is better. It ignores the"
     " probabilities themselves; if it is low, find better predictors.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
 from ..assessment.remedy import mendable
 from ..assessment.result import Assessment
@@ -23,7 +23,7 @@ from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from . import comparison_charts as charts
 from . import comparison_tables as tables
-from .assessment_words import MEANING, terms_of
+from .assessment_words import MEANING, TITLES, terms_of
 from .skill import skill_blocks
 from .tally import counted, notes_by_name
 
@@ -231,11 +231,11 @@ class Described:
             yield self._metric(capital(rule_at_floor(rule, c.scored_floor)), MEANING[rule], found, min)
         none = Interval(math.nan, math.nan)
         found = [(a.prediction_accuracy, a.intervals.get("prediction_accuracy", none)) for a in first]
-        yield self._metric("Accuracy", MEANING["accuracy"], found, max, share)
+        yield self._metric(TITLES["accuracy"], MEANING["accuracy"], found, max, share)
         found = [(a.ece.value, a.ece.interval) for a in first]
-        yield self._metric("Calibration error (ECE)", f"{MEANING['ece']}.", found, min)
+        yield self._metric(TITLES["ece"], f"{MEANING['ece']}.", found, min)
         meaning = f"{MEANING['calibration slope']}. {MEANING['slope sides']}"
-        yield self._metric("Calibration slope", meaning, [(a.slope.value, a.slope.interval) for a in first])
+        yield self._metric(TITLES["slope"], meaning, [(a.slope.value, a.slope.interval) for a in first])
 
     def _metric(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..assessment.breakdown import Breakdown, PlotKind

@@ -22,6 +22,7 @@ from ..report.numbers import count, evidence_text, number, share
 from ..report.result import Naming, document
 from ..tally.periods import at
 from . import alarm, over_time
+from .assessment_words import TITLES
 
 _SHOWN = 3
 """Groups of which tables and charts are shown."""
@@ -311,8 +312,8 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     whose = "" if group == WHOLE else f", group '{short_name(group)}'"
     charts = []
     for title, better, name, ideal, limits in (
-        ("Calibration intercept", "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
-        ("Calibration slope", "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
+        (TITLES["intercept"], "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
+        (TITLES["slope"], "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
         ("Log loss", "nats, smaller is better", "log_loss", None, ""),
         ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
     ):

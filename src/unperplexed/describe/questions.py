@@ -13,6 +13,7 @@ from ..report.document import LONGEST_NAME, Column, Document, Section, Table
 from ..report.numbers import number, signed
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates
+from .assessment_words import TITLES
 
 
 @document.register(QuestionComparison)
@@ -93,7 +94,7 @@ def graded_document(found: GradedAssessment, naming: Naming, *, brief: bool) -> 
         whole,
         headline=headline,
         # The accuracy of a threshold of 0.5 is not that of the questions, which is among the metrics below.
-        metrics=[each for each in whole.metrics if each.name != "Accuracy"],
+        metrics=[each for each in whole.metrics if each.name != TITLES["accuracy"]],
         title=own.title,
         facts=f"{own.facts}, {found.events}",
         summary=[*own.summary, *whole.summary],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._lib.arrays import Columns, Unreadable, as_columns, at_hand, check_indexes
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, ByValue, Codes, Floats, Ints

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats, Ints
 from .forecasts import Block, Forecasts, Notes

@@ -6,13 +6,13 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array, library
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of, printable, short_names
 from .._lib.typing import Ints

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import frame_names, library, numbers
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Codes, Ints
 from .column_names import (

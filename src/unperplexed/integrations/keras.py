@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, get_args
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_choice, refuse_former, refuse_unknown
 from ..assessment.assess import assess
 from ..forecasts.reading import RowReading

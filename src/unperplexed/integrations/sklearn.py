@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, missing, nearest
 from ..forecasts.labels import Label
 from .metrics import LARGER, METRICS, SMALLER, check_settings

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from types import ModuleType
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from .._lib.array_libraries import Library, dtype_name, library_of
 from .._lib.arrays import check_shape
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .rows import PRIMITIVES, CellTotals, Grid, Rows, row_primitives
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats
 from .compiled import kernel as _kernel
 

@@ -7,11 +7,11 @@ larger ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, fields
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .compiled import kernel as _kernel
 from .softmax import FEW_CLASSES, LogitRows, row_sums

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import ByValue, Floats, Ints
 from ..statistics.intervals import Dependence, Interval, UncertainMean, checked_sampling, uncertain_mean

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_whole, rows_text
 from .._lib.typing import Floats, Ints
 from ..statistics.intervals import Interval

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, fields
 from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
 from ..report.result import frame_like_input

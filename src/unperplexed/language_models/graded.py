@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints

@@ -6,11 +6,11 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values

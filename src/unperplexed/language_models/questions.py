@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values

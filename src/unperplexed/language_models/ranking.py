@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__

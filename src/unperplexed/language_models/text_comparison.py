@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values

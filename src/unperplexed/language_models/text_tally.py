@@ -6,11 +6,11 @@ import heapq
 import math
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.typing import ByValue, Floats
 from ..statistics.intervals import Interval
 from ..statistics.means import ROBUST

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.elementary import expit
 from .._lib.typing import Floats
 from ..statistics.products import product

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import check_choice
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.curves import isotonic_blocks

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.elementary import of_rows
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats

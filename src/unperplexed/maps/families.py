@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.elementary import expit, logit
 from .._lib.typing import Floats, Ints
 from ..kernels.curves import isotonic_bins, isotonic_means, shrunk_isotonic_curve

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.elementary import logit
 from .._lib.typing import AnyFloats, Floats
 from .parameters import LAPSE, shown

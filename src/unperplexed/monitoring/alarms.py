@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from ..report.result import JsonResult, pictures

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import chdtrc
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import ByValue
 from ..calibration.diagnosis.line import Coefficient, calibration_line
 from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.labels import Label

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, called
 from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.arrays import as_columns, at_hand
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.elementary import logit
 from .._lib.typing import Floats
 from .event_counts import EventCounts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import ge, gt, le, lt
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from ..assessment.flat import WORDS
 from ..scores.rules import SCORES, score_named

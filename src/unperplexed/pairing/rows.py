@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints

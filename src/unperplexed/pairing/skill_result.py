@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values

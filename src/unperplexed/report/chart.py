@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats
 from .numbers import number
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypedDict, Unpack
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.formatting import capital
 from .chart import Chart, Role
 

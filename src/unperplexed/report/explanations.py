@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
 from .._lib.typing import ByValue

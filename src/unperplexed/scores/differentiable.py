@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from . import rules

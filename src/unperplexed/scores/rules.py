@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import at_floor_text, rule_text
 from .._lib.typing import Floats

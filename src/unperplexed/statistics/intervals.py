@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_seed, is_whole
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from .means import effective_number, t_quantile

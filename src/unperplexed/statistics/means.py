@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import check_indexes, floats
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import ByValue, Floats, Ints
 from .products import product

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import AnyFloats, Floats, Ints
 from .intervals import LEAST_WORTH
 from .means import effective_number, t_quantile

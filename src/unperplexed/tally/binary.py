@@ -7,13 +7,13 @@ once, by the probability of the positive class, apart for either outcome.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block
 from ..kernels.rows import DistinctValues, Grid

@@ -7,12 +7,12 @@ weights every sum is of whole numbers of a unit, so that no order and no split o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Codes, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass, fields
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.rows import COARSE, COARSE_CELLS, Rows, crowded
 from .tables import Cells, Keyed, Pairs, PairTable, Points, points_of, pooled, same_value, without_last_digits

@@ -8,11 +8,11 @@ are, and not on their order or on how they are split (a bottom-k sketch: Cohen a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.devices import DeviceRows
 from ..kernels.rows import COARSE, Rows, row_hashes

@@ -7,10 +7,10 @@ weights, or scores above 1e11.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
 from ..kernels.rows import Rows

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.serialize import plain_values
 from .._lib.typing import Ints

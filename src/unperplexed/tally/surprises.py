@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.dataclasses import dataclass, fields, replace
 from .._lib.typing import AnyFloats, Codes, Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label

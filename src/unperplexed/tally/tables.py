@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import run_starts
+from .._lib.dataclasses import dataclass, fields, is_dataclass
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import HALF_BITS, CellTotals, CoarseGrid, DistinctValues, Grid, Rows, moments

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .periods import check_period, joined, shared
 

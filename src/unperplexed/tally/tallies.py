@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from .._lib.arrays import check_indexes
+from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from ..forecasts.forecasts import Forecasts

@@ -6,12 +6,12 @@ Below it are the three views as lists of pairs, from rows or a tally.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from .._lib.dataclasses import dataclass, fields, replace
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._lib.arrays import floats
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, is_number, missing, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import floats
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import expit, log_expit, logit
 from .._lib.errors import InputError, check_choice, check_whole, is_number
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays

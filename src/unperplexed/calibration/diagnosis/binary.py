@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit, log_expit, logit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
@@ -414,8 +414,10 @@ def effects_alone(rows: Scored, clusters: ClusterSums) -> tuple[float, float]:
     return bias, confidence
 
 
-PARAMETERS = {kind.error: kind.parameter for kind in KINDS.values() if kind.two is not None}
-"""The parameter of a map that mends each error."""
+_OF_MAPS = sorted((kind for kind in KINDS.values() if kind.two), key=lambda kind: kind.parameter == LAPSE)
+
+PARAMETERS = {kind.error: kind.parameter for kind in _OF_MAPS}
+"""The parameter of a map that mends each error; a lapse is the last of a map's."""
 
 _BOTH_SIDES = 0.05
 """Least share of the information on either side of 50%. With less, a slope without a bias turns about the mean

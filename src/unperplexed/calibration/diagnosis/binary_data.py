@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ..._lib.arrays import distinct
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
@@ -58,7 +59,7 @@ def p_value_in_clusters(happened: np.ndarray, s: Floats, weight: Floats | None, 
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
     some = np.abs(s) <= math.log(n / CERTAIN)
     rows, sums = _counted(s[some], happened[some].astype(np.float64), w[some], cluster[some])
-    if sums is None or len(np.unique(cluster[some])) < FEWEST_CLUSTERS:
+    if sums is None or len(distinct(cluster[some])) < FEWEST_CLUSTERS:
         return math.nan
     return gate(rows, sums(np.ones(rows.s.size, dtype=bool))).p_value
 
@@ -79,7 +80,7 @@ def _counted(
         return np.bincount(entry, x, values.size).astype(np.float64)
 
     rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
-    clustered = bool((cluster >= 0).all()) and len(np.unique(cluster)) < cluster.size  # of one row: independent
+    clustered = bool((cluster >= 0).all()) and len(distinct(cluster)) < cluster.size  # of one row: independent
     sums = sums_over_clusters(entry, w, w * (y - expit(s)), cluster) if clustered else None
     return rows, sums
 

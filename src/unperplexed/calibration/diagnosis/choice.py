@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from ..._lib.dataclasses import dataclass
 from ...maps.classes import CURVES
 from ...maps.fit import Fit
 from ...maps.parameters import LAPSE

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Floats, Ints
 from ...maps.classes import ClassMap

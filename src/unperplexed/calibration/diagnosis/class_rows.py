@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._lib.dataclasses import dataclass, fields
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.forecasts import Given
 from ...kernels.logarithms import log_odds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Floats, Ints
 from ...maps.classes import ClassMap
 from ...maps.fit import Prior, fitted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._lib.arrays import run_starts
+from ..._lib.dataclasses import dataclass, fields
 from ..._lib.typing import Bools, Floats, Ints, ReadOnlyArrays
 from ...statistics.products import product
 from ...tally.class_row_sums import CELLS, FIRST_LEVEL, HALF, LEVELS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, Floats
 from ...statistics.definite import in_turn
 from ...statistics.products import product

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ..._lib.dataclasses import dataclass
 from ..._lib.formatting import short_name, three_digits
 from ..._lib.typing import Bools, Floats
 from ...forecasts.labels import Label

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import ByValue, Floats, Ints
 from ...forecasts.labels import Label
 from ...tally.class_row_sums import RAISED, add_by_class, least_log

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..._lib.dataclasses import dataclass, field
 from ..._lib.formatting import capital
 from ..._lib.serialize import plain_values
 from ..._lib.typing import ByValue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import WRAPPER_ASSIGNMENTS
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._lib.dataclasses import dataclass, field
 from ..._lib.elementary import logit
 from ..._lib.errors import InputError, is_number
 from ..._lib.typing import Floats, Ints

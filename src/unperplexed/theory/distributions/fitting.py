@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from ..._lib.arrays import check_indexes
+from ..._lib.dataclasses import dataclass, field
 from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ...statistics.means import checked_weights
