@@ -104,6 +104,36 @@ def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
     assert both[0].dependence.found.design_effect == pytest.approx(both[1].dependence.found.design_effect, rel=1e-6)
 
 
+def games(seed=0, n=600):
+    """Games of 30 teams, whose margin decides, and with it the score."""
+    rng = np.random.default_rng(seed)
+    s = rng.normal(size=n)
+    margin = np.rint(6 * (s + rng.logistic(size=n))).astype(int)
+    draw = np.abs(margin) < 2
+    result = np.where(draw, "draw", np.where(margin > 0, "home", "away"))
+    columns = {"margin": margin, "score": (rng.integers(180, 220, n) + margin) // 2, "result": result}
+    return margin > 0, expit(s), columns | {"team": rng.integers(0, 30, n)}
+
+
+@pytest.mark.parametrize("written", [lambda column: column, lambda column: [str(each) for each in column]])
+def test_columns_that_follow_from_the_outcome_are_no_clusters(written):
+    """Residuals rise along them; where their numbers are in no order, the same columns are clusters."""
+    y, p, columns = games()
+    found = assess(y, p, columns={name: written(each) for name, each in columns.items()}, resamples=0).dependence
+    assert (found.found, found.looked_at) == (None, ("margin", "score", "team"))
+    shuffled = np.random.default_rng(1).permutation(1000)[columns["margin"] + 500]
+    assert assess(y, p, columns={"id": shuffled}, resamples=0).dependence.found.columns == ("id",)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_numbers_of_events_are_clusters_beside_their_margin(seed):
+    game = np.repeat(np.arange(200), 10)
+    y, p, columns = games(seed, 200)
+    p = expit(np.log(p / (1 - p))[game] + np.random.default_rng(seed).normal(0, 0.3, game.size))
+    columns = {"margin": columns["margin"][game], "game": game}
+    assert assess(y[game], p, columns=columns, resamples=0).dependence.found.columns == ("game",)
+
+
 def test_a_missing_value_is_a_value_and_frames_tell_what_mappings_do():
     column = np.where(COLUMNS["question"] == "q3", None, COLUMNS["question"])
     frame = pl.DataFrame({"question": pl.Series(column, dtype=pl.String), "digit": COLUMNS["digit"]})

@@ -148,23 +148,26 @@ def searched(
 
 
 _HEAD = 1000
-"""Rows by which most columns are seen to have more values than there are classes."""
+"""Rows by which most columns are seen to have more values than a copy of the outcome."""
 
 
-_COPIED = 0.8
-"""Share of the rows whose class a copy of the outcome tells, such as one that was rounded otherwise."""
+_COPIED = 0.6
+"""Share of the rows that are not of the most frequent class whose class a copy of the outcome tells, such as one that
+was rounded otherwise."""
 
 
 def _copies(code: Ints, truth: Ints) -> bool:
-    """Whether a column says which class was observed, and hardly more: its rows would err alike by themselves."""
+    """Whether a column of few values says which class was observed: its rows would err alike by themselves."""
     classes = int(truth.max(initial=0)) + 1
-    if len(np.unique(code[:_HEAD])) > classes:
+    most = max(classes, FEWEST - 1)  # as fewer than clusters take may be the outcome spelled more finely
+    if len(np.unique(code[:_HEAD])) > most:
         return False
     values, number = np.unique(code, return_inverse=True)
-    if len(values) > classes:
+    if len(values) > most:
         return False
     counts = np.bincount(number * classes + truth, minlength=len(values) * classes).reshape(-1, classes)
-    return int(counts.max(axis=1).sum()) >= _COPIED * len(truth)
+    others = len(truth) - int(counts.sum(axis=0).max())
+    return len(truth) - int(counts.max(axis=1).sum()) <= (1 - _COPIED) * others
 
 
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
