@@ -156,6 +156,30 @@ def test_small_biases_of_groups_are_said_and_the_verdict_stays():
     assert "judged as independent rows" in text
 
 
+def test_both_p_values_are_those_of_the_test_that_each_function_makes():
+    declared = {"clusters": COLUMNS["question"]}
+    known = {"columns": COLUMNS}
+    two = {"a": P, "b": expit(0.5 + np.log(P / (1 - P)))}
+    by_clusters, alone = (compare(Y, two, **each).pairs[0].differences["log_loss"] for each in (declared, {}))
+    found = compare(Y, two, **known)
+    p_values = (found.dependence.p_value, found.dependence.independent_p_value)
+    assert p_values == pytest.approx((by_clusters.p_value, alone.p_value))
+    assert "judged by them (difference in log loss: p" in words(found)
+    scores = [skill(Y, {"a": P}, **each).whole.scores["a"]["log_loss"] for each in (declared, {"clusters": None})]
+    found = skill(Y, {"a": P}, **known)
+    p_values = (found.dependence.p_value, found.dependence.independent_p_value)
+    assert p_values == pytest.approx(tuple(each.p_value for each in scores))
+    assert "judged by them (skill in log loss: p" in words(found)
+    tests = [diagnose(Y, P, **each).p_value for each in (declared, {"clusters": None})]
+    fitted = Recalibrator("bias").fit(Y, P, **known)
+    assert fitted.dependence_.p_value == pytest.approx(tests[0])
+    assert f"judged by them (calibration: p = {tests[0]:.3f}; of independent" in words(fitted)
+    gate = check(Y, P, require="log_loss < 0.6", **known)
+    assert gate.to_dict()["dependence"]["independent_p_value"] == pytest.approx(tests[1])
+    assert gate.to_flat()["design_effect"] == pytest.approx(gate.dependence.found.design_effect)
+    assert check(Y, P, require="log_loss < 0.6", clusters=None).to_flat()["design_effect"] is None
+
+
 def test_every_function_takes_the_same_clusters():
     question, columns = COLUMNS["question"], {"question": COLUMNS["question"], "digit": COLUMNS["digit"]}
     searched, declared = {"columns": columns}, {"clusters": question}

@@ -21,7 +21,7 @@ from ..forecasts.reading import AUTO
 from ..statistics.products import product
 from .dependence import FEWEST, FEWEST_VALUES, Dependence, events_of_classes, find_dependence, largest, order_tells
 from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
-from .diagnosis.binary_data import p_value_in_clusters
+from .diagnosis.binary_data import p_values_in_clusters
 
 Event = tuple[Bools, Floats]
 """Whether it occurred in each row, and its log-odds."""
@@ -129,7 +129,7 @@ def searched(
         )
 
     large = [group for group in groups.values() if group.size >= _GROUP * len(np.unique(group))]
-    found, p_value = found_in(columns, large, order), math.nan
+    found, p_values = found_in(columns, large, order), (math.nan, math.nan)
     few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(np.unique(x)) < FEWEST]
     stretches = [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
     if found is not None and found.block is not None:  # calibration may have changed, or rows are sorted by group
@@ -142,9 +142,9 @@ def searched(
         _, cluster = np.unique(clusters_of(found, {**columns, **groups}, rows.number.size), return_inverse=True)
         equal = float(rows.weight.sum()) ** 2 / float(product(rows.weight, rows.weight))
         found = replace(found, n_clusters=int(cluster.max()) + 1, n_rows=round(equal / share))
-    if found is not None and not found.taken and len(rows.events) == 1:
-        p_value = p_value_in_clusters(*rows.events[0], rows.weight, cluster)
-    return DependenceSearch(tuple(columns), order, found, p_value)
+        if len(rows.events) == 1:
+            p_values = p_values_in_clusters(*rows.events[0], rows.weight, cluster)
+    return DependenceSearch(tuple(columns), order, found, *p_values)
 
 
 _HEAD = 1000

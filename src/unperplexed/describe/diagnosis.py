@@ -166,7 +166,7 @@ def diagnosis_document(d: Diagnosis, naming: Naming, *, brief: bool) -> Document
         title=d.headline,
         facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
         headline=joined(d.clauses),
-        lead="" if d.dependence is None else dependence_words(d.dependence, d.p_value, d.independent_p_value),
+        lead="" if d.dependence is None else dependence_words(d.dependence.tested(d.p_value, d.independent_p_value)),
         calm=not d.findings,
         actions=actions,
         further=lookup(terms(d)),
