@@ -202,7 +202,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        *certainty.said(round(m), expected, round(float(counts.sum())), two=True, exact=not data.weighted_counts),
+        *certainty.said(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=poisson_sf(0 if data.clusters else m - 1, expected) if expected > 0 else 0.0,
