@@ -420,6 +420,19 @@ def test_a_bias_that_the_slope_offsets_states_it(rng):
     assert not {"biased", "misshaped", "predicts"} & {*found.verdict.lower().split()}
 
 
+@pytest.mark.parametrize("seed", [17, 23, 24])
+def test_a_bias_beside_other_errors_has_the_sign_of_observed_less_predicted(seed):
+    """Beside an asymmetry, or a tail, its own coefficient is that at even odds, where hardly any row may be."""
+    rng = np.random.default_rng(seed)
+    s, error = rng.normal(-2, 2, 1000), -0.5 if seed % 2 else 0.5
+    y = rng.random(s.size) < expit(s + error * (np.abs(s) - 0.4))
+    found = diagnose(y, expit(s))
+    assert {*found.errors} == {"asymmetry", "bias"}
+    [bias] = [each for each in found.findings if each.error == "bias"]
+    assert bias.parameter * (y.mean() - expit(s).mean()) > 0
+    assert bias.interval[0] < bias.parameter < bias.interval[1]
+
+
 def test_weighted_rows_that_were_certain_and_wrong_are_counted_and_listed(rng):
     s = rng.normal(0, 2, 800)
     p, w = expit(s), rng.exponential(size=800) + 0.05

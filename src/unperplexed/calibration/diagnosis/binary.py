@@ -268,6 +268,9 @@ def _findings(
             constant=bias - slope * mapping.about,
             away=away,
         )
+        if name == "bias" and not size.all_rows and not separated:
+            level = _level_added(search.rows, clusters, mapping).metric()
+            of_two = replace(of_two, value=level.value, interval=(level.interval.low, level.interval.high))
         findings.append(finding_of_two(name, of_two, p, gain, data.labels[1]))
     return findings
 
@@ -314,6 +317,26 @@ def standard_errors(rows: Scored, clusters: ClusterSums | None, found: BinaryMap
     values = np.array([*found.coefficients.values(), *([found.lapse] if found.lapse else [])])
     judged = judged_coefficients(values, x, q, rows, clusters)
     return dict(zip(found.coefficients, judged, strict=False)) | {LAPSE: Coefficient()}
+
+
+def _level_added(rows: Scored, clusters: ClusterSums | None, found: BinaryMap) -> Coefficient:
+    """Return what a map adds to the log-odds on average, with weights that give it the sign of observed - predicted.
+
+    Its own bias is what it adds where the other errors add nothing, which may be far from most rows.
+    """
+    q, x = _derivatives(rows, found)
+    p = expit(rows.s)
+    moved = np.log(q) - np.log1p(-q) - rows.s
+    same = np.abs(moved) < ONE_VALUE
+    w = rows.total * np.where(same, p * (1 - p), (q - p) / np.where(same, 1.0, moved))
+    each = product(x, w) / w.sum()
+    bias = [*found.coefficients].index("bias")
+    x = x - np.outer(np.where(np.arange(len(x)) == bias, 0.0, each / each[bias]), x[bias])
+    values = np.zeros(len(x))
+    values[bias] = float(product(w, moved) / w.sum() / each[bias])
+    level = judged_coefficients(values, x, q, rows, clusters)[bias]
+    step = float(each[bias])
+    return level._replace(value=level.value * step, standard_error=level.standard_error * step)
 
 
 def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
