@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
+from unperplexed.assessment.remedy import mendable
 from unperplexed.calibration.diagnosis.kind import OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Detectable
@@ -418,6 +419,21 @@ def test_a_bias_that_the_slope_offsets_states_it(rng):
     assert bias.words == f"misshaped (mean prediction {mean}, observed frequency {mean})"
     assert "underconfident" in found.verdict.lower()
     assert not {"biased", "misshaped", "predicts"} & {*found.verdict.lower().split()}
+
+
+@pytest.mark.parametrize(("side", "level"), [(1, 0.0), (-1, 0.0), (1, -3.0)])
+def test_forecasts_whose_slope_is_surely_below_0_point_away(side, level):
+    """On one side they are nearly right, so that an asymmetry, a tail or a lapse may fit better than a slope."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        s = rng.normal(level, 1.5, 300)
+        y = rng.random(300) < expit(-0.6 * (s - level) + side * 0.5 * np.abs(s) - level)
+        found = diagnose(y, expit(s))
+        if found.slope.interval.high < 0:
+            assert "ointing away from the outcomes" in found.verdict
+            assert all("swapped" in each.advice.text for each in found.findings)
+            assert not mendable(found.findings)
+    assert found.slope.interval.high < 0
 
 
 @pytest.mark.parametrize("seed", [17, 23, 24])

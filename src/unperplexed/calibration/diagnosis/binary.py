@@ -139,13 +139,14 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
     if tested.p_value >= LEVEL:
         return in_words(about, found, level)
     search = Search(rows, tested, data.most_errors)
-    best = search.best()
+    away = line.slope.metric().interval[1] < 0 and calibration_line(rows).slope.value < 0
+    best = search.best("confidence" if away else "")
     if best and (surprising := _surprising(data, rows, kept, tested)) is not None:
         return in_words(about, [*found, surprising], level)
     whole = search.widest if not best else search.found[best]
     left, rest_p_value = (0.0, math.nan) if whole.fit.separated else _rest(rows, whole.mapping, tested)
     if best:
-        named = _findings(data, line, power, search, best, clusters)
+        named = _findings(data, line, power, search, best, clusters, away)
     else:
         named = [Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)]
     seen_ratio = whole.ratio + left * (rest_p_value < REST_LEVEL)
@@ -239,6 +240,7 @@ def _findings(
     search: Search,
     best: Errors,
     clusters: ClusterSums | None,
+    away: bool,
 ) -> list[Finding]:
     """Say what each error of a set is, costliest first."""
     whole, gap = search.found[best], data.gap(search.effect)
@@ -247,7 +249,6 @@ def _findings(
     errors = {} if separated else standard_errors(search.rows, clusters, mapping)
     sizes = {name: _size(name, best, mapping, line, errors.get(PARAMETERS[name])) for name in ordered}
     bias, slope = (sizes[name].value if name in sizes else 0.0 for name in ("bias", "confidence"))
-    away = line.slope.metric().interval[1] < 0 and calibration_line(search.rows).slope.value < 0
     findings = []
     for name, gain in ordered.items():
         size, error = sizes[name], errors.get(PARAMETERS[name])
@@ -486,22 +487,26 @@ class Search:
             found = map_of(fit, about=about)
             self.found[errors] = Candidate(errors, fit, found, ratio + held, held, costs, len(errors))
 
-    def best(self) -> Errors:
-        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant."""
-        if not self.found:
+    def best(self, error: str = "") -> Errors:
+        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant.
+
+        An ``error`` that is sure is in every set: forecasts that point away from the outcomes are said to do so.
+        """
+        found = {errors: each for errors, each in self.found.items() if not error or error in errors}
+        if not found:
             return ()
-        best = self._plainest(self.found)
+        best = self._plainest(found)
         if self.found[best].worth > 0:
             return best
-        simple = self._simple()
+        simple = self._simple(found)
         best = self._plainest(simple)
         return best if simple[best].ratio > LEAST * len(best) else ()
 
-    def _simple(self) -> dict[Errors, Candidate[BinaryMap]]:
+    def _simple(self, found: Mapping[Errors, Candidate[BinaryMap]]) -> dict[Errors, Candidate[BinaryMap]]:
         """Return single errors, and bias with confidence, at the cost that a test at 5% asks."""
         return {
             errors: replace(each, cost=sum(cost(name, LEAST) for name in errors))
-            for errors, each in self.found.items()
+            for errors, each in found.items()
             if len(errors) == 1 or errors == ("bias", "confidence")
         }
 
