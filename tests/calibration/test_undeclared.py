@@ -104,6 +104,21 @@ def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
     assert both[0].dependence.found.design_effect == pytest.approx(both[1].dependence.found.design_effect, rel=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_copies_of_rows_are_warned_of_in_the_first_lines(classes):
+    rng = np.random.default_rng(8)
+    p = rng.dirichlet(np.ones(classes), 200)
+    y = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
+    at = rng.permutation(np.tile(np.arange(200), 3))
+    found = assess(y[at], p[at], labels=range(classes), resamples=0)
+    assert (found.dependence.copies, found.dependence.found) == (600, None)
+    said = "600 rows have prediction and outcome in common with another: if they are copies, keep one of each."
+    assert said in words(found)[:600]
+    assert "judged as independent rows" in words(found)
+    assert said in words(check(y[at], p[at], labels=range(classes), require="log_loss < 9"))
+    assert "in common" not in words(assess(y, p, labels=range(classes), resamples=0))
+
+
 def games(seed=0, n=600):
     """Games of 30 teams, whose margin decides, and with it the score."""
     rng = np.random.default_rng(seed)

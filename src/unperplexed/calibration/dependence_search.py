@@ -34,6 +34,8 @@ class DependenceSearch(ByValue):
     difference in log loss, of skill in log loss; NaN where none was made."""
     independent_p_value: float = math.nan
     """Of the same test of independent rows."""
+    copies: int = 0
+    """Rows with the same prediction and outcome as another, where that is no chance."""
     reason: str = ""
     """Why dependence was not looked for; "" where it was."""
 
@@ -60,14 +62,19 @@ def dependence_words(search: DependenceSearch, tested: str = "") -> str:
     tested : str, default ""
         What has the p-values, if it is not the verdict.
     """
-    found = search.found
+    found, copies = search.found, ""
+    if search.copies:
+        copies = (
+            f"{search.copies:,} rows have prediction and outcome in common with another: if they are copies, keep one"
+            " of each."
+        )
     if found is None:
-        return ""
+        return copies
     alike = alike_words(found)
     if not found.taken:
         by = ", ".join(found.columns) or "blocks"
         p = "" if math.isnan(search.p_value) else f"; by {by} {p_value_text(search.p_value)}"
-        return f"{alike}: a bias of each, or dependence{p}."
+        return f"{alike}: a bias of each, or dependence{p}. {copies}".rstrip()
     if math.isnan(search.p_value + search.independent_p_value):
         return f"{alike}: judged by them."
     by_clusters, independent = map(p_value_text, (search.p_value, search.independent_p_value))
@@ -77,7 +84,7 @@ def dependence_words(search: DependenceSearch, tested: str = "") -> str:
 
 def independent_words(search: DependenceSearch) -> str:
     """Call rows independent, and say what speaks for or against it."""
-    if search.found is not None:
+    if search.found is not None or search.copies:
         return "judged as independent rows"
     looked = bool(search.looked_at) or search.order
     return f"independent rows{' (nothing speaks against it)' if looked else ''}"
@@ -100,4 +107,5 @@ def looked_at_words(search: DependenceSearch) -> str:
     columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
     among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
     where = " and ".join(among) or "no column, as none has groups of rows,"
-    return f"dependence looked for in {where}: {'found' if search.found else 'nothing speaks for it'}"
+    nothing = search.found is None and not search.copies
+    return f"dependence looked for in {where}: {'nothing speaks for it' if nothing else 'found'}"

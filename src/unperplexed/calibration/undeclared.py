@@ -19,7 +19,16 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
 from ..statistics.products import product
-from .dependence import FEWEST, FEWEST_VALUES, Dependence, events_of_classes, find_dependence, largest, order_tells
+from .dependence import (
+    FEWEST,
+    FEWEST_VALUES,
+    Dependence,
+    copied_rows,
+    events_of_classes,
+    find_dependence,
+    largest,
+    order_tells,
+)
 from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
 from .diagnosis.binary_data import p_values_in_clusters
 
@@ -69,12 +78,21 @@ class SearchedRows(NamedTuple):
         events = [(happened[some], s[some]) for happened, s in self.events]
         return SearchedRows(events, self.weight[some], self.truth[some], self.number[some])
 
+    @property
+    def predictions(self) -> Ints:
+        """Number equal predictions by the same number, as good as surely."""
+        first, *others = [(s + 0.0).view(np.int64) for _, s in self.events]  # minus 0 is 0
+        return sum((_ODD * each for each in others), first)
+
     def without_errors_of(self, group: Ints) -> SearchedRows:
         """Return rows whose log-odds have the biases and slopes of groups added: these errors are no dependence."""
         _, number = np.unique(group, return_inverse=True)
         errors = [_errors(*event, self.weight, number) for event in self.events]
         return self._replace(events=[(y, s + error) for (y, s), error in zip(self.events, errors, strict=True)])
 
+
+_ODD = -7046029254386353131
+"""Spreads numbers over all 64 bits (Steele 2014)."""
 
 _GROUP = 10
 """Rows that a group has on average, if its errors are taken out: of fewer they would be the residuals themselves."""
@@ -117,7 +135,7 @@ def searched(
     Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
     dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
-    groups = groups or {}
+    groups, one_each = groups or {}, order  # else several rows may be forecasts of the same
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
 
@@ -144,7 +162,9 @@ def searched(
         found = replace(found, n_clusters=int(cluster.max()) + 1, n_rows=round(equal / share))
         if len(rows.events) == 1:
             p_values = p_values_in_clusters(*rows.events[0], rows.weight, cluster)
-    return DependenceSearch(tuple(columns), order, found, *p_values)
+    known = found is not None and found.taken
+    copies = copied_rows(*rows.events[0], rows.truth, rows.predictions) if one_each and share == 1 and not known else 0
+    return DependenceSearch(tuple(columns), order, found, *p_values, copies=copies)
 
 
 _HEAD = 1000

@@ -192,8 +192,8 @@ class Check(JsonResult):
 
     def _dependence(self) -> Iterator[str]:
         """Say what was found of dependence that nobody declared, or that nothing was."""
-        if self.dependence.found is not None:
-            yield dependence_words(self.dependence, "calibration")
+        if words := dependence_words(self.dependence, "calibration"):
+            yield words
         elif self.dependence.reason not in (DECLARED, DECLINED):
             yield f"{capital(looked_at_words(self.dependence))}."
 
