@@ -1,5 +1,6 @@
 import copy
 import json
+import math
 import pickle
 import re
 from dataclasses import replace
@@ -69,6 +70,20 @@ def test_a_few_surprising_rows_have_none():
     assessment = assess(y, p, resamples=0, clusters=None)  # neighbours among these rows err alike by chance (p .001)
     assert assessment.diagnosis.errors == ("rows",)
     assert assessment.remedy is None
+
+
+@pytest.mark.parametrize(("slope", "determined"), [(0.0, False), (0.5, True)])
+def test_a_slope_after_it_is_given_where_recalibrated_predictions_differ(slope, determined):
+    """Where outcomes follow from nothing, recalibrated predictions differ by chance, and their slope would be -10."""
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=500)
+    found = assess(rng.random(500) < expit(slope * s + 1), expit(s), resamples=0)
+    assert found.advised is not None
+    assert math.isnan(found.advised.slope) != determined
+    text = " ".join(str(found).split())
+    assert (" –" in re.search(r"Calibration slope .{0,40}", text)[0]) != determined
+    if determined:
+        assert 0.5 < found.advised.slope < 1.5
 
 
 def test_reversed_forecasts_have_none():

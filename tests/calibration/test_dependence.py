@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed.calibration import dependence
-from unperplexed.calibration.dependence import events_of_classes, find_dependence, largest
+from unperplexed.calibration.dependence import copied_rows, events_of_classes, find_dependence, largest
 
 
 def repeated(seed, count=100, each=10):
@@ -58,6 +58,40 @@ def test_errors_of_all_forecasts_are_not_dependence(error):
     s = rng.normal(0, 1.5, 3000)
     columns = {"decile": np.argsort(np.argsort(s)) // 300, "other": rng.integers(0, 50, 3000)}
     assert find_dependence(rng.random(3000) < expit(error(s)), s, None, columns) is None
+
+
+@pytest.mark.parametrize("copies", [0.2, 4.0])
+def test_copies_of_rows_are_counted(copies):
+    rng = np.random.default_rng(14)
+    s = rng.normal(size=600)
+    happened = rng.random(600) < expit(s)
+    at = np.append(np.arange(600), rng.choice(600, 120, False) if copies < 1 else np.tile(np.arange(600), 4))
+    at = rng.permutation(at)
+    counted = copied_rows(happened[at], s[at], happened[at].astype(int), s[at].view(np.int64))
+    assert counted == (240 if copies < 1 else 3000)
+    assert not copied_rows(happened, s, happened.astype(int), s.view(np.int64))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["two digits", "three digits", "leaves", "leaves with biases"])
+def test_predictions_that_many_rows_share_are_no_copies(kind):
+    """Of 300 samples each, over- and underconfident ones too, in less than 1%."""
+    counted = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([200, 1000, 5000]))
+        leaf = rng.integers(0, n // rng.choice([2, 3, 20]), n)
+        s = rng.normal(rng.choice([0, -2]), 1.5, n)
+        if "digits" in kind:
+            p = np.clip(np.round(expit(s), 2 if kind == "two digits" else 3), 0.001, 0.999)
+            s = np.log(p) - np.log1p(-p)
+            true = s
+        else:
+            true = s[leaf] + rng.normal(0, 1, n)[leaf] * (kind == "leaves with biases")
+            s = s[leaf]
+        happened = rng.random(n) < expit(rng.choice([0.5, 1, 3]) * true)
+        counted += copied_rows(happened, s, happened.astype(int), s.view(np.int64)) > 0
+    assert counted < 3
 
 
 def test_rows_that_mirror_each_other_are_found():

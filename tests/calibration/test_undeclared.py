@@ -104,6 +104,51 @@ def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
     assert both[0].dependence.found.design_effect == pytest.approx(both[1].dependence.found.design_effect, rel=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_copies_of_rows_are_warned_of_in_the_first_lines(classes):
+    rng = np.random.default_rng(8)
+    p = rng.dirichlet(np.ones(classes), 200)
+    y = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
+    at = rng.permutation(np.tile(np.arange(200), 3))
+    found = assess(y[at], p[at], labels=range(classes), resamples=0)
+    assert (found.dependence.copies, found.dependence.found) == (600, None)
+    said = "600 rows have prediction and outcome in common with another: if they are copies, keep one of each."
+    assert said in words(found)[:600]
+    assert "judged as independent rows" in words(found)
+    assert said in words(check(y[at], p[at], labels=range(classes), require="log_loss < 9"))
+    assert "in common" not in words(assess(y, p, labels=range(classes), resamples=0))
+
+
+def games(seed=0, n=600):
+    """Games of 30 teams, whose margin decides, and with it the score."""
+    rng = np.random.default_rng(seed)
+    s = rng.normal(size=n)
+    margin = np.rint(6 * (s + rng.logistic(size=n))).astype(int)
+    draw = np.abs(margin) < 2
+    result = np.where(draw, "draw", np.where(margin > 0, "home", "away"))
+    columns = {"margin": margin, "score": (rng.integers(180, 220, n) + margin) // 2, "result": result}
+    return margin > 0, expit(s), columns | {"team": rng.integers(0, 30, n)}
+
+
+@pytest.mark.parametrize("written", [lambda column: column, lambda column: [str(each) for each in column]])
+def test_columns_that_follow_from_the_outcome_are_no_clusters(written):
+    """Residuals rise along them; where their numbers are in no order, the same columns are clusters."""
+    y, p, columns = games()
+    found = assess(y, p, columns={name: written(each) for name, each in columns.items()}, resamples=0).dependence
+    assert (found.found, found.looked_at) == (None, ("margin", "score", "team"))
+    shuffled = np.random.default_rng(1).permutation(1000)[columns["margin"] + 500]
+    assert assess(y, p, columns={"id": shuffled}, resamples=0).dependence.found.columns == ("id",)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_numbers_of_events_are_clusters_beside_their_margin(seed):
+    game = np.repeat(np.arange(200), 10)
+    y, p, columns = games(seed, 200)
+    p = expit(np.log(p / (1 - p))[game] + np.random.default_rng(seed).normal(0, 0.3, game.size))
+    columns = {"margin": columns["margin"][game], "game": game}
+    assert assess(y[game], p, columns=columns, resamples=0).dependence.found.columns == ("game",)
+
+
 def test_a_missing_value_is_a_value_and_frames_tell_what_mappings_do():
     column = np.where(COLUMNS["question"] == "q3", None, COLUMNS["question"])
     frame = pl.DataFrame({"question": pl.Series(column, dtype=pl.String), "digit": COLUMNS["digit"]})
@@ -124,6 +169,30 @@ def test_small_biases_of_groups_are_said_and_the_verdict_stays():
     text = words(found)
     assert "a bias of each, or dependence; by region p" in text
     assert "judged as independent rows" in text
+
+
+def test_both_p_values_are_those_of_the_test_that_each_function_makes():
+    declared = {"clusters": COLUMNS["question"]}
+    known = {"columns": COLUMNS}
+    two = {"a": P, "b": expit(0.5 + np.log(P / (1 - P)))}
+    by_clusters, alone = (compare(Y, two, **each).pairs[0].differences["log_loss"] for each in (declared, {}))
+    found = compare(Y, two, **known)
+    p_values = (found.dependence.p_value, found.dependence.independent_p_value)
+    assert p_values == pytest.approx((by_clusters.p_value, alone.p_value))
+    assert "judged by them (difference in log loss: p" in words(found)
+    scores = [skill(Y, {"a": P}, **each).whole.scores["a"]["log_loss"] for each in (declared, {"clusters": None})]
+    found = skill(Y, {"a": P}, **known)
+    p_values = (found.dependence.p_value, found.dependence.independent_p_value)
+    assert p_values == pytest.approx(tuple(each.p_value for each in scores))
+    assert "judged by them (skill in log loss: p" in words(found)
+    tests = [diagnose(Y, P, **each).p_value for each in (declared, {"clusters": None})]
+    fitted = Recalibrator("bias").fit(Y, P, **known)
+    assert fitted.dependence_.p_value == pytest.approx(tests[0])
+    assert f"judged by them (calibration: p = {tests[0]:.3f}; of independent" in words(fitted)
+    gate = check(Y, P, require="log_loss < 0.6", **known)
+    assert gate.to_dict()["dependence"]["independent_p_value"] == pytest.approx(tests[1])
+    assert gate.to_flat()["design_effect"] == pytest.approx(gate.dependence.found.design_effect)
+    assert check(Y, P, require="log_loss < 0.6", clusters=None).to_flat()["design_effect"] is None
 
 
 def test_every_function_takes_the_same_clusters():

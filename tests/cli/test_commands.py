@@ -199,7 +199,7 @@ def test_demo(tmp_path, capsys):
     out, err = capsys.readouterr()
     flat = " ".join(out.split())
     assert flat.startswith("Certain and wrong, overconfident, biased between classes. ")
-    assert "Certain and wrong: 164 times (fewer than 0.01 expected in " in flat
+    assert "Certain and wrong: 164 times (fewer than 0.01 expected)" in flat
     assert "Overconfident: temperature " in flat
     assert ": 1,797 forecasts of 10 classes, independent rows (nothing speaks against it) " in flat
     assert "floor 0.001 for the averages" in " ".join(out.split())

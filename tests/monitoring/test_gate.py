@@ -171,7 +171,7 @@ def test_json_has_the_requirements_and_all_figures(overconfident):
     assert plain["passed"] is False
     assert plain["outcomes"][0]["requirement"] == "log_loss < 0.5"
     assert plain["metrics"] == overconfident.to_flat()
-    assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **overconfident.to_flat()}
+    assert found.to_flat() == {"passed": 0, "failed_requirements": 1, "design_effect": 1.0, **overconfident.to_flat()}
 
 
 def test_text_markdown_and_junit_say_the_same(overconfident):

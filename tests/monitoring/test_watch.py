@@ -10,6 +10,7 @@ from scipy.stats import binom
 from helpers import without_dependence
 from unperplexed import InputError, Tallies, Tally, monitor
 from unperplexed.monitoring.event_counts import EventCounts
+from unperplexed.monitoring.monitored import dispersed
 from unperplexed.results import History
 
 
@@ -485,6 +486,19 @@ def test_periods_and_rows_are_not_mixed():
         monitor(tallies, invalid="drop")
     with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
         monitor([1, 0], [0.8, 0.3], time=[1, 2], sampel_weight=None)
+
+
+def test_periods_whose_rows_err_alike_are_warned_of_once():
+    """The variance between periods is what rows of the same period have in common."""
+    rng = np.random.default_rng(49)
+    match = np.repeat(np.arange(60), 20)
+    p = rng.uniform(0.1, 0.9, 60)[match]
+    found = monitor(rng.random(60)[match] < p, p, time=match)
+    assert dispersed(found)
+    text = " ".join(str(found).split())
+    assert "Rows of the same 'time' (60) err alike" in text
+    assert text.count("take --clusters period") == 1
+    assert "take periods as the units" not in text
 
 
 def test_what_is_dependent_is_said_by_clusters():

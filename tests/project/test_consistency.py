@@ -240,6 +240,7 @@ def test_an_interval_that_excludes_the_best_value_is_explained_where_nothing_is_
     text, alone = " ".join(str(result).split()), "By itself the 95% CI of the calibration slope excludes 1. The test"
     assert f"{alone}, with so few events, considers the level alone, and is not significant (p = 0.344)." in text
     assert np.isnan(result.diagnosis.detectable.slope)
+    assert "(80% power), and no wrong slope." in text
     assert "calibration slope below" not in text  # which a test of the level does not detect
     rng = np.random.default_rng(5)
     s = rng.normal(0, 1.2, 400)

@@ -154,7 +154,8 @@ class AfterRemedy(ByValue):
     robustness: float
     """Their mean of order -2/3. Larger is better."""
     slope: float
-    """Slope of a logistic regression of the outcome on the recalibrated log-odds. 1 is best; NaN if there is none."""
+    """Slope of a logistic regression of the outcome on the recalibrated log-odds. 1 is best; NaN if these hardly
+    differ."""
     ece: float
     """Expected calibration error in 15 groups of equal size. Smaller is better; NaN for a constant forecast."""
 
@@ -445,6 +446,14 @@ def _accuracy(pairs: Pairs, *, two: bool) -> float:
     return float(right.sum() / total.sum())
 
 
+_LEAST_INFORMATION = 1.96**2
+"""Information on a slope of 1 with less of which, at 5%, it cannot be told from 0: then predictions hardly differ."""
+
+
 def _slope(pairs: Pairs) -> float:
+    """Return the calibration slope, where predictions differ enough to have one."""
     p, happened, total = pairs
-    return calibration_line(Scored(logit(p), total, happened, total, happened, total)).slope.value
+    scored = Scored(logit(p), total, happened, total, happened, total)
+    if product(total * scored.variance, (scored.s - scored.centre) ** 2) < _LEAST_INFORMATION:
+        return math.nan
+    return calibration_line(scored).slope.value

@@ -22,6 +22,7 @@ from numpy.polynomial import legendre
 
 from .._lib.elementary import expit
 from .._lib.typing import AnyFloats, ByValue, Floats, Ints
+from ..kernels.curves import isotonic_means
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.products import product
@@ -65,6 +66,10 @@ significant, in standard deviations, what they leave to pairs of different ones 
 
 _LEFT = 4.0
 """Standard deviations from which a column shows dependence that the clusters do not hold."""
+
+_FEWEST_IN_ORDER, _BESIDE_TREND = 15, 0.1
+"""Values of which fewer may rise or fall by chance, and the part of the dependence that a trend leaves if it explains
+it: nothing was left in 3% of 1,000 samples of ten clusters in no order, in 0.4% of fifteen, in none of twenty."""
 
 _SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
 """Degrees of the Legendre polynomials, which are fitted if the information of the rows is that of so many events."""
@@ -177,6 +182,44 @@ def _without_few_surprises(happened: np.ndarray, log_odds: Floats) -> Ints | Non
 def order_tells(happened: np.ndarray) -> bool:
     """Whether the order of rows may say anything: not where they are sorted by outcome."""
     return 1 + int(np.count_nonzero(np.diff(happened))) > _FEWEST_RUNS
+
+
+_EXPECTED, _DIFFERENT = 10.0, 0.1
+"""Predictions of several rows whose outcomes are expected to differ, and the share of these that do among copies at
+most: of healthy forecasts, rounded ones and leaves of trees with biases of their own too, it was 0.18 at least."""
+
+
+def copied_rows(happened: np.ndarray, log_odds: Floats, truth: Ints, prediction: Ints) -> int:
+    """Count rows that have prediction and outcome in common with another; 0 where that is chance.
+
+    Parameters
+    ----------
+    happened : array of shape (n,)
+        Whether an event occurred.
+    log_odds : array of shape (n,)
+        Of the event.
+    truth : array of int, shape (n,)
+        Class of each row.
+    prediction : array of int, shape (n,)
+        Equal numbers for equal predictions.
+    """
+    share = _SAMPLED / truth.size if truth.size > _SEARCHED else 1.0
+    some = np.flatnonzero(hashed(prediction) < share) if share < 1 else np.arange(truth.size)
+    number, n = _numbered(prediction[some]) if some.size else (some, 0)
+    residuals = None if n == some.size else _residuals(happened[some], log_odds[some], None)
+    if residuals is None:
+        return 0
+    truth, number = truth[some][residuals.kept], number[residuals.kept]
+    q = residuals.happened - residuals.directions[0].score
+    size, total = (np.bincount(number, x, n) for x in (None, q))
+    mean = np.clip(total / np.maximum(size, 1), 0, 1)
+    expected = float((1 - mean**size - (1 - mean) ** size)[size > 1].sum())
+    order = np.lexsort((truth, number))
+    changes = (np.diff(truth[order]) != 0) & (np.diff(number[order]) == 0)
+    differ = np.bincount(number[order][1:][changes], minlength=n) > 0
+    if expected < _EXPECTED or np.count_nonzero(differ) > _DIFFERENT * expected:
+        return 0
+    return round(float(size[(size > 1) & ~differ].sum()) / share)
 
 
 def largest(found: Iterable[Dependence | None]) -> Dependence | None:
@@ -345,6 +388,20 @@ class _Pairs:
         return 1 + 2 * self.excess / self.scores.total
 
     @cached_property
+    def beside_trend(self) -> float:
+        """The design effect that is left if residuals rise or fall along the values, and hardly vary otherwise.
+
+        Then the column follows from the outcome, such as a final score, or tells what forecasts should have known.
+        """
+        if self.groups.n < _FEWEST_IN_ORDER:
+            return self.design_effect
+        sums, v = self._summed(self.scores.score), np.maximum(self._variances, np.finfo(float).tiny)
+        trends = (sign * isotonic_means(sign * sums / v, v) for sign in (1, -1))
+        removed = _squares(sums) - min(_squares(sums - v * trend) for trend in trends)
+        left = self.design_effect - removed / (self.groups.pairs * self.scores.total)
+        return left if left < 1 + _BESIDE_TREND * (self.design_effect - 1) else self.design_effect
+
+    @cached_property
     def p_value(self) -> float:
         """Of independent rows, by the gamma distribution with the first three moments of the sum."""
         if self._within <= 0:
@@ -409,7 +466,7 @@ class _Search:
         self.codes: dict[Key, Ints] = {name: code[residuals.kept] for name, code in columns.items()}
         tests = {name: self._tests(code) for name, code in self.codes.items()}
         self.tests = {name: each for name, each in tests.items() if _tells(each[0].groups)}
-        self.named = tuple(map(str, self.tests))
+        self.named, self.trends = tuple(map(str, self.tests)), set[str]()
         self.order = order and order_tells(residuals.happened)
         if self.order:
             blocks: dict[Key, Ints] = {rows: np.arange(size) // rows for rows in _lengths(size)}
@@ -475,7 +532,11 @@ class _Search:
         flagged = {}
         for key, tests in self.tests.items():
             seen = [each for each in tests if shown(each)]
-            if seen and tests[0].groups.n >= FEWEST and tests[0].effective >= FEWEST_EFFECTIVE:
+            if not seen or tests[0].groups.n < FEWEST or tests[0].effective < FEWEST_EFFECTIVE:
+                continue
+            if isinstance(key, str) and tests[0] in seen and tests[0].beside_trend < SEEN:
+                self.trends.add(key)
+            else:
                 flagged[key] = max(seen, key=lambda each: each.design_effect)
         return flagged
 
@@ -486,7 +547,7 @@ class _Search:
         code, pairs = _numbered(self.codes[top])[0], flagged
         for _ in range(_REFINEMENTS):
             finer: dict[str, tuple[Ints, tuple[_Pairs, ...]]] = {}
-            for name in (each for each in self.named if each not in names):
+            for name in (each for each in self.named if each not in names and each not in self.trends):
                 number, count = _numbered(self.codes[name])
                 crossed = code * count + number
                 tests = self._tests(crossed)
@@ -516,7 +577,7 @@ def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:
     """Return the column with the largest design effect, or blocks where none comes near to them."""
 
     def effect(key: Key) -> float:
-        return flagged[key].design_effect
+        return flagged[key].design_effect if isinstance(key, int) else flagged[key].beside_trend
 
     top = max(flagged, key=effect)
     if isinstance(top, int):

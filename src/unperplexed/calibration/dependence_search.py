@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._lib.formatting import p_value_text
 from .._lib.typing import ByValue
@@ -30,9 +30,18 @@ class DependenceSearch(ByValue):
     found: Dependence | None = None
     """What was found; None where nothing speaks against independent rows, or it was not looked for."""
     p_value: float = math.nan
-    """Of the test of calibration by clusters that are a warning alone, two classes only."""
+    """Of the test by the clusters that were found: of calibration (two classes), in a comparison of the first
+    difference in log loss, of skill in log loss; NaN where none was made."""
+    independent_p_value: float = math.nan
+    """Of the same test of independent rows."""
+    copies: int = 0
+    """Rows with the same prediction and outcome as another, where that is no chance."""
     reason: str = ""
     """Why dependence was not looked for; "" where it was."""
+
+    def tested(self, p_value: float, independent: float) -> DependenceSearch:
+        """Return it with the p-values of a test by clusters that were taken over, and of independent rows."""
+        return replace(self, p_value=p_value, independent_p_value=independent) if self.taken else self
 
     @property
     def taken(self) -> bool:
@@ -43,32 +52,39 @@ class DependenceSearch(ByValue):
 OF_A_TALLY = DependenceSearch(reason=OF_TALLY)
 
 
-def dependence_words(search: DependenceSearch, p_value: float = math.nan, independent: float = math.nan) -> str:
+def dependence_words(search: DependenceSearch, tested: str = "") -> str:
     """Say which rows err alike, and what comes of it; "" where nothing speaks against independent rows.
 
     Parameters
     ----------
     search : DependenceSearch
         What was found.
-    p_value, independent : float
-        Of the test of calibration as it was made, and of the same test of independent rows; NaN where none was made.
+    tested : str, default ""
+        What has the p-values, if it is not the verdict.
     """
-    found = search.found
+    found, copies = search.found, ""
+    if search.copies:
+        copies = (
+            f"{search.copies:,} rows have prediction and outcome in common with another: if they are copies, keep one"
+            " of each."
+        )
     if found is None:
-        return ""
+        return copies
     alike = alike_words(found)
     if not found.taken:
         by = ", ".join(found.columns) or "blocks"
-        tested = "" if math.isnan(search.p_value) else f"; by {by} {p_value_text(search.p_value)}"
-        return f"{alike}: a bias of each, or dependence{tested}."
-    both = [p_value_text(p) for p in (p_value, independent) if not math.isnan(p)]
-    tested = f" ({both[0]}; of independent rows {both[1]})" if len(both) == 2 else ""
-    return f"{alike}: judged by them{tested}."
+        p = "" if math.isnan(search.p_value) else f"; by {by} {p_value_text(search.p_value)}"
+        return f"{alike}: a bias of each, or dependence{p}. {copies}".rstrip()
+    if math.isnan(search.p_value + search.independent_p_value):
+        return f"{alike}: judged by them."
+    by_clusters, independent = map(p_value_text, (search.p_value, search.independent_p_value))
+    what = f"{tested}: " if tested else ""
+    return f"{alike}: judged by them ({what}{by_clusters}; of independent rows {independent})."
 
 
 def independent_words(search: DependenceSearch) -> str:
     """Call rows independent, and say what speaks for or against it."""
-    if search.found is not None:
+    if search.found is not None or search.copies:
         return "judged as independent rows"
     looked = bool(search.looked_at) or search.order
     return f"independent rows{' (nothing speaks against it)' if looked else ''}"
@@ -91,4 +107,5 @@ def looked_at_words(search: DependenceSearch) -> str:
     columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
     among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
     where = " and ".join(among) or "no column, as none has groups of rows,"
-    return f"dependence looked for in {where}: {'found' if search.found else 'nothing speaks for it'}"
+    nothing = search.found is None and not search.copies
+    return f"dependence looked for in {where}: {'nothing speaks for it' if nothing else 'found'}"

@@ -19,9 +19,18 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
 from ..statistics.products import product
-from .dependence import FEWEST, FEWEST_VALUES, Dependence, events_of_classes, find_dependence, largest, order_tells
+from .dependence import (
+    FEWEST,
+    FEWEST_VALUES,
+    Dependence,
+    copied_rows,
+    events_of_classes,
+    find_dependence,
+    largest,
+    order_tells,
+)
 from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
-from .diagnosis.binary_data import p_value_in_clusters
+from .diagnosis.binary_data import p_values_in_clusters
 
 Event = tuple[Bools, Floats]
 """Whether it occurred in each row, and its log-odds."""
@@ -69,12 +78,21 @@ class SearchedRows(NamedTuple):
         events = [(happened[some], s[some]) for happened, s in self.events]
         return SearchedRows(events, self.weight[some], self.truth[some], self.number[some])
 
+    @property
+    def predictions(self) -> Ints:
+        """Number equal predictions by the same number, as good as surely."""
+        first, *others = [(s + 0.0).view(np.int64) for _, s in self.events]  # minus 0 is 0
+        return sum((_ODD * each for each in others), first)
+
     def without_errors_of(self, group: Ints) -> SearchedRows:
         """Return rows whose log-odds have the biases and slopes of groups added: these errors are no dependence."""
         _, number = np.unique(group, return_inverse=True)
         errors = [_errors(*event, self.weight, number) for event in self.events]
         return self._replace(events=[(y, s + error) for (y, s), error in zip(self.events, errors, strict=True)])
 
+
+_ODD = -7046029254386353131
+"""Spreads numbers over all 64 bits (Steele 2014)."""
 
 _GROUP = 10
 """Rows that a group has on average, if its errors are taken out: of fewer they would be the residuals themselves."""
@@ -117,7 +135,7 @@ def searched(
     Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
     dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
-    groups = groups or {}
+    groups, one_each = groups or {}, order  # else several rows may be forecasts of the same
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
 
@@ -129,7 +147,7 @@ def searched(
         )
 
     large = [group for group in groups.values() if group.size >= _GROUP * len(distinct(group))]
-    found, p_value = found_in(columns, large, order), math.nan
+    found, p_values = found_in(columns, large, order), (math.nan, math.nan)
     few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(distinct(x)) < FEWEST]
     stretches = [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
     if found is not None and found.block is not None:  # calibration may have changed, or rows are sorted by group
@@ -142,29 +160,34 @@ def searched(
         _, cluster = np.unique(clusters_of(found, {**columns, **groups}, rows.number.size), return_inverse=True)
         equal = float(rows.weight.sum()) ** 2 / float(product(rows.weight, rows.weight))
         found = replace(found, n_clusters=int(cluster.max()) + 1, n_rows=round(equal / share))
-    if found is not None and not found.taken and len(rows.events) == 1:
-        p_value = p_value_in_clusters(*rows.events[0], rows.weight, cluster)
-    return DependenceSearch(tuple(columns), order, found, p_value)
+        if len(rows.events) == 1:
+            p_values = p_values_in_clusters(*rows.events[0], rows.weight, cluster)
+    known = found is not None and found.taken
+    copies = copied_rows(*rows.events[0], rows.truth, rows.predictions) if one_each and share == 1 and not known else 0
+    return DependenceSearch(tuple(columns), order, found, *p_values, copies=copies)
 
 
 _HEAD = 1000
-"""Rows by which most columns are seen to have more values than there are classes."""
+"""Rows by which most columns are seen to have more values than a copy of the outcome."""
 
 
-_COPIED = 0.8
-"""Share of the rows whose class a copy of the outcome tells, such as one that was rounded otherwise."""
+_COPIED = 0.6
+"""Share of the rows that are not of the most frequent class whose class a copy of the outcome tells, such as one that
+was rounded otherwise."""
 
 
 def _copies(code: Ints, truth: Ints) -> bool:
-    """Whether a column says which class was observed, and hardly more: its rows would err alike by themselves."""
+    """Whether a column of few values says which class was observed: its rows would err alike by themselves."""
     classes = int(truth.max(initial=0)) + 1
-    if len(distinct(code[:_HEAD])) > classes:
+    most = max(classes, FEWEST - 1)  # as fewer than clusters take may be the outcome spelled more finely
+    if len(distinct(code[:_HEAD])) > most:
         return False
     values, number = np.unique(code, return_inverse=True)
-    if len(values) > classes:
+    if len(values) > most:
         return False
     counts = np.bincount(number * classes + truth, minlength=len(values) * classes).reshape(-1, classes)
-    return int(counts.max(axis=1).sum()) >= _COPIED * len(truth)
+    others = len(truth) - int(counts.sum(axis=0).max())
+    return len(truth) - int(counts.max(axis=1).sum()) <= (1 - _COPIED) * others
 
 
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:

@@ -261,6 +261,10 @@ def _comparison(paired: PairedRows, settings: ComparisonSettings, chunks: Mappin
         floor=scored_floor,
     )
     [differences] = judged([differences_of(pairs, rows, sample)], settings.confidence)
+    if found.taken:
+        as_independent = replace(sample, dependence=Dependence())
+        [alone] = judged([differences_of(pairs, rows, as_independent)], settings.confidence)
+        found = found.tested(*(each[pairs[0]][LOG_LOSS].adjusted_p_value for each in (differences, alone)))
     return Comparison(
         forecasters=forecasters,
         pairs=tuple(_pair(names, each, rows, at, pairing, sample) for names, each in differences.items()),

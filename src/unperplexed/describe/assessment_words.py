@@ -337,7 +337,7 @@ def dependence_text(a: Assessment) -> str:
 
 def dependence_sentence(a: Assessment) -> str:
     """Say which rows err alike though nobody declared it; "" where none do."""
-    return dependence_words(a.dependence, a.diagnosis.p_value, a.diagnosis.independent_p_value)
+    return dependence_words(a.dependence.tested(a.diagnosis.p_value, a.diagnosis.independent_p_value))
 
 
 _POINTS, _SLOPE = 0.05, 0.2

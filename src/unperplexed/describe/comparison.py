@@ -108,7 +108,7 @@ class Described:
         )
 
     def _dependence(self) -> Iterator[str]:
-        yield from filter(None, [dependence_words(self.c.dependence)])
+        yield from filter(None, [dependence_words(self.c.dependence, "difference in log loss")])
 
     def _counted(self) -> str:
         c = self.c

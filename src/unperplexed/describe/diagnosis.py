@@ -83,6 +83,7 @@ def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     bias, slope = d.detectable.bias, d.detectable.slope
     if not math.isfinite(bias) or d.negligible >= 0:
         return
+    no_slope = ", and no wrong slope" if d.n_clusters is not None and math.isnan(slope) else ""
     slope = slope if math.isfinite(slope) else math.inf
     digits = max(2, 1 - math.floor(math.log10(slope))) if slope < _LARGEST else 0
     above = f"above {1 + slope:.{digits}f}"
@@ -92,7 +93,7 @@ def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
         or_slope = f" or a temperature {detectable_temperatures(slope)}"
     rows = f"{d.n_rows:,} row{' detects' if d.n_rows == 1 else 's detect'} only"
     size = f"{bias:.2g} in log-odds" if math.isnan(points) else f"{100 * points:.2g} points ({bias:.2g} in log-odds)"
-    yield f"{rows} a bias of {size} or more{or_slope} (80% power)."
+    yield f"{rows} a bias of {size} or more{or_slope} (80% power){no_slope}."
     if math.isfinite(d.detectable.clusters):
         about = float(f"{d.detectable.clusters:.2g}")
         yield (
@@ -166,7 +167,7 @@ def diagnosis_document(d: Diagnosis, naming: Naming, *, brief: bool) -> Document
         title=d.headline,
         facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
         headline=joined(d.clauses),
-        lead="" if d.dependence is None else dependence_words(d.dependence, d.p_value, d.independent_p_value),
+        lead="" if d.dependence is None else dependence_words(d.dependence.tested(d.p_value, d.independent_p_value)),
         calm=not d.findings,
         actions=actions,
         further=lookup(terms(d)),

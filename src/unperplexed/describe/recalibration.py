@@ -76,7 +76,7 @@ _LAPSE = (
 def _dependence(r: Recalibrator | GroupRecalibrator) -> Iterator[str]:
     """Say which rows err alike though nobody declared it."""
     if r.dependence_ is not None:
-        yield from filter(None, [dependence_words(r.dependence_)])
+        yield from filter(None, [dependence_words(r.dependence_, "calibration")])
 
 
 def _gain_line(state: State) -> str:

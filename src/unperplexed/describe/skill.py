@@ -31,7 +31,7 @@ def _lead(s: Skill) -> str:
         text = "; ".join(filter(None, [size, where]))
         if text:
             parts.append(f"{short_name(name)}: {text}." if several else f"{capital(text)}.")
-    parts += filter(None, [dependence_words(s.dependence)])
+    parts += filter(None, [dependence_words(s.dependence, "skill in log loss")])
     parts.append(
         "A skill score is 1 minus the mean score divided by that of the reference: 1 is perfect, 0 as good as the"
         " reference. p-values and intervals are adjusted for the number of groups and forecasters."

@@ -206,7 +206,8 @@ _HEAD = 1000
 class ColumnCodes(dict[str, list[Ints]]):
     """Whole numbers for the values of columns that are read in parts, equal ones for equal values, also missing ones.
 
-    Lists, and numbers with fractions, tell no groups: their columns are left out.
+    Whole numbers and dates keep their order; others are in the order of their hashes, which says nothing. Lists, and
+    numbers with fractions, tell no groups: their columns are left out.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -244,7 +245,9 @@ def _code(column: Any) -> Ints | None:
         numbers = some.cast(pl.Float64, strict=False)
         if not numbers.null_count() and (numbers != numbers.floor()).any():
             return None
-    return np.asarray(values.hash().to_numpy().view(np.int64))
+    whole, code = values.cast(pl.Int64, strict=False), values.hash().to_numpy().view(np.int64)
+    ordered = (whole.cast(values.dtype, strict=False) == values).fill_null(False).to_numpy()
+    return np.where(ordered, whole.fill_null(0).to_numpy(), code)
 
 
 N_SHARDS = 1000

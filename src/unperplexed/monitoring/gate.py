@@ -81,8 +81,6 @@ class Check(JsonResult):
     """How often the gate is looked at while forecasts are added: "one" time, or "many"."""
     dependence: DependenceSearch = OF_A_TALLY
     """What was found of dependence that nobody declared."""
-    p_values: tuple[float, float] = (math.nan, math.nan)
-    """Of the test of calibration, as it was made and of independent rows, where clusters were found."""
     version: str = __version__
     _flat: Callable[[], dict[str, float | None]] = field(default=dict, repr=False, compare=False)
 
@@ -100,7 +98,9 @@ class Check(JsonResult):
         judged = sorted(self._by_evidence, key=lambda each: each.log_evidence)  # the largest of a metric stays
         evidence = {f"{Requirement.parse(each.requirement).name}.log_evidence": each.log_evidence for each in judged}
         passed = {"passed": float(bool(self)), "failed_requirements": float(len(self.failed))}
-        return {**passed, **evidence, **self._flat()}
+        effect = 1.0 if self.dependence.found is None else self.dependence.found.design_effect
+        seen = None if self.dependence.reason else effect  # of dependence that nobody declared
+        return {**passed, **evidence, "design_effect": seen, **self._flat()}
 
     def to_dict(self) -> dict[str, Any]:
         """Give the requirements with what became of them, and all metrics, as plain Python values."""
@@ -192,8 +192,8 @@ class Check(JsonResult):
 
     def _dependence(self) -> Iterator[str]:
         """Say what was found of dependence that nobody declared, or that nothing was."""
-        if self.dependence.found is not None:
-            yield dependence_words(self.dependence, *self.p_values)
+        if words := dependence_words(self.dependence, "calibration"):
+            yield words
         elif self.dependence.reason not in (DECLARED, DECLINED):
             yield f"{capital(looked_at_words(self.dependence))}."
 
@@ -368,12 +368,9 @@ def checked(
         _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
     )
     flat = partial(flat_metrics, assessment, changes)
-    dependence, p_values = assessment.dependence, (math.nan, math.nan)
-    if dependence.taken:
-        p_values = assessment.diagnosis.p_value, assessment.diagnosis.independent_p_value
-    return Check(
-        outcomes, point, assessment.n_rows, confidence, against, looks, dependence, p_values=p_values, _flat=flat
-    )
+    made = assessment.diagnosis
+    dependence = assessment.dependence.tested(made.p_value, made.independent_p_value)
+    return Check(outcomes, point, assessment.n_rows, confidence, against, looks, dependence, _flat=flat)
 
 
 def _at_many_looks(change: NamedMetric, confidence: float) -> NamedMetric:

@@ -170,10 +170,10 @@ def usual_rows(m: Monitored) -> float:
 def monitored_warnings(m: Monitored) -> Iterator[str]:
     """Say what makes an alarm or figures doubtful."""
     ratio, p = m.dispersion
+    alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
     if m.dependence.found is not None:
-        yield _dependence(m, m.dependence.found)
-    if dispersed(m):
-        alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
+        yield _dependence(m, m.dependence.found, alarms)
+    elif dispersed(m):
         yield (
             f"successive periods differ more than independent rows do (the variance of their bias is {ratio:.1f} times"
             f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
@@ -195,12 +195,12 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
         )
 
 
-def _dependence(m: Monitored, found: Dependence) -> str:
+def _dependence(m: Monitored, found: Dependence, alarms: str) -> str:
     """Say which rows err alike, and what the watch makes of it."""
     alike = alike_words(found)
     if m.clusters == "period" and found.taken:
         return f"{alike}: periods are taken as the units, as --clusters period does; --clusters none declines."
-    return f"{alike}: a bias of each, or dependence. If it is dependence, take --clusters period."
+    return f"{alike}: a bias of each, or dependence. If it is dependence, {alarms}: take --clusters period."
 
 
 _DISPERSED = 1.5, 0.001

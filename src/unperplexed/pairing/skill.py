@@ -262,6 +262,10 @@ def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
     own = {name: {rule: each.scores[rule] for rule in rules} for name, each in rows.items()}
     scored = _SkillRows(first.weights, own, against, dependence, settings)
     [whole] = scored.together([((), np.arange(at.size))])
+    if found.taken:
+        [alone] = replace(scored, dependence=Dependence()).together([((), np.arange(at.size))])
+        first_scores = (next(iter(each.scores.values()))[LOG_LOSS] for each in (whole, alone))
+        found = found.tested(*(each.adjusted_p_value for each in first_scores))
     places = [*rows_by_group(pairing.by, at)]
     groups = scored.together(places)
     return Skill(

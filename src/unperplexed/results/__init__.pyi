@@ -28,6 +28,8 @@ from ..assessment.result import Assessment as Assessment
 from ..assessment.risk_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.risk_profile import MeasuredProfile as MeasuredProfile
 from ..assessment.risk_profile import RiskProfile as RiskProfile
+from ..calibration.dependence import Dependence as Dependence
+from ..calibration.dependence_search import DependenceSearch as DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis as Diagnosis
 from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors

@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
+from unperplexed.assessment.remedy import mendable
 from unperplexed.calibration.diagnosis.kind import OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.result import Detectable
@@ -418,6 +419,34 @@ def test_a_bias_that_the_slope_offsets_states_it(rng):
     assert bias.words == f"misshaped (mean prediction {mean}, observed frequency {mean})"
     assert "underconfident" in found.verdict.lower()
     assert not {"biased", "misshaped", "predicts"} & {*found.verdict.lower().split()}
+
+
+@pytest.mark.parametrize(("side", "level"), [(1, 0.0), (-1, 0.0), (1, -3.0)])
+def test_forecasts_whose_slope_is_surely_below_0_point_away(side, level):
+    """On one side they are nearly right, so that an asymmetry, a tail or a lapse may fit better than a slope."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        s = rng.normal(level, 1.5, 300)
+        y = rng.random(300) < expit(-0.6 * (s - level) + side * 0.5 * np.abs(s) - level)
+        found = diagnose(y, expit(s))
+        if found.slope.interval.high < 0:
+            assert "ointing away from the outcomes" in found.verdict
+            assert all("swapped" in each.advice.text for each in found.findings)
+            assert not mendable(found.findings)
+    assert found.slope.interval.high < 0
+
+
+@pytest.mark.parametrize("seed", [17, 23, 24])
+def test_a_bias_beside_other_errors_has_the_sign_of_observed_less_predicted(seed):
+    """Beside an asymmetry, or a tail, its own coefficient is that at even odds, where hardly any row may be."""
+    rng = np.random.default_rng(seed)
+    s, error = rng.normal(-2, 2, 1000), -0.5 if seed % 2 else 0.5
+    y = rng.random(s.size) < expit(s + error * (np.abs(s) - 0.4))
+    found = diagnose(y, expit(s))
+    assert {*found.errors} == {"asymmetry", "bias"}
+    [bias] = [each for each in found.findings if each.error == "bias"]
+    assert bias.parameter * (y.mean() - expit(s).mean()) > 0
+    assert bias.interval[0] < bias.parameter < bias.interval[1]
 
 
 def test_weighted_rows_that_were_certain_and_wrong_are_counted_and_listed(rng):

@@ -355,7 +355,7 @@ def test_certain_and_wrong(rng):
     found = diagnose(p, y)
     assert found.errors == ("certainty",)
     assert found.findings[0].rows == (0, 1)
-    words = "certain and wrong twice (fewer than 0.01 expected in 3 rows predicted as certain)"
+    words = "certain and wrong twice (fewer than 0.01 expected)"
     assert found.findings[0].words == words
     assert found.findings[0].p_value < 1e-12
 

@@ -139,13 +139,14 @@ def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> D
     if tested.p_value >= LEVEL:
         return in_words(about, found, level)
     search = Search(rows, tested, data.most_errors)
-    best = search.best()
+    away = line.slope.metric().interval[1] < 0 and calibration_line(rows).slope.value < 0
+    best = search.best("confidence" if away else "")
     if best and (surprising := _surprising(data, rows, kept, tested)) is not None:
         return in_words(about, [*found, surprising], level)
     whole = search.widest if not best else search.found[best]
     left, rest_p_value = (0.0, math.nan) if whole.fit.separated else _rest(rows, whole.mapping, tested)
     if best:
-        named = _findings(data, line, power, search, best, clusters)
+        named = _findings(data, line, power, search, best, clusters, away)
     else:
         named = [Finding("shape", *shape.said(tested.p_value, two=True), p_value=tested.p_value)]
     seen_ratio = whole.ratio + left * (rest_p_value < REST_LEVEL)
@@ -202,7 +203,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        *certainty.said(round(m), expected, round(float(counts.sum())), two=True, exact=not data.weighted_counts),
+        *certainty.said(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=poisson_sf(0 if data.clusters else m - 1, expected) if expected > 0 else 0.0,
@@ -239,6 +240,7 @@ def _findings(
     search: Search,
     best: Errors,
     clusters: ClusterSums | None,
+    away: bool,
 ) -> list[Finding]:
     """Say what each error of a set is, costliest first."""
     whole, gap = search.found[best], data.gap(search.effect)
@@ -247,7 +249,6 @@ def _findings(
     errors = {} if separated else standard_errors(search.rows, clusters, mapping)
     sizes = {name: _size(name, best, mapping, line, errors.get(PARAMETERS[name])) for name in ordered}
     bias, slope = (sizes[name].value if name in sizes else 0.0 for name in ("bias", "confidence"))
-    away = line.slope.metric().interval[1] < 0 and calibration_line(search.rows).slope.value < 0
     findings = []
     for name, gain in ordered.items():
         size, error = sizes[name], errors.get(PARAMETERS[name])
@@ -268,6 +269,9 @@ def _findings(
             constant=bias - slope * mapping.about,
             away=away,
         )
+        if name == "bias" and not size.all_rows and not separated:
+            level = _level_added(search.rows, clusters, mapping).metric()
+            of_two = replace(of_two, value=level.value, interval=(level.interval.low, level.interval.high))
         findings.append(finding_of_two(name, of_two, p, gain, data.labels[1]))
     return findings
 
@@ -314,6 +318,26 @@ def standard_errors(rows: Scored, clusters: ClusterSums | None, found: BinaryMap
     values = np.array([*found.coefficients.values(), *([found.lapse] if found.lapse else [])])
     judged = judged_coefficients(values, x, q, rows, clusters)
     return dict(zip(found.coefficients, judged, strict=False)) | {LAPSE: Coefficient()}
+
+
+def _level_added(rows: Scored, clusters: ClusterSums | None, found: BinaryMap) -> Coefficient:
+    """Return what a map adds to the log-odds on average, with weights that give it the sign of observed - predicted.
+
+    Its own bias is what it adds where the other errors add nothing, which may be far from most rows.
+    """
+    q, x = _derivatives(rows, found)
+    p = expit(rows.s)
+    moved = np.log(q) - np.log1p(-q) - rows.s
+    same = np.abs(moved) < ONE_VALUE
+    w = rows.total * np.where(same, p * (1 - p), (q - p) / np.where(same, 1.0, moved))
+    each = product(x, w) / w.sum()
+    bias = [*found.coefficients].index("bias")
+    x = x - np.outer(np.where(np.arange(len(x)) == bias, 0.0, each / each[bias]), x[bias])
+    values = np.zeros(len(x))
+    values[bias] = float(product(w, moved) / w.sum() / each[bias])
+    level = judged_coefficients(values, x, q, rows, clusters)[bias]
+    step = float(each[bias])
+    return level._replace(value=level.value * step, standard_error=level.standard_error * step)
 
 
 def _rest(rows: Scored, found: BinaryMap, tested: Gate) -> tuple[float, float]:
@@ -465,22 +489,26 @@ class Search:
             found = map_of(fit, about=about)
             self.found[errors] = Candidate(errors, fit, found, ratio + held, held, costs, len(errors))
 
-    def best(self) -> Errors:
-        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant."""
-        if not self.found:
+    def best(self, error: str = "") -> Errors:
+        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant.
+
+        An ``error`` that is sure is in every set: forecasts that point away from the outcomes are said to do so.
+        """
+        found = {errors: each for errors, each in self.found.items() if not error or error in errors}
+        if not found:
             return ()
-        best = self._plainest(self.found)
+        best = self._plainest(found)
         if self.found[best].worth > 0:
             return best
-        simple = self._simple()
+        simple = self._simple(found)
         best = self._plainest(simple)
         return best if simple[best].ratio > LEAST * len(best) else ()
 
-    def _simple(self) -> dict[Errors, Candidate[BinaryMap]]:
+    def _simple(self, found: Mapping[Errors, Candidate[BinaryMap]]) -> dict[Errors, Candidate[BinaryMap]]:
         """Return single errors, and bias with confidence, at the cost that a test at 5% asks."""
         return {
             errors: replace(each, cost=sum(cost(name, LEAST) for name in errors))
-            for errors, each in self.found.items()
+            for errors, each in found.items()
             if len(errors) == 1 or errors == ("bias", "confidence")
         }
 

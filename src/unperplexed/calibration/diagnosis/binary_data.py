@@ -53,15 +53,15 @@ def line_of_top_class(blocks: Iterable[RowBlock]) -> CalibrationLine:
     return calibration_line(*_counted(s, y, w, cluster))
 
 
-def p_value_in_clusters(happened: np.ndarray, s: Floats, weight: Floats | None, cluster: Ints) -> float:
-    """Test calibration by clusters of rows, given log-odds of the event and its outcome; NaN where they are too few."""
+def p_values_in_clusters(happened: np.ndarray, s: Floats, weight: Floats | None, cluster: Ints) -> tuple[float, float]:
+    """Test calibration by clusters, and of independent rows, given log-odds and outcomes; NaN where these are few."""
     n = len(s)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
     some = np.abs(s) <= math.log(n / CERTAIN)
     rows, sums = _counted(s[some], happened[some].astype(np.float64), w[some], cluster[some])
     if sums is None or len(distinct(cluster[some])) < FEWEST_CLUSTERS:
-        return math.nan
-    return gate(rows, sums(np.ones(rows.s.size, dtype=bool))).p_value
+        return math.nan, math.nan
+    return gate(rows, sums(np.ones(rows.s.size, dtype=bool))).p_value, gate(rows).p_value
 
 
 def _joined(read: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:

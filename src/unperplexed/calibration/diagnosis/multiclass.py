@@ -269,7 +269,7 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     if not wrong:
         return ()
     p_value = poisson_sf(0 if clustered else wrong - 1, certain.expected) if certain.expected > 0 else 0.0
-    said = certainty.said(wrong, certain.expected, certain.rows, two=False)
+    said = certainty.said(wrong, certain.expected)
     return (Finding("certainty", *said, float(wrong), p_value=p_value, rows=certain.named),)
 
 

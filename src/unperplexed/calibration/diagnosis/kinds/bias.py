@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...._lib.formatting import three_digits
-from ..kind import ClassMeans, Kind, OfClasses, OfTwo, Said, means_text
+from ..kind import ClassMeans, Kind, OfClasses, OfTwo, Said, decimals, means_text
 from ..result import Advice, Clause
 
 _MOST_NAMED = 3
@@ -21,7 +21,7 @@ MISSHAPED = "misshaped"
 
 def _two(e: OfTwo) -> Said:
     """Say which of mean prediction and observed frequency is larger, where they differ."""
-    constant = "a constant" if e.separated else f"{e.constant:+z.{e.digits}f}".replace("-", "−")
+    constant = "a constant" if e.separated else f"{e.constant:+z.{decimals(e.constant)}f}".replace("-", "−")
     advice = Advice(f"Add {constant} to the log-odds{e.after('bias')}.", fitted=True)
     if abs(e.gap) >= _SEEN_GAP and means_differ(e.mean, e.frequency):
         return over_or_under(e.event, e.mean, e.frequency), advice

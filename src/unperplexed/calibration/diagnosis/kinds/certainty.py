@@ -17,7 +17,7 @@ _CLASSES = Advice(
 )
 
 
-def said(count: int, expected: float, rows: int, *, two: bool, exact: bool = True) -> Said:
+def said(count: int, expected: float, rows: int | None = None, *, exact: bool = True) -> Said:
     """Say how often outcomes that were predicted as certain did not occur.
 
     Sums of weights give an effective number of rows, not an ``exact`` one.
@@ -28,18 +28,17 @@ def said(count: int, expected: float, rows: int, *, two: bool, exact: bool = Tru
         How many such outcomes did not occur.
     expected : float
         How many were expected not to, by the forecasts.
-    rows : int
-        Number of rows predicted as certain.
-    two : bool
-        Whether there are two classes.
+    rows : int, optional
+        Number of rows predicted as certain, of two classes. Of more each row may be certain of some outcomes alone.
     exact : bool, default True
         Whether rows were counted, not weights.
     """
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
-    among = f"{number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
-    return KIND.clause(
-        more=f" {times}", detail=f"{expected_number(expected)} expected in {among}"
-    ), _TWO if two else _CLASSES
+    detail = f"{expected_number(expected)} expected"
+    if rows is None:
+        return KIND.clause(more=f" {times}", detail=detail), _CLASSES
+    detail += f" in {number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
+    return KIND.clause(more=f" {times}", detail=detail), _TWO
 
 
 KIND = Kind(
