@@ -75,7 +75,7 @@ def test_standard_errors_are_those_of_repeated_sampling():
 
 @pytest.mark.slow
 def test_coverage_of_intervals_and_the_flag_where_it_falls_short():
-    """SPEC section 2: uniform p, r = -2/3, n = 400: 95 % intervals cover 77 % at floor 0; there few rows carry it."""
+    """Uniform p, r = -2/3, n = 400: intervals on the log scale cover 77 % at floor 0, corrected ones about 90 %."""
     rng = np.random.default_rng(2)
     for floor, target in ((0.0, 1 / 3.0 ** (3 / 2)), (0.005, None)):
         exact = target if target else (0.005 ** (1 / 3) + 3 * (1 - 0.005 ** (1 / 3))) ** -1.5
@@ -86,9 +86,8 @@ def test_coverage_of_intervals_and_the_flag_where_it_falls_short():
             covered += low[0] <= exact <= high[0]
             flagged += profile.few_rows[0]
             assert not profile.few_rows[1]
-        assert covered / 200 == pytest.approx(0.77 if floor == 0 else 0.93, abs=0.08)
-        if floor == 0:
-            assert flagged / 200 > 0.9
+        assert covered / 200 > (0.9 if floor == 0 else 0.95) - 0.05
+        assert flagged / 200 > 0.9 if floor == 0 else flagged == 0
 
 
 def test_standard_errors_are_continuous_through_order_0(rng):
@@ -109,7 +108,8 @@ def test_weights_of_any_scale(rng):
 
 
 def test_few_rows_are_flagged_whatever_they_say():
-    assert risk_profile([1], [0.8]).few_rows.all()
+    assert (risk_profile([1], [0.8]).few_rows == (risk_profile([1], [0.8]).orders < -2 / 3)).all()
+    assert risk_profile([1], [0.8], floor=0).few_rows.all()
     assert not risk_profile(np.ones(50, dtype=int), np.full(50, 0.8)).few_rows.any()
 
 
