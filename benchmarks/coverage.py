@@ -4,7 +4,7 @@
         [--gains G]
     python benchmarks/coverage.py --more ...
     python benchmarks/coverage.py --test [--output FILE.csv] [--runs R]
-    python benchmarks/coverage.py --show FILE.csv
+    python benchmarks/coverage.py --show FILE.csv [--summary FILE.csv]
 
 The forecasters are the twelve of `coverage_designs.py`; with --more the others of that page. Of R samples of each size
 every interval is made that `assess` prints in text or JSON: those in closed form of all samples, those from replicates
@@ -32,7 +32,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coverage_designs import CURVE, DESIGNS, MORE, ORDERS, Floats, Population, population, sample
+from coverage_designs import CURVE, DESIGNS, MORE, ORDERS, SIZES, Floats, Population, population, sample
 from unperplexed import Recalibrator, Tally, assess, calibration_test
 from unperplexed.assessment.flat import named_metrics
 from unperplexed.assessment.intervals import SAMPLED, profiles_of
@@ -190,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--show", type=Path)
+    parser.add_argument("--summary", type=Path, help="where --show writes the least coverage of each interval")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--more", action="store_true", help="the designs of floors, weights and many classes")
     parser.add_argument("--only", default="")
@@ -201,7 +202,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.show:
-        show(pl.read_csv(arguments.show, schema_overrides={"floor": pl.String}))
+        table = pl.read_csv(arguments.show, schema_overrides={"floor": pl.String}, infer_schema_length=None)
+        show(table, arguments.summary)
         return
     chosen = [i for i, each in enumerate(DESIGNS) if arguments.only in each.name and (each in MORE) == arguments.more]
     with ProcessPoolExecutor(arguments.jobs) as pool:
@@ -232,25 +234,63 @@ TESTED = [
 ]
 
 
-def show(table: pl.DataFrame) -> None:
-    """Print for each interval the least coverage at each size, in per cent, with the design; then all below 93 %."""
-    print("| interval | N | least covered | design | samples | warned |")
-    print("|---" * 6 + "|")
-    for (name, n), rows in table.group_by(["figure", "n"], maintain_order=True):
-        worst = rows.sort("covered").row(0, named=True)
-        print(f"| {name} | {n:,} | {_row(worst)} |")
-    print("\nLess than 93 % by more than two standard errors:\n")
-    for row in table.iter_rows(named=True):
-        if row["covered"] + 2 * math.sqrt(row["covered"] * (1 - row["covered"]) / max(row["runs"], 1)) < ASKED:
-            print(f"| {row['figure']} | {row['n']:,} | {_row(row)} |")
-
-
 ASKED = 0.93
 """Coverage that is asked for."""
 
+GROUPS = {
+    "predicted decisiveness and geometric accuracy": ("reported_decisiveness", "reported_geometric_accuracy"),
+    "predicted robustness": ("reported_robustness",),
+    "predicted profile, order -1": ("profile -1",),
+    "predicted profile, order -3": ("profile -3",),
+    "scores": ("log_loss", "brier_score", "spherical_score", "penalized_brier_score", "penalized_log_loss"),
+    "accuracy": ("prediction_accuracy",),
+    "AUC": ("auc",),
+    "calibration slope": ("slope",),
+    "calibration intercept": ("intercept",),
+    "temperature": ("temperature",),
+    "ECE": ("ece",),
+    "bias and difference of a class": ("bias", "class gap"),
+    "observed frequency in a range": ("evidence",),
+    "calibrated averages": tuple(name for name in SAMPLED if name.startswith("measured")),
+    "slope of the averages, orientation": ("averages_slope", "orientation"),
+    "divergence probability": ("divergence_probability",),
+    "calibration curve": tuple(f"curve at quantile {at:g}" for at in CURVE),
+    "calibrated and divergence profile": tuple(
+        f"{kind} profile {order:g}" for kind in ("measured", "divergence") for order in ORDERS
+    ),
+    "gain of recalibration": ("gain",),
+}
 
-def _row(of: dict[str, Any]) -> str:
-    return f"{100 * of['covered']:.1f} | {of['forecaster']} | {of['runs']} | {100 * of['warned']:.0f}"
+
+def summary(table: pl.DataFrame) -> pl.DataFrame:
+    """Give the least coverage of each interval at each size, in per cent; apart where most samples are warned."""
+    lines = []
+    for name, figures in GROUPS.items():
+        line: dict[str, Any] = {"interval": name}
+        for warned in (False, True):
+            some = table.filter(pl.col("figure").is_in(figures) & ((pl.col("warned") > 0.5) == warned))
+            for n in SIZES:
+                worst = some.filter(pl.col("n") == n).sort("covered")
+                line[f"{n:,} rows{', warned' * warned}"] = (
+                    f"{100 * worst['covered'][0]:.0f} ({worst['forecaster'][0]})" if len(worst) else ""
+                )
+        lines.append(line)
+    return pl.DataFrame(lines)
+
+
+def show(table: pl.DataFrame, summarised: Path | None = None) -> None:
+    """Print all coverage below 93 % by more than two standard errors; print or write the least of each interval."""
+    for row in table.iter_rows(named=True):
+        share = row["covered"]
+        if share + 2 * math.sqrt(share * (1 - share) / row["runs"]) < ASKED:
+            where = f"{row['figure']}, {row['forecaster']}, N = {row['n']:,}"
+            print(f"{where}: {100 * share:.1f} % of {row['runs']} samples, {100 * row['warned']:.0f} % warned")
+    found = summary(table)
+    if summarised is None:
+        with pl.Config(tbl_rows=-1, fmt_str_lengths=60, tbl_width_chars=200):
+            print(found)
+    else:
+        found.write_csv(summarised)
 
 
 if __name__ == "__main__":
