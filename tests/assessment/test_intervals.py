@@ -270,7 +270,7 @@ def test_a_handful_of_rows_is_no_evidence():
     for y, p in (([1, 1], [0.8, 0.7]), ([1, 1, 0], [0.8, 0.7, 0.2]), ([1] * 10, [0.8] * 10), ([0, 1], [0.3, 0.3])):
         result = assess(y, p, labels=(0, 1))
         assert result.verdict.startswith(f"No evidence of miscalibration (n = {len(y)}, p = ")
-        assert "With fewer than 50, intervals may be too narrow" in " ".join(str(result).split())
+        assert "With fewer than 25, intervals may be too narrow" in " ".join(str(result).split())
 
 
 @pytest.mark.slow

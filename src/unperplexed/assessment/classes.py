@@ -51,9 +51,10 @@ class ClassTable(Table):
     gap: Floats
     """mean_reported - frequency: above 0, the class is overpredicted. 0 is best."""
     gap_standard_error: Floats
-    """Standard error of the gap if the forecasts are calibrated. NaN for weighted or clustered rows."""
+    """Standard error of the gap, the larger of that of calibrated forecasts and of what rows show. NaN for weighted or
+    clustered rows."""
     gap_p_value: Floats
-    """How probable a gap at least as large would be then, on either side. NaN as above.
+    """How probable a gap at least as large would be of calibrated forecasts, on either side. NaN as above.
 
     The distribution of the count is taken as a gamma distribution of its mean, variance and skewness (Pearson's type
     III), with a correction for continuity.
@@ -289,13 +290,17 @@ def _chance(each: ClassPairs, off: Floats, independent: bool) -> tuple[Floats, F
     """
     if not independent:
         return np.full(off.size, np.nan), np.full(off.size, np.nan)
-    p, _, total = each.pairs
+    p, happened, total = each.pairs
     weight = total.sum() / off.size
-    variance, third = (
-        np.bincount(class_of_entries(each), total * moment, off.size).astype(np.float64)
-        for moment in (p * (1 - p), p * (1 - p) * (1 - 2 * p))
+    variance, third, squares = (
+        np.bincount(class_of_entries(each), moment, off.size).astype(np.float64)
+        for moment in (
+            total * p * (1 - p),
+            total * p * (1 - p) * (1 - 2 * p),
+            happened * (1 - p) ** 2 + (total - happened) * p**2,
+        )
     )
-    return np.sqrt(variance) / weight, _p_values(off, variance, third)
+    return np.sqrt(np.maximum(variance, squares - off**2 / weight)) / weight, _p_values(off, variance, third)
 
 
 def _p_values(off: Floats, variance: Floats, third: Floats) -> Floats:

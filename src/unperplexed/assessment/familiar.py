@@ -147,7 +147,9 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
-    limits = UNKNOWN if noise is None else error_interval(groups, noise, confidence)
+    degrees = tally.independent_rows - 1 if tally.clustered else math.inf
+    wider = t_quantile(confidence, degrees) / t_quantile(confidence, math.inf)
+    limits = UNKNOWN if noise is None else error_interval(groups, noise * wider, confidence)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         slope=line.slope.metric(confidence),
@@ -272,21 +274,22 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
 
     The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
     error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones in another
-    size, outcomes vary about them as normal deviates do, and the sizes are kept at which the observed error lies
-    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
-    than nearly all that chance gives is the upper end itself.
+    size, or all the same, since the observed ones have chance in them; outcomes vary about them as normal deviates do,
+    and the sizes are kept at which the observed error lies between the quantiles. ``noise`` makes the deviates, as
+    `independent_noise` does. An observed error that is smaller than nearly all that chance gives is the upper end.
     """
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
     drawn = product(np.random.default_rng(0).standard_normal((_DRAWS, len(groups))), noise.T)
     noise = np.concatenate([drawn, -drawn])
     error = expected_error(groups)
-    shape = difference / error if error > 0 else np.ones_like(difference)
     sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(product(np.abs(noise), share)))), _SIZES)
-    errors = [product(np.abs(size * shape + noise), share) for size in sizes.tolist()]
-    ordered = np.sort(errors, axis=1)
-    low, high = _quantile(ordered, (1 - confidence) / 2), _quantile(ordered, (1 + confidence) / 2)
-    lower, upper = (float(np.interp(error, quantile, sizes)) for quantile in (high, low))
-    return Interval(min(lower, error), max(upper, error))
+    equal, limits = np.ones_like(difference), []
+    for shape in (difference / error if error > 0 else equal, equal):
+        errors = [product(np.abs(size * shape + noise), share) for size in sizes.tolist()]
+        ordered = np.sort(errors, axis=1)
+        low, high = _quantile(ordered, (1 - confidence) / 2), _quantile(ordered, (1 + confidence) / 2)
+        limits += [float(np.interp(error, quantile, sizes)) for quantile in (high, low)]
+    return Interval(min(*limits, error), max(*limits, error))
 
 
 def _quantile(ordered: Floats, share: float) -> Floats:

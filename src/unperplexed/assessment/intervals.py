@@ -26,7 +26,16 @@ from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_ce
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..scores.rules import score_named, score_reach
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Band, Interval, wilson
-from ..statistics.means import HEADLINE_ORDERS, Limit, apply_limit, log_spread, means_of_points, t_quantile
+from ..statistics.means import (
+    DEFAULT_FLOOR,
+    HEADLINE_ORDERS,
+    Limit,
+    apply_limit,
+    floor_for,
+    log_spread,
+    means_of_points,
+    t_quantile,
+)
 from ..statistics.products import product
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
@@ -48,17 +57,15 @@ _OF_TAILS = ("averages_slope", "measured_robustness")
 """Figures that a few errors among the most extreme predictions decide."""
 
 
-FEW_ERRORS, FEW_GROUPS = 50, 30
-"""With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
+FEW_ERRORS, FEW_DEPENDENT_ERRORS, FEW_GROUPS = 25, 35, 30
+"""With fewer rows whose top class did not happen, those of clusters counted as many as are independent, or fewer
+clusters, intervals have been seen to be too narrow (benchmarks/coverage.py)."""
 
-_FEW_DEGREES = 20
-"""Degrees of freedom of a standard error that is uncertain: it is as uncertain as that of eleven normal values."""
+_FEW_DEGREES = 40
+"""Degrees of freedom of an uncertain standard error, at floors below the default one; at a floor of 0 twice as many."""
 
 _ROUNDING = 1e-9
 """Standard error of a share that is 0 but for rounding."""
-
-_SMALL_FLOOR = 0.005
-"""At smaller floors few rows decide the robustness and the slope; it takes twice as many degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +130,10 @@ def uncertainty(source: Source, figures: dict[str, float]) -> Uncertainty:
     )
 
 
-def _few_degrees(floor: float) -> int:
-    """Degrees of freedom that are few: the lower the floor, the heavier the tail that few rows are from."""
-    return _FEW_DEGREES * (1 if floor >= _SMALL_FLOOR else 2 if floor else 4)
+def _few_rows_decide(headline: RiskProfile, n_classes: int) -> bool:
+    """Whether few rows decide the averages; at the default floor and above it intervals hold all the same."""
+    few = _FEW_DEGREES * (1 if headline.floor else 2)
+    return headline.floor < floor_for(DEFAULT_FLOOR, n_classes) and bool((headline.degrees_of_freedom < few).any())
 
 
 def _lowest_cell(tally: Tally) -> tuple[float, float]:
@@ -140,17 +148,17 @@ def _lowest_cell(tally: Tally) -> tuple[float, float]:
 
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
-    if errors < FEW_ERRORS - 0.5:
+    fewest = FEW_DEPENDENT_ERRORS if tally.clustered else FEW_ERRORS
+    if errors < fewest - 0.5:
         few = f"only {errors:.0f} prediction{' is' if round(errors) == 1 else 's are'} wrong"
         if tally.clustered:
             few = f"the wrong predictions have an effective sample size of only {errors:.0f}"
         more = "clusters" if tally.clustered else "rows"
-        yield f"{few}. With fewer than {FEW_ERRORS}, intervals may be too narrow; assess more {more}"
-    elif (headline.degrees_of_freedom < _few_degrees(headline.floor)).any():
-        and_slope = " and the slope of the averages" if headline.floor < _SMALL_FLOOR else ""
+        yield f"{few}. With fewer than {fewest}, intervals may be too narrow; assess more {more}"
+    elif _few_rows_decide(headline, tally.n_classes):
         yield (
-            f"a few rows decide the robustness{and_slope}, so that the intervals may be too narrow; assess more rows or"
-            " choose a larger floor"
+            "a few rows decide the robustness and the slope of the averages, so that the intervals may be too narrow;"
+            " assess more rows or choose a larger floor"
         )
     if headline.values[1] == 0:
         yield (
@@ -269,12 +277,14 @@ def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
         terms = np.where(np.isfinite(terms), terms, 0.0)
         happened = counts.counted.happened
         alone = product(happened, terms**2) - product(happened, terms) ** 2 / happened.sum()
-        together = tally.shards.standard_error(product(counts.shards.happened, terms)) * tally.shards.rows.weight.sum()
+        sums = product(counts.shards.happened, terms)
+        together = tally.shards.standard_error(sums) * tally.shards.rows.weight.sum()
+        skewness = (sums**3).sum(axis=0) / (sums**2).sum(axis=0) ** 1.5
         growth = np.sqrt(np.maximum(together**2 / alone, 1.0))
     freedom = np.minimum(profile.degrees_of_freedom, tally.independent_rows - 1)
     known = np.where(alone > 0, growth, 1.0) if tally.independent_rows >= LEAST_WORTH else math.nan
     errors = profile.standard_errors * known
-    return replace(profile, standard_errors=errors, degrees_of_freedom=freedom)
+    return replace(profile, standard_errors=errors, degrees_of_freedom=freedom, skewness=skewness)
 
 
 def sampled(source: Source, figures: Mapping[str, float]) -> Sampled:

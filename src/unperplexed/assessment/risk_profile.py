@@ -34,10 +34,11 @@ from ..statistics.means import (
     means_of_points,
     order_blocks,
     t_quantile,
+    unskewed,
 )
 from ..tally.tables import Points
 from ..tally.tally import Tally
-from ..theory.coupled import expm1_ratio
+from ..theory.coupled import expm1_ratio, log1p_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
-_FEW_ROWS = 20.0
-"""Effective sample size below which a standard error is too small."""
+_FEW_ROWS, _SMALL_FLOOR = 20.0, 0.001
+"""Effective sample size below which intervals are too narrow: at orders below -2/3, with so small a floor at any."""
 
 _ROUNDING = 1e-9
 """Of effective numbers of rows."""
@@ -107,7 +108,10 @@ class RiskProfile(ReadOnlyArrays, Result):
     degrees_of_freedom: Floats
     """How well the standard errors are known (Satterthwaite): the fewer rows carry them, the less."""
     few_rows: Bools
-    """True where the standard error has an effective sample size below twenty; it is too small then."""
+    """True where the interval is too narrow: at an order below -2/3, or with a floor below 0.001, if the standard error
+    has an effective sample size below twenty."""
+    skewness: Floats
+    """That of the mean of ((p / M)^r - 1) / r over the rows, M the generalized mean of order r."""
     floor: float
     limit: Limit = "floor"
 
@@ -117,10 +121,18 @@ class RiskProfile(ReadOnlyArrays, Result):
         return f"<RiskProfile at {number_of(self.orders.size, 'order')} from {low:g} to {high:g}, floor {self.floor:g}>"
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper limits at each order, formed on the log scale and kept from the floor to 1."""
+        """Lower and upper limits at each order, kept from the floor to 1.
+
+        They are those on the log scale. Below order 0 they also hold those of the mean of p^r, corrected for its
+        skewness by the cubic transformation of Hall (1992): in part above order -2/3, so that no order jumps.
+        """
+        reach = t_quantile(confidence, self.degrees_of_freedom)
+        skewness = self.skewness * np.clip(self.orders / ROBUST, 0, 1)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
-        return np.maximum(self.values / factor, self.floor), np.minimum(self.values * factor, 1.0)
+            error = self.standard_errors / self.values
+            skewed = (log1p_ratio(np.minimum(self.orders, 0), -error * unskewed(z, skewness)) for z in (reach, -reach))
+            low, high = np.exp(np.fmin(-reach * error, next(skewed))), np.exp(np.fmax(reach * error, next(skewed)))
+        return np.maximum(self.values * low, self.floor), np.minimum(self.values * high, 1.0)
 
     def plot(
         self, ax: Axes | None = None, *, label: str | None = None, measured: MeasuredProfile | None = None
@@ -155,7 +167,7 @@ def profile_of_points(
     p = apply_limit(p, floor, limit)
     values = means_of_points(p, w, orders)
     w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
-    errors, effective, freedom = np.full((3, orders.size), np.nan)
+    errors, effective, freedom, skewness = np.full((4, orders.size), np.nan)
     effective[:] = np.inf
     known = np.flatnonzero((values > 0) & np.isfinite(orders))
     highest = p.max() or 1.0  # of zeros alone no mean has an error
@@ -167,18 +179,21 @@ def profile_of_points(
             at = at_all[some]
             r, means = orders[at, None], values[at]
             ratios = ratio(r, x - np.log(means / highest)[:, None])
-            errors[at], effective[at], freedom[at] = _errors(ratios, w, w2, means)
-    return RiskProfile(orders, values, errors, freedom, effective < _FEW_ROWS, float(floor), limit)
+            errors[at], effective[at], freedom[at], skewness[at] = _errors(ratios, w, w2, means)
+    few = (effective < _FEW_ROWS) & ((orders < ROBUST) | (floor < _SMALL_FLOOR))
+    return RiskProfile(orders, values, errors, freedom, few, skewness, float(floor), limit)
 
 
-def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
-    """Standard errors of means, the effective number of rows behind each, and its degrees of freedom.
+def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Standard errors of means, the effective number of rows behind each, its degrees of freedom, and its skewness.
 
     A row of ratios has, for one mean M of order r, ((p/M)^r - 1)/r of all points, which is 0 on average:
     se(M) = M^(1-r)/|r| se(mean p^r) is M times its error.
     """
     squares = ratios * ratios
     total = (w2 * squares).sum(axis=1)
+    size = np.sqrt(np.where(total > 0, total, 1.0))[:, None]
+    skewness = (w2 * (ratios / size) ** 2 * (w2 / w * (ratios / size))).sum(axis=1)
     squares *= w2 / w  # before squared, which may be too much for a float
     squares *= squares
     squares *= w2
@@ -190,7 +205,7 @@ def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Float
     uneven = 1 / effective - 1 / rows  # 0 where all rows carry as much
     freedom = np.divide(2, uneven, out=np.full(means.size, np.inf), where=uneven > 0)
     correction = math.sqrt(rows / (rows - 1)) if rows > 1 + _ROUNDING else math.nan
-    return means * np.sqrt(total) * correction, effective, np.minimum(freedom, rows - 1)
+    return means * np.sqrt(total) * correction, effective, np.minimum(freedom, rows - 1), skewness
 
 
 def _exp_ratio(r: Floats, x: Floats) -> Floats:

@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from unperplexed import Tally, assess, diagnose
 from unperplexed.calibration.diagnosis.class_findings import power_of_rows
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, RowBlock, count
+from unperplexed.maps.classes import ClassMap
 
 
 def forecasts(rng, n, classes, temperature, spread=3.0):
@@ -63,11 +64,47 @@ def test_its_error_is_that_of_rows_or_of_clusters(rng):
         mean = (q * z).sum(axis=1)
         v = (q * z * z).sum(axis=1) - mean**2
         u = z[one, y] - mean
-        own = (u**2 / (1 - v / v.sum())).sum() if groups is None else 40 / 39 * (np.bincount(cluster, u) ** 2).sum()
+        leverage = v / v.sum()
+        of_clusters = np.bincount(cluster, u) / (1 - np.bincount(cluster, leverage))
+        own = (u**2 / (1 - leverage)).sum() if groups is None else (of_clusters**2).sum()
         error = math.sqrt(max(own, v.sum())) / v.sum()
         assert found.power.standard_error == pytest.approx(error, rel=1e-5)
         reach = 1.959964 if groups is None else student.ppf(0.975, 39)
         assert found.temperature.interval == pytest.approx((1 / (b + reach * error), 1 / (b - reach * error)), rel=1e-4)
+
+
+def in_clusters(rng, q, clusters):
+    """Outcomes of rows that share a uniform number with half of the others of their cluster."""
+    cluster = np.arange(len(q)) % clusters
+    u = np.where(rng.random(len(q)) < 0.5, rng.random(clusters)[cluster], rng.random(len(q)))
+    return (q.cumsum(axis=1) < u[:, None]).sum(axis=1).clip(max=q.shape[1] - 1), cluster
+
+
+def test_other_errors_have_the_standard_errors_of_clusters_too(rng):
+    """The interval of a tail is that of scores of rows from finite differences, each cluster left out of its own."""
+    p, map_of = softmax(rng.normal(0, 2, (1500, 3)), axis=1), lambda k: ClassMap(shared={"slope": 0.0, "tail": k})
+    y, cluster = in_clusters(rng, map_of(-0.4).probabilities(np.log(p)), 50)
+    [found] = diagnose(y, p, clusters=cluster, labels=range(3)).findings
+    low, k, high = (map_of(found.parameter + step).probabilities(np.log(p)) for step in (-1e-5, 0, 1e-5))
+    score = (np.log(high) - np.log(low)) / 2e-5
+    u, v = score[np.arange(1500), y], (k * score**2).sum(axis=1)
+    sums, shares = np.bincount(cluster, u), np.bincount(cluster, v) / v.sum()
+    error = math.sqrt(max(v.sum(), ((sums / (1 - shares)) ** 2).sum())) / v.sum()
+    assert error > 1.1 / math.sqrt(v.sum())
+    assert found.error == "tail"
+    assert np.diff(found.interval) / 2 == pytest.approx(student.ppf(0.975, 49) * error, rel=1e-3)
+
+
+def test_no_prior_draws_the_bias_of_a_single_class_to_0(rng):
+    """Beside clusters a prior would count for as much as many rows: at the maximum means and frequencies are equal."""
+    p = softmax(rng.normal(0, 2, (2000, 10)), axis=1)
+    bias = np.eye(10)[0]
+    y, cluster = in_clusters(rng, softmax(np.log(p) + bias, axis=1), 100)
+    [found] = diagnose(y, p, clusters=cluster, labels=range(10)).findings
+    assert (found.error, found.label) == ("bias", 0)
+    mended = softmax(np.log(p) + found.parameter * bias, axis=1)
+    assert mended[:, 0].mean() == pytest.approx(np.mean(y == 0), rel=1e-4)
+    assert found.interval[0] < 1 < found.interval[1]
 
 
 def test_the_interval_holds_the_truth(rng):

@@ -22,12 +22,12 @@ from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
 from .choice import LEAST, Candidate, Errors, cost, gains, p_value
 from .class_likelihoods import PARAMETERS
-from .class_rows import Chunk, PreparedRows
+from .class_rows import Chunk, PreparedRows, RowCounts
 from .class_search import ClassCandidate, Search
 from .class_statistics import ClassStatistics
 from .kind import ClassMeans, OfClasses
 from .kinds import shape
-from .line import Coefficient, judged
+from .line import Coefficient, jackknifed, judged
 from .result import Finding
 from .words import finding_of_classes
 
@@ -68,7 +68,7 @@ def named(
     asked = prepared is not None and "confidence" in best and simple.mapping.slope > 0
     of_rows = _power(search, prepared) if asked and prepared is not None else None
     for name, gain in gains(search.found, best, opened.effect / (2 * rows)).items():
-        value, interval = _estimate(name, shown[name], classes, opened.effect)
+        value, interval = _estimate(name, shown[name], classes, search, prepared)
         error = OfClasses(value, interval, (*best, *beside), means, classes.tolist() if name == "bias" else ())
         if of_rows is not None:
             error = _of_all_rows(name, error, of_rows)
@@ -114,20 +114,30 @@ def _single(search: Search) -> Errors:
     return ("bias",)
 
 
-def _estimate(name: str, candidate: ClassCandidate, classes: Ints, effect: float) -> tuple[float, tuple[float, float]]:
+def _estimate(
+    name: str,
+    candidate: ClassCandidate,
+    classes: Ints,
+    search: Search,
+    prepared: PreparedRows | None,
+) -> tuple[float, tuple[float, float]]:
     """Return the parameter of an error with its interval; NaN for the biases of several classes.
 
-    The bias of a single class has an interval where no others are fitted with it.
+    The bias of a single class has an interval where no others are fitted with it. The standard error is that of the
+    rows; without them that of the model, times the design effect.
     """
-    if name == "bias" and len(classes) != 1:
+    if name == "bias" and (len(classes) != 1 or candidate.classes is None):
         return math.nan, (math.nan, math.nan)
+    if name == "bias":
+        candidate = search.unbounded(candidate)
     fit = candidate.fit.at_maximum
     at = fit.places[PARAMETERS[name]].start + (int(classes[0]) if name == "bias" else 0)
-    error = math.sqrt(effect * fit.covariance[at, at]) if name != "bias" or candidate.classes is not None else math.nan
-    value = float(fit.theta[at])
-    low, high = value - 1.96 * error, value + 1.96 * error
+    found = Coefficient(float(fit.theta[at]), math.sqrt(search.gate.effect * fit.covariance[at, at]))
+    if prepared is not None:
+        [found] = _judged(prepared, prepared.counts, candidate.mapping, fit, fit.covariance[[at]], [at])
+    low, high = found.metric().interval
     # The standard error of a lapse is that of its log-odds.
-    return (share(value), (share(low), share(high))) if name == "noise" else (value, (low, high))
+    return (share(found.value), (share(low), share(high))) if name == "noise" else (found.value, (low, high))
 
 
 _DEGREES = 5
@@ -236,8 +246,8 @@ def power_of_rows(
     mapping, fit = found
     if fit.separated or mapping.slope <= 0:
         return Power()
-    values = fit.theta + [1.0, 0.0][: fit.theta.size]
-    return Power(*_judged(rows, mapping, values, np.linalg.inv(fit.information)))
+    slope, *lapses = _judged(_Everything(rows), rows.counts, mapping, fit, np.linalg.inv(fit.information))
+    return Power(slope._replace(value=1 + slope.value), *lapses)
 
 
 def _fitted(rows: PreparedRows, parameters: Sequence[str], start: ClassMap) -> tuple[ClassMap, Fit]:
@@ -257,31 +267,57 @@ class _Everything:
         return self.rows.everything()
 
 
-def _judged(rows: PreparedRows, mapping: ClassMap, values: Floats, inverse: AnyFloats) -> list[Coefficient]:
-    """Give the power, and the log-odds of a lapse beside it, their standard errors."""
-    clusters, names = rows.counts.clusters, ["slope", LAPSE][: values.size]
-    squares, (model, robust) = 0.0, np.zeros((2, values.size))
+def _judged(
+    chunks: Iterable[Chunk],
+    counts: RowCounts,
+    mapping: ClassMap,
+    fit: Fit,
+    inverse: AnyFloats,
+    at: Sequence[int] = (),
+) -> list[Coefficient]:
+    """Give coefficients of a fit standard errors: the larger of model and sandwich.
+
+    Parameters
+    ----------
+    chunks : iterable of Chunk
+        The rows that were fitted to.
+    counts : RowCounts
+        Of all rows.
+    mapping : ClassMap
+        The map with the coefficients.
+    fit : Fit
+    inverse : array of shape (k, m)
+        Those rows of the inverse of the information that concern the k coefficients.
+    at : sequence of int, default ()
+        Their places; by default all.
+    """
+    at, clusters = list(at) or list(range(fit.theta.size)), counts.clusters
+    names = [name for name in fit.places if name != "biases"]
+    wide = inverse[:, fit.places["biases"]] if "biases" in fit.places else np.zeros((len(at), 0))
+    own, single = inverse[range(len(at)), at], inverse[:, [fit.places[name].start for name in names]]
+    squares, (model, robust) = 0.0, np.zeros((2, len(at)))
     sizes = np.zeros(0 if clusters is None else len(clusters))
-    sums = np.zeros((values.size, sizes.size))
-    for chunk in rows.everything():
+    sums, shares = np.zeros((2, len(at), sizes.size))
+    for chunk in chunks:
         w = chunk.weights
-        scores, q = derivatives(chunk, mapping, names)
-        moved = [sum(part * score for part, score in zip(row, scores, strict=True)) for row in inverse]
+        further = [np.broadcast_to(row, chunk.log_p.shape) for row in wide if row.size]
+        scores, q = derivatives(chunk, mapping, names, further)
+        moved = np.tensordot(single, np.array(scores[: len(names)]).reshape(len(names), *q.shape), 1)
+        moved += np.array(scores[len(names) :]) if further else 0.0
         u = w * np.array([chunk.pick(x) for x in moved])  # what each row adds to each value
-        v = w * np.array(
-            [np.einsum("ij,ij,ij->i", q, x, x) for x in moved]
-        )  # its variance by the model, over the weight
+        v = w * np.einsum("ij,kij->ki", q, moved**2)  # its variance by the model, over the weight
         model += product(v, w)
         squares += float(product(w, w))
         if chunk.cluster is None:
-            robust += (u * u / np.maximum(1 - v / np.diag(inverse)[:, None], 1e-6)).sum(axis=1)
+            robust += (u * u / np.maximum(1 - v / own[:, None], 1e-6)).sum(axis=1)
         else:
             sums += [np.bincount(chunk.cluster, each, sizes.size) for each in u]
+            shares += [np.bincount(chunk.cluster, each, sizes.size) for each in v / own[:, None]]
             sizes += np.bincount(chunk.cluster, w, sizes.size)
-    independent, degrees = rows.counts.rows**2 / squares, math.inf
+    independent, degrees = counts.rows**2 / squares, math.inf
     if clusters is not None:
-        robust = (sums**2).sum(axis=1) * sizes.size / (sizes.size - 1)
+        robust = jackknifed(sums.T, shares.T)
         independent = effective_number(sizes)
         degrees = independent - 1
-    found = zip(values.tolist(), np.maximum(model, robust).tolist(), strict=True)
-    return [judged(value, variance, independent, degrees) for value, variance in found]
+    variances = np.maximum(model, robust).tolist()
+    return [judged(*each, independent, degrees) for each in zip(fit.theta[at].tolist(), variances, strict=True)]

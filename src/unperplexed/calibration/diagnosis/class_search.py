@@ -25,8 +25,8 @@ BIAS_SD = 0.5
 """Standard deviation of the prior of class biases, in log-odds."""
 SMALL_SD = 0.15
 """The same where the biases of many classes are small."""
-_NONE = 1e-6
-"""That of the bias of a class that is to have none."""
+_NONE, _UNBOUNDED = 1e-6, 1e3
+"""That of the bias of a class that is to have none, and of one that the prior is not to draw to 0."""
 
 _NEAR = 30.0
 """Sets of errors that are worth so much less than the best are not looked at for biases of a few classes."""
@@ -91,6 +91,10 @@ class Search:
     def few(self, errors: Errors, classes: Ints) -> ClassCandidate:
         """Biases of these classes only, beside other errors."""
         return self._fitted((*errors, "bias"), self.found[errors].mapping, classes)
+
+    def unbounded(self, candidate: ClassCandidate) -> ClassCandidate:
+        """Biases of the same few classes, without a prior that draws them to 0."""
+        return self._fitted(candidate.errors, candidate.mapping, candidate.classes, _UNBOUNDED)
 
     def _with_bias(self, errors: Errors) -> float:
         both = [self.found[each].worth for each in (errors, (*errors, "bias")) if each in self.found]

@@ -91,10 +91,10 @@ def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | No
     -----
     The variance is the larger of the model's, J^-1 for equal weights, and a sandwich J^-1 M J^-1. For independent
     rows M sums the squared scores of rows, each divided by 1 less its leverage (HC2; MacKinnon and White 1985); for
-    clusters the squared sums over clusters, times G / (G - 1). The model alone holds the slope of a curve that is
-    no line in 92% of the samples, that of clusters in 75 to 83%, and the intercept in 88 to 91% where the slope is
-    not 1; the sandwich alone is too small where events are rare. The larger holds both in 94 to 97%
-    (benchmarks/coverage_line.py).
+    clusters the squared sums over clusters, each divided by 1 less its share of the information (HC3). The model
+    alone holds the slope of a curve that is no line in 92% of the samples, that of clusters in 75 to 83%, and the
+    intercept in 88 to 91% where the slope is not 1; the sandwich alone is too small where events are rare
+    (benchmarks/coverage.py).
 
     Examples
     --------
@@ -181,7 +181,7 @@ def judged_coefficients(
     else:
         off = clusters.scores(moved) + clusters.totals(moved * (expit(rows.s) - q))
         off = off - off.mean(axis=0)  # 0 but in cells
-        robust = (off**2).sum(axis=0) * len(off) / max(len(off) - 1, 1)
+        robust = jackknifed(off, clusters.totals(moved * x * v))
         independent = effective_number(clusters.totals(np.ones((1, rows.s.size)))[:, 0])
         degrees = independent - 1
     variances = np.maximum(model, robust).tolist()
@@ -190,6 +190,14 @@ def judged_coefficients(
 
 _LEAST_FREE = 1e-6
 """Least part of a row's own residual that its leverage leaves it."""
+
+
+def jackknifed(sums: Floats, shares: Floats) -> Floats:
+    """Variances of coefficients from what each cluster adds to them, and has of the information on them.
+
+    Without a cluster a coefficient moves by its sum divided by 1 less its share (HC3; MacKinnon and White 1985).
+    """
+    return np.asarray(((sums / np.maximum(1 - shares, _LEAST_FREE)) ** 2).sum(axis=0))
 
 
 def judged(value: float, variance: float, independent: float, degrees: float = math.inf) -> Coefficient:
