@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed.calibration import dependence
-from unperplexed.calibration.dependence import copied_rows, events_of_classes, find_dependence, largest
+from unperplexed.calibration.dependence import Sample, copied_rows, events_of_classes, find_dependence, largest
 
 
 def repeated(seed, count=100, each=10):
@@ -163,17 +163,50 @@ def test_outcomes_that_are_all_the_same_or_separated(happened):
     assert find_dependence(happened, np.arange(200) / 20 - 4.975, None, columns) is None
 
 
-@pytest.mark.parametrize(("count", "each"), [(2000, 10), (100, 200)])  # by whole groups, and by rows
-def test_a_sample_tells_the_same(monkeypatch, count, each):
+@pytest.mark.parametrize("near", [False, True], ids=["anywhere", "side by side"])
+@pytest.mark.parametrize(("count", "each"), [(4000, 10), (200, 200)])
+def test_stretches_of_rows_tell_the_same_as_all(count, each, near):
+    """Of rows of an event that are side by side the sample has all or none, of others only a part."""
     happened, s, columns = repeated(11, count, each)
-    whole = find_dependence(happened, s, None, columns)
-    monkeypatch.setattr(dependence, "_SEARCHED", 5000)
-    monkeypatch.setattr(dependence, "_SAMPLED", 5000)
-    some = find_dependence(happened, s, None, columns)
-    assert (some.sampled, some.columns, some.taken) == (0.25, ("event",), True)
-    assert some.design_effect == pytest.approx(whole.design_effect, rel=0.1)
-    assert (some.n_clusters, some.effective_clusters) == (whole.n_clusters, pytest.approx(whole.effective_clusters))
-    assert some == find_dependence(happened, s, None, columns)
+    at = np.argsort(columns["event"], kind="stable") if near else np.arange(s.size)
+    happened, s, columns = happened[at], s[at], {name: code[at] for name, code in columns.items()}
+    stretch, some = np.arange(s.size) // 2000, np.flatnonzero(np.arange(s.size) % 2000 < 400)
+    drawn = happened[some], s[some], None, {name: code[some] for name, code in columns.items()}
+    whole = find_dependence(happened, s, None, columns, order=False)
+    found = find_dependence(*drawn, order=False, sample=Sample(stretch[some], 0.2))
+    assert (found.sampled, found.columns, found.taken) == (0.2, ("event",), True)
+    assert found.design_effect == pytest.approx(whole.design_effect, rel=0.15)
+    assert found.correlation == pytest.approx(whole.correlation, rel=0.15)
+    assert found.effective_clusters == pytest.approx(whole.effective_clusters, rel=0.15)
+    assert found.n_rows == whole.n_rows
+
+
+def test_blocks_of_a_sample_lie_within_its_stretches():
+    """Rows that are far apart, but neighbours in the sample, have nothing in common."""
+    happened, s, columns = repeated(2, count=4000)
+    at = np.argsort(columns.pop("event"), kind="stable")
+    happened, s = happened[at], s[at]
+    stretch, some = np.arange(s.size) // 200, np.flatnonzero(np.arange(s.size) % 200 < 40)
+    whole = find_dependence(happened, s, None, {})
+    found = find_dependence(happened[some], s[some], None, {}, sample=Sample(stretch[some], 0.2))
+    assert (found.block, found.taken) == (whole.block, True)
+    assert found.design_effect == pytest.approx(whole.design_effect, rel=0.15)
+
+
+def test_pairs_of_a_sample_are_those_of_all_on_average():
+    """Of all samples of one stretch of four, the mean is what all rows have in common."""
+    rng = np.random.default_rng(17)
+    code, x = rng.integers(0, 40, 800), rng.normal(size=800)
+    at = np.arange(800)
+    chosen = [[part for part in range(8) if bits >> part & 1] for bits in range(256)]
+    estimates, weights = [], []
+    for parts in chosen[1:]:
+        some = np.flatnonzero(np.isin(at // 100, parts))
+        groups = dependence._Groups.of(code[some], Sample(at[some] // 100, 0.25))
+        estimates.append(groups.pairs_of_all(x[some]) / 0.25)
+        weights.append(0.25 ** len(parts) * 0.75 ** (8 - len(parts)))
+    expected = dependence._Groups.of(code, dependence.ALL_ROWS).pairs(x)
+    assert np.dot(estimates, weights) == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_design_for_several_forecasters():

@@ -114,12 +114,45 @@ def test_several_forecasts_of_a_row_are_one_cluster_if_they_err_alike(tmp_path, 
 
 def test_a_part_of_a_large_file_tells_the_same(path, monkeypatch):
     asked = found_files([path]), Selection(["y"], ["p"]), FileReading()
-    whole = search_files(*asked).found
+    whole = search_files(*asked)[0].found
     monkeypatch.setattr(dependence, "MOST_CODES", 2500)  # some 500 rows of 4 columns
-    part = search_files(*asked).found
+    monkeypatch.setattr(dependence, "STRETCH", 5)
+    part = search_files(*asked)[0].found
     assert (part.columns, part.taken, part.sampled) == (("question",), True, 0.5)
     assert part.design_effect == pytest.approx(whole.design_effect, rel=0.25)
     assert part.n_rows == pytest.approx(N, rel=0.1)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Files of more than 5,000 rows are large, chunks, places and stretches of them small."""
+    monkeypatch.setattr("unperplexed.calibration.dependence._SEARCHED", 5000)
+    monkeypatch.setattr("unperplexed.calibration.dependence._SAMPLED", 20)
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 1 << 14)
+    monkeypatch.setattr("unperplexed.sources.readers.parquet._PLACE", 2000)
+    monkeypatch.setattr("unperplexed.sources.readers.parquet._STRETCH", 60)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("shock", [0.5, 3])  # a warning; clusters
+def test_of_a_large_file_a_sample_is_searched_and_the_clusters_of_all_rows_are_counted(
+    form, shock, large, monkeypatch, tmp_path
+):
+    rng, n = np.random.default_rng(6), 10_000
+    town, s = rng.integers(0, 40, n), rng.normal(size=n)
+    y = (rng.random(n) < expit(s + shock * rng.normal(size=40)[town])).astype(int)
+    day, price, noise = np.arange(n) // 50, rng.random(n), rng.integers(0, 300, n)
+    frame = pl.DataFrame({"y": y, "p": expit(s), "day": day, "town": town, "price": price, "noise": noise})
+    getattr(frame, f"write_{form}")(tmp_path / f"f.{form}")
+    asked = found_files([str(tmp_path / f"f.{form}")]), Selection(["y"], ["p"]), FileReading()
+    part = search_files(*asked)[0]
+    monkeypatch.setattr("unperplexed.calibration.dependence._SEARCHED", n)
+    whole = search_files(*asked)[0]
+    assert (part.found.columns, part.looked_at) == (("town",), whole.looked_at)
+    assert (part.found.n_clusters, part.found.n_rows, part.found.taken) == (40, n, shock > 1)
+    assert part.found.sampled == pytest.approx(0.2, rel=0.02)
+    assert part.found.design_effect == pytest.approx(whole.found.design_effect, rel=0.25)
+    assert part.p_value == pytest.approx(whole.p_value, rel=1e-9, nan_ok=True)
 
 
 def test_blocks_of_rows_are_counted_as_they_were_found(capsys, tmp_path):

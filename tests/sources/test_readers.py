@@ -28,7 +28,7 @@ from unperplexed.sources import records as arrow_records
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
-from unperplexed.sources.readers import Options, parquet
+from unperplexed.sources.readers import Options, Wanted, parquet
 from unperplexed.sources.readers import text_streams as chunks
 from unperplexed.sources.readers.formats import File, formats, open_source
 
@@ -860,3 +860,30 @@ def test_work_ahead_ends_with_an_error(error):
         loop.throw(error)
     assert readers() == []
     assert closed == [True, True]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(("n", "share"), [(30, 0.5), (20_000, 0.1), (20_000, 0.02)])
+def test_a_sample_is_of_stretches_of_successive_rows_from_all_over(form, n, share, tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1 << 13)
+    monkeypatch.setattr(parquet, "_PLACE", 500)
+    monkeypatch.setattr(parquet, "_STRETCH", 20)
+    text = [f'"{at}\n"' for at in range(n)]  # a line end in quotes is no row
+    frame = pl.DataFrame({"row": np.arange(n), "p": np.arange(n) / n, "list": [[0.5, at] for at in range(n)]})
+    path = tmp_path / f"f.{form}"
+    if form == "csv":
+        frame = frame.drop("list").with_columns(pl.Series("text", text))
+    getattr(frame, f"write_{form}")(path)
+    source = open_source(File(str(path), path), None, Options(), str)
+    names = ["p"] if form == "csv" else ["list"]
+    (batch,) = source.sampled(Wanted([names], ["p"], ["row"]), share)
+    row = batch.raw["row"].cast(pl.Int64).to_numpy()
+    assert source.rows == pytest.approx(n, rel=0.1)
+    assert row.size == pytest.approx(share * n, rel=0.3)
+    np.testing.assert_array_equal(np.asarray(batch.numbers["p"]), row / n)
+    last = batch.probabilities[0].parts[0].reshape(row.size, -1)[:, -1]
+    np.testing.assert_array_equal(last, row / n if form == "csv" else row)
+    assert (np.diff(row) > 0).all()
+    assert {*np.diff(row)[np.diff(batch.stretch) == 0]} == {1}
+    assert row[0] < n / 10
+    assert row[-1] > (0.6 if n > 100 else 0.4) * n  # few rows are one chunk

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from .._lib.elementary import expit
-from .._lib.typing import AnyFloats, ByValue, Floats, Ints
+from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
@@ -71,17 +71,15 @@ _FEWEST_IN_ORDER, _BESIDE_TREND = 15, 0.1
 """Values of which fewer may rise or fall by chance, and the part of the dependence that a trend leaves if it explains
 it: nothing was left in 3% of 1,000 samples of ten clusters in no order, in 0.4% of fifteen, in none of twenty."""
 
+_SEARCHED, _SAMPLED = 500_000, 80
+"""Rows of which more are sampled, and how many are then, times the square root of their number. Dependence that gives
+the verdict, of whatever clusters, is then at least 9 standard deviations from independent rows."""
+
 _SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
 """Degrees of the Legendre polynomials, which are fitted if the information of the rows is that of so many events."""
 
 _SAME = 1e-6
 """Standard deviation of log-odds up to which all are the same."""
-
-_SEARCHED, _SAMPLED = 500_000, 250_000
-"""Rows of which more are sampled, and how many are then: few enough that the search takes less time than the rest."""
-
-_ROWS_EACH = 100
-"""A sample is of whole groups where these have fewer rows on average, else of rows: few groups would vary too much."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,27 @@ class Dependence(ByValue):
     """Rows of equal weight that would tell as much if they were independent."""
 
 
+class Sample(NamedTuple):
+    """Rows that are a sample: stretches of successive rows, spread over all of them."""
+
+    stretch: Ints
+    """Which stretch each row is in; the rows of one are next to each other."""
+    share: float
+    """Which share of all rows is in the sample."""
+
+    def at(self, some: Ints | Bools | slice) -> Sample:
+        """Select rows."""
+        return self._replace(stretch=self.stretch[some]) if self.stretch.size else self
+
+
+ALL_ROWS = Sample(np.zeros(0, dtype=np.int64), 1.0)
+
+
+def share_searched(rows: int) -> float:
+    """Return which share of so many rows is searched."""
+    return 1.0 if rows <= _SEARCHED else _SAMPLED / math.sqrt(rows)
+
+
 def find_dependence(
     happened: np.ndarray,
     log_odds: Floats,
@@ -120,7 +139,7 @@ def find_dependence(
     columns: Mapping[str, Ints],
     *,
     order: bool = True,
-    share: float = 1.0,
+    sample: Sample = ALL_ROWS,
     events: int = 1,
 ) -> Dependence | None:
     """Search columns, and the order of the rows, for rows that err alike.
@@ -138,8 +157,8 @@ def find_dependence(
         Columns by name; equal numbers for equal values, in any order. A missing value is a value.
     order : bool, default True
         Whether rows are in an order that may say something.
-    share : float, default 1
-        Which share of all rows these are, if they are a random sample.
+    sample : Sample
+        How the rows were sampled, where they are not all.
     events : int, default 1
         How many events of these rows are searched, which share the level.
 
@@ -164,8 +183,10 @@ def find_dependence(
     def found_in(rows: Ints | slice) -> Dependence | None:
         w = None if weight is None else weight[rows]
         residuals = _residuals(happened[rows], log_odds[rows], w)
-        some = {name: code[rows] for name, code in columns.items()}
-        return None if residuals is None else _Search(residuals, some, order, share, events).found()
+        if residuals is None:
+            return None
+        some = {name: code[rows][residuals.kept] for name, code in columns.items()}
+        return _Search(residuals, some, order, sample.at(rows).at(residuals.kept), events).found()
 
     found = found_in(slice(None))
     expected = _without_few_surprises(happened, log_odds) if found is not None else None
@@ -203,13 +224,11 @@ def copied_rows(happened: np.ndarray, log_odds: Floats, truth: Ints, prediction:
     prediction : array of int, shape (n,)
         Equal numbers for equal predictions.
     """
-    share = _SAMPLED / truth.size if truth.size > _SEARCHED else 1.0
-    some = np.flatnonzero(hashed(prediction) < share) if share < 1 else np.arange(truth.size)
-    number, n = _numbered(prediction[some]) if some.size else (some, 0)
-    residuals = None if n == some.size else _residuals(happened[some], log_odds[some], None)
+    number, n = _numbered(prediction) if prediction.size else (prediction, 0)
+    residuals = None if n == prediction.size else _residuals(happened, log_odds, None)
     if residuals is None:
         return 0
-    truth, number = truth[some][residuals.kept], number[residuals.kept]
+    truth, number = truth[residuals.kept], number[residuals.kept]
     q = residuals.happened - residuals.directions[0].score
     size, total = (np.bincount(number, x, n) for x in (None, q))
     mean = np.clip(total / np.maximum(size, 1), 0, 1)
@@ -219,7 +238,7 @@ def copied_rows(happened: np.ndarray, log_odds: Floats, truth: Ints, prediction:
     differ = np.bincount(number[order][1:][changes], minlength=n) > 0
     if expected < _EXPECTED or np.count_nonzero(differ) > _DIFFERENT * expected:
         return 0
-    return round(float(size[(size > 1) & ~differ].sum()) / share)
+    return round(float(size[(size > 1) & ~differ].sum()))
 
 
 def largest(found: Iterable[Dependence | None]) -> Dependence | None:
@@ -261,10 +280,12 @@ class _Scores(NamedTuple):
     third: Floats
     total: float
     """Sum of the variances."""
+    squares: Floats
+    """Of the variances."""
 
     @classmethod
     def of(cls, score: Floats, variance: Floats, third: Floats) -> _Scores:
-        return cls(score, variance, third, float(variance.sum()))
+        return cls(score, variance, third, float(variance.sum()), variance * variance)
 
 
 class _Residuals(NamedTuple):
@@ -341,15 +362,60 @@ def _numbered(code: Ints) -> tuple[Ints, int]:
     return rank[code - low], int(rank[-1]) + 1
 
 
-class _Groups(NamedTuple):
-    """Groups of the rows, or of a sample of them."""
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Groups of rows, and what pairs of rows in a group have in common.
 
-    rows: Ints | slice
+    Of a sample, pairs of a stretch are all that such rows have, of which the share of the sample is seen; of pairs in
+    different stretches the square of it is.
+    """
+
     number: Ints
-    """Group of each of these rows."""
+    """Group of each row."""
     n: int
-    pairs: float
-    """Share of all pairs of rows of a group that are in the sample."""
+    sample: Sample
+
+    @classmethod
+    def of(cls, code: Ints, sample: Sample) -> _Groups:
+        """Number the groups."""
+        return cls(*_numbered(code), sample)
+
+    def crossed(self, other: _Groups) -> _Groups:
+        """Put rows together that are so in both."""
+        return self.of(self.number * other.n + other.number, self.sample)
+
+    @cached_property
+    def _in_stretches(self) -> _Groups:
+        """The same groups, taken apart by stretches."""
+        return _Groups.of(self.sample.stretch * self.n + self.number, self.sample)
+
+    def summed(self, x: Floats) -> Floats:
+        """Sum in each group."""
+        return np.bincount(self.number, x, self.n).astype(np.float64)
+
+    def pairs(self, x: Floats) -> float:
+        """Sum over pairs of rows of a group of the products."""
+        return (_squares(self.summed(x)) - _squares(x)) / 2
+
+    def squares_of_all(self, x: Floats) -> float:
+        """Sum of the squares of the sums in groups of all rows, relative to the number of rows: as many as these."""
+        squares = _squares(self.summed(x))
+        if self.sample.share == 1:
+            return squares
+        near = _squares(self._in_stretches.summed(x))
+        return near + (squares - near) / self.sample.share
+
+    def pairs_of_all(self, x: Floats) -> float:
+        """Sum over pairs of rows of a group of all rows, likewise."""
+        return (self.squares_of_all(x) - _squares(x)) / 2
+
+    def apart(self, most: float) -> bool:
+        """Whether there are more values, relative to the rows, so that they tell rows apart, not groups."""
+        rows = self.number.size
+        if self.sample.share == 1 or self.n <= most * rows:
+            return self.n > most * rows
+        near = self._in_stretches.n
+        return rows - near + (near - self.n) / self.sample.share < (1 - most) * rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,29 +425,11 @@ class _Pairs:
     groups: _Groups
     scores: _Scores
 
-    def _summed(self, x: Floats) -> Floats:
-        return np.bincount(self.groups.number, x[self.groups.rows], self.groups.n).astype(np.float64)
-
-    @cached_property
-    def _variances(self) -> Floats:
-        return self._summed(self.scores.variance)
-
-    @cached_property
-    def _within(self) -> float:
-        """Sum over pairs of the products of their variances."""
-        return (_squares(self._variances) - _squares(self.scores.variance[self.groups.rows])) / 2
-
-    @cached_property
-    def _products(self) -> float:
-        """Sum over pairs of the products of their residuals: fitting a level took a degree of freedom from them."""
-        score = self.scores.score
-        products = (_squares(self._summed(score)) - _squares(score[self.groups.rows])) / 2
-        return products + self._within / self.scores.total
-
     @cached_property
     def excess(self) -> float:
-        """The same of all rows."""
-        return self._products / self.groups.pairs
+        """Sum over pairs of the products of their residuals: fitting a level took a degree of freedom from them."""
+        groups, scores = self.groups, self.scores
+        return groups.pairs_of_all(scores.score) + groups.pairs_of_all(scores.variance) / scores.total
 
     @property
     def design_effect(self) -> float:
@@ -395,53 +443,54 @@ class _Pairs:
         """
         if self.groups.n < _FEWEST_IN_ORDER:
             return self.design_effect
-        sums, v = self._summed(self.scores.score), np.maximum(self._variances, np.finfo(float).tiny)
+        sums, v = (self.groups.summed(x) for x in (self.scores.score, self.scores.variance))
+        v = np.maximum(v, np.finfo(float).tiny)
         trends = (sign * isotonic_means(sign * sums / v, v) for sign in (1, -1))
         removed = _squares(sums) - min(_squares(sums - v * trend) for trend in trends)
-        left = self.design_effect - removed / (self.groups.pairs * self.scores.total)
+        left = self.design_effect - removed / (self.groups.sample.share * self.scores.total)
         return left if left < 1 + _BESIDE_TREND * (self.design_effect - 1) else self.design_effect
 
     @cached_property
     def p_value(self) -> float:
-        """Of independent rows, by the gamma distribution with the first three moments of the sum."""
-        if self._within <= 0:
+        """Of independent rows, by the gamma distribution with the first three moments of the sum over those seen."""
+        groups, c = self.groups, self.scores.variance
+        within = groups.pairs(c)
+        if within <= 0:
             return 1.0
-        c, rows = self.scores.variance[self.groups.rows], self.groups.rows
-        squares = self._summed(self.scores.variance**2)
-        threes = float((self._variances**3 - 3 * self._variances * squares).sum() + 2 * (c**3).sum())
-        third = threes + (_squares(self._summed(self.scores.third)) - _squares(self.scores.third[rows])) / 2
-        z, skewness = self._products / math.sqrt(self._within), max(third, 0.0) / self._within**1.5
-        return float(skewed_sf(np.array([z]), np.array([skewness]))[0])
+        z = (groups.pairs(self.scores.score) + within / self.scores.total) / math.sqrt(within)
+        if z <= 0:
+            return 1.0
+        sums, squares = groups.summed(c), self.scores.squares
+        threes = float((sums * (sums * sums - 3 * groups.summed(squares))).sum() + 2 * product(squares, c))
+        third = max(threes + groups.pairs(self.scores.third), 0.0)
+        return float(skewed_sf(np.array([z]), np.array([third / within**1.5]))[0])
 
     @property
     def correlation(self) -> float:
         """Mean correlation of the residuals of two rows."""
-        sd = np.sqrt(self.scores.variance)
-        pairs = (_squares(self._summed(sd)) - _squares(sd[self.groups.rows])) / 2
-        return self._products / pairs if pairs > 0 else 0.0
+        pairs = self.groups.pairs_of_all(np.sqrt(self.scores.variance))
+        return self.excess / pairs if pairs > 0 else 0.0
 
-    @property
+    @cached_property
     def effective(self) -> float:
         """Groups of equal information that would tell as much."""
-        return self.scores.total**2 / (_squares(self.scores.variance) + 2 * self._within / self.groups.pairs)
+        groups, information = self.groups, self.scores.variance
+        total = float(groups.summed(information).sum())
+        return total**2 / groups.squares_of_all(information) / groups.sample.share
 
-    def beyond(self, code: Ints) -> tuple[float, float]:
-        """Return the excess of pairs of the same group, but of different values of a code, and in standard deviations.
+    def beyond(self, other: _Groups) -> tuple[float, float]:
+        """Return the excess of pairs of the same group, but of different other ones, and in standard deviations.
 
-        Its variance is estimated from the squares of sums over the values.
+        Its variance is estimated from the squares of sums over the crossed groups.
         """
-        number, rows = self.groups.number, self.groups.rows
-        value, values = _numbered(code[rows])
-        both, count = _numbered(number * values + value)
-        group = np.zeros(count, dtype=np.int64)
-        group[both] = number
-        sums = np.bincount(both, self.scores.score[rows], count).astype(np.float64)
-
-        def pairs(x: Floats) -> float:
-            return (_squares(np.bincount(group, x, self.groups.n).astype(np.float64)) - _squares(x)) / 2
-
-        excess, variance = pairs(sums), pairs(sums**2)
-        return excess / self.groups.pairs, excess / math.sqrt(variance) if variance > 0 else 0.0
+        fine = self.groups.crossed(other)
+        group = np.zeros(fine.n, dtype=np.int64)
+        group[fine.number] = self.groups.number
+        coarse = _Groups(group, self.groups.n, ALL_ROWS)
+        sums, score = fine.summed(self.scores.score), self.scores.score
+        variance = coarse.pairs(sums**2)
+        z = coarse.pairs(sums) / math.sqrt(variance) if variance > 0 else 0.0
+        return self.groups.pairs_of_all(score) - fine.pairs_of_all(score), z
 
 
 def _squares(x: Floats) -> float:
@@ -457,35 +506,29 @@ class _Search:
     """The search of one forecaster's rows."""
 
     def __init__(
-        self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, given: float = 1.0, events: int = 1
+        self, residuals: _Residuals, columns: Mapping[str, Ints], order: bool, sample: Sample, events: int
     ) -> None:
-        self.of, self.given, self.events = residuals, given, events
-        size = residuals.happened.size
-        self.share = _SAMPLED / size if size > _SEARCHED else 1.0
-        self._sample = np.flatnonzero(hashed(np.arange(size)) < self.share) if self.share < 1 else None
-        self.codes: dict[Key, Ints] = {name: code[residuals.kept] for name, code in columns.items()}
-        tests = {name: self._tests(code) for name, code in self.codes.items()}
-        self.tests = {name: each for name, each in tests.items() if _tells(each[0].groups)}
-        self.named, self.trends = tuple(map(str, self.tests)), set[str]()
+        self.of, self.sample, self.events = residuals, sample, events
+        groups: dict[Key, _Groups] = {name: _Groups.of(code, sample) for name, code in columns.items()}
+        self.groups = {name: each for name, each in groups.items() if _tells(each)}
+        self.named, self.trends = tuple(map(str, self.groups)), set[str]()
         self.order = order and order_tells(residuals.happened)
         if self.order:
-            blocks: dict[Key, Ints] = {rows: np.arange(size) // rows for rows in _lengths(size)}
-            self.codes |= blocks
-            self.tests |= {rows: self._tests(code) for rows, code in blocks.items()}
+            fewest = max(_FEWEST_BLOCKS, len(np.unique(sample.stretch)))  # none is longer than a stretch
+            self.groups |= {rows: self._blocks(rows) for rows in _lengths(residuals.happened.size, fewest)}
+        self.tests = {name: self._tests(each) for name, each in self.groups.items()}
 
-    def _tests(self, code: Ints) -> tuple[_Pairs, ...]:
-        groups = self._groups(code)
+    def _tests(self, groups: _Groups) -> tuple[_Pairs, ...]:
         return tuple(_Pairs(groups, scores) for scores in self.of.directions)
 
-    def _groups(self, code: Ints) -> _Groups:
-        """Number the groups of all rows, or of a sample: of whole groups, or of rows where there are few groups."""
-        if self._sample is None:
-            return _Groups(slice(None), *_numbered(code), self.given)
-        some = np.flatnonzero(hashed(code) < self.share)
-        number, n = _numbered(code[some]) if some.size else (some, 0)
-        if n * _ROWS_EACH > some.size:
-            return _Groups(some, number, n, self.share * self.given)
-        return _Groups(self._sample, *_numbered(code[self._sample]), self.share**2 * self.given)
+    def _blocks(self, rows: int) -> _Groups:
+        """Put so many successive rows together, of a sample in each stretch."""
+        at = np.arange(self.of.happened.size)
+        if self.sample.share < 1:
+            starts = np.flatnonzero(np.diff(self.sample.stretch, prepend=-1))
+            at -= np.repeat(starts, np.diff(starts, append=at.size))
+        number = np.cumsum(at % rows == 0) - 1
+        return _Groups(number, int(number[-1]) + 1, self.sample)
 
     def found(self) -> Dependence | None:
         """Return the clusters."""
@@ -493,33 +536,32 @@ class _Search:
         if not flagged:
             return None
         top = _strongest(flagged)
-        names, code, pairs = (
-            ((), self.codes[top], flagged[top]) if isinstance(top, int) else self._crossed(top, flagged[top])
-        )
-        correlation, block = pairs.correlation, None
+        names: tuple[str, ...] = ()
         if isinstance(top, int):
+            pairs = flagged[top]
             correlation = max(each.correlation for each in self.tests[_FIRST])
-            block = round(min(_LONGER * top, max(_FIRST, self.of.n // _FEWEST_BLOCKS)) / self.given)
-        at = np.arange(code.size)
-        judged = code if block is None else (at // (block * self.given)).astype(np.int64)
-        information = np.bincount(_numbered(judged)[0], self.of.directions[0].variance).astype(np.float64)
+            block = min(_LONGER * top, max(_FIRST, round(self.of.n / self.sample.share) // _FEWEST_BLOCKS))
+            judged = self._blocks(block)
+        else:
+            names, pairs = self._crossed(top, flagged[top])
+            correlation, block, judged = pairs.correlation, None, pairs.groups
         return Dependence(
             columns=names,
             block=block,
             taken=pairs.design_effect >= TAKEN and correlation >= CORRELATED,
-            n_clusters=len(information),
-            effective_clusters=float(information.sum()) ** 2 / _squares(information),
+            n_clusters=judged.n,
+            effective_clusters=self._tests(judged)[0].effective,
             design_effect=pairs.design_effect,
             correlation=correlation,
             also=tuple(
                 name
                 for name, each in flagged.items()
-                if isinstance(name, str) and name not in names and _left(each, code)
+                if isinstance(name, str) and name not in names and _left(each, pairs.groups)
             ),
             looked_at=self.named,
             order=self.order,
-            sampled=self.share * self.given,
-            n_rows=round(self.of.n / self.given),
+            sampled=self.sample.share,
+            n_rows=round(self.of.n / self.sample.share),
         )
 
     def _flagged(self) -> dict[Key, _Pairs]:
@@ -527,7 +569,7 @@ class _Search:
         level = LEVEL / max(2 * self.events * len(self.tests), 1)
 
         def shown(each: _Pairs) -> bool:
-            return each.design_effect >= SEEN and each.p_value < level
+            return each.p_value < level and each.design_effect >= SEEN
 
         flagged = {}
         for key, tests in self.tests.items():
@@ -540,37 +582,34 @@ class _Search:
                 flagged[key] = max(seen, key=lambda each: each.design_effect)
         return flagged
 
-    def _crossed(self, top: str, flagged: _Pairs) -> tuple[tuple[str, ...], Ints, _Pairs]:
+    def _crossed(self, top: str, flagged: _Pairs) -> tuple[tuple[str, ...], _Pairs]:
         """Cross a column with others, as long as the dependence is within the finer groups."""
         at = next(k for k, each in enumerate(self.tests[top]) if each is flagged)
         names: tuple[str, ...] = (top,)
-        code, pairs = _numbered(self.codes[top])[0], flagged
+        pairs = flagged
         for _ in range(_REFINEMENTS):
-            finer: dict[str, tuple[Ints, tuple[_Pairs, ...]]] = {}
+            finer: dict[str, tuple[_Pairs, ...]] = {}
             for name in (each for each in self.named if each not in names and each not in self.trends):
-                number, count = _numbered(self.codes[name])
-                crossed = code * count + number
-                tests = self._tests(crossed)
-                if self._explains(flagged, pairs, tests[at], crossed):
-                    finer[name] = crossed, tests
+                tests = self._tests(pairs.groups.crossed(self.groups[name]))
+                if self._explains(flagged, pairs, tests[at]):
+                    finer[name] = tests
             if not finer:
                 break
             # Of columns that give the same clusters the first: sums in another order differ in their last digits.
-            best = max(finer, key=lambda name: round(finer[name][1][0].effective, 6))
-            (crossed, tests), names = finer[best], (*names, best)
-            code, pairs = _numbered(crossed)[0], tests[at]
-        return names, code, pairs
+            best = max(finer, key=lambda name: round(finer[name][0].effective, 6))
+            names, pairs = (*names, best), finer[best][at]
+        return names, pairs
 
-    def _explains(self, coarsest: _Pairs, coarse: _Pairs, fine: _Pairs, code: Ints) -> bool:
+    def _explains(self, coarsest: _Pairs, coarse: _Pairs, fine: _Pairs) -> bool:
         """Whether crossed groups are finer, and hold what dependence there is within the coarser ones."""
-        if fine.groups.n == coarse.groups.n or fine.groups.n > _CROSSED * fine.groups.number.size:
+        if fine.groups.n == coarse.groups.n or fine.groups.apart(_CROSSED):
             return False
-        return fine.excess >= _CAPTURED * coarsest.excess and coarsest.beyond(code)[1] < _LEFT_COARSE
+        return fine.excess >= _CAPTURED * coarsest.excess and coarsest.beyond(fine.groups)[1] < _LEFT_COARSE
 
 
 def _tells(groups: _Groups) -> bool:
     """Whether a column's values may be groups: it is neither a copy of the outcome nor an identifier."""
-    return FEWEST_VALUES <= groups.n <= _IDENTIFIER * groups.number.size
+    return groups.n >= FEWEST_VALUES and not groups.apart(_IDENTIFIER)
 
 
 def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:
@@ -586,25 +625,15 @@ def _strongest(flagged: Mapping[Key, _Pairs]) -> Key:
     return top
 
 
-def _left(pairs: _Pairs, code: Ints) -> bool:
+def _left(pairs: _Pairs, clusters: _Groups) -> bool:
     """Whether a column shows dependence between rows of different clusters."""
-    excess, z = pairs.beyond(code)
+    excess, z = pairs.beyond(clusters)
     return z > _LEFT and 1 + 2 * excess / pairs.scores.total > SEEN
 
 
-def _lengths(rows: int) -> list[int]:
-    """Lengths of blocks of consecutive rows."""
+def _lengths(rows: int, fewest: int) -> list[int]:
+    """Lengths of blocks of consecutive rows, so that there are so many or more."""
     found = [_FIRST]
-    while rows // (found[-1] * _LONGER) >= _FEWEST_BLOCKS:
+    while rows // (found[-1] * _LONGER) >= fewest:
         found.append(found[-1] * _LONGER)
-    return found if rows // _FIRST >= _FEWEST_BLOCKS else []
-
-
-def hashed(code: Ints) -> Floats:
-    """Return a number from 0 to 1 for each code: the same for the same code, else as if at random (Steele 2014)."""
-    x = code.astype(np.uint64)
-    x *= np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x ^= x >> np.uint64(shift)
-        x *= np.uint64(factor)
-    return np.asarray((x >> np.uint64(11)) * 2.0**-53)
+    return found if rows // _FIRST >= fewest else []

@@ -20,14 +20,17 @@ from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
 from ..statistics.products import product
 from .dependence import (
+    ALL_ROWS,
     FEWEST,
     FEWEST_VALUES,
     Dependence,
+    Sample,
     copied_rows,
     events_of_classes,
     find_dependence,
     largest,
     order_tells,
+    share_searched,
 )
 from .dependence_search import DECLARED, DECLINED, UNREAD, DependenceSearch
 from .diagnosis.binary_data import p_values_in_clusters
@@ -59,6 +62,7 @@ class SearchedRows(NamedTuple):
     """Class of each row; a column may be a copy of it."""
     number: Ints
     """Of each row among all."""
+    sample: Sample = ALL_ROWS
 
     @classmethod
     def of(cls, block: Block) -> SearchedRows:
@@ -70,13 +74,21 @@ class SearchedRows(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[SearchedRows]) -> SearchedRows:
         """Put those of successive parts together."""
-        events, *columns = zip(*parts, strict=True)
-        return cls(joined_events(events), *map(np.concatenate, columns))
+        events, weight, truth, number, samples = zip(*parts, strict=True)
+        sample = Sample(np.concatenate([each.stretch for each in samples]), samples[0].share)
+        of_rows, classes, numbers = (np.concatenate(each) for each in (weight, truth, number))
+        return cls(joined_events(events), of_rows, classes, numbers, sample)
 
     def at(self, some: Ints | Bools) -> SearchedRows:
         """Select rows."""
         events = [(happened[some], s[some]) for happened, s in self.events]
-        return SearchedRows(events, self.weight[some], self.truth[some], self.number[some])
+        return SearchedRows(events, self.weight[some], self.truth[some], self.number[some], self.sample.at(some))
+
+    def sampled(self, share: float) -> tuple[Ints, SearchedRows]:
+        """Select so many rows, in stretches of successive ones; give their places too."""
+        at, period = np.arange(self.number.size), -(-self.number.size // _PARTS)
+        some = np.flatnonzero(at % period < share * period)
+        return some, self.at(some)._replace(sample=Sample(some // period, share))
 
     @property
     def predictions(self) -> Ints:
@@ -93,6 +105,9 @@ class SearchedRows(NamedTuple):
 
 _ODD = -7046029254386353131
 """Spreads numbers over all 64 bits (Steele 2014)."""
+
+_PARTS = 64
+"""Parts of the rows of each of which a sample has the first ones: enough to hold groups from all over."""
 
 _GROUP = 10
 """Rows that a group has on average, if its errors are taken out: of fewer they would be the residuals themselves."""
@@ -128,43 +143,65 @@ def searched(
     groups: Mapping[str, Ints] | None = None,
     *,
     order: bool = True,
-    share: float = 1.0,
 ) -> DependenceSearch:
-    """Look for dependence in columns, and in the order of the rows, which are all or a random share of them.
+    """Look for dependence in columns, and in the order of the rows, of which there may be so many that some tell.
 
     Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
     dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
-    groups, one_each = groups or {}, order  # else several rows may be forecasts of the same
+    groups, share = groups or {}, share_searched(rows.number.size)
+    if rows.sample.share < 1 or share == 1:
+        search = looked(rows, columns, groups, order=order)
+    else:
+        some, sampled = rows.sampled(share)
+        drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
+        search = looked(sampled, *drawn, order=order)
+    search = counted(search, rows, {**columns, **groups})
+    known = search.found is not None and search.found.taken
+    if known or not order or min(share, rows.sample.share) < 1:  # without an order several rows forecast the same
+        return search
+    return replace(search, copies=copied_rows(*rows.events[0], rows.truth, rows.predictions))
+
+
+def looked(
+    rows: SearchedRows, columns: Mapping[str, Ints], groups: Mapping[str, Ints], *, order: bool
+) -> DependenceSearch:
+    """Look for dependence in rows, all or a sample; the clusters that are found are still to be counted."""
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
 
     def found_in(columns: Mapping[str, Ints], without: Iterable[Ints], order: bool) -> Dependence | None:
         events = reduce(SearchedRows.without_errors_of, without, rows).events
         return largest(
-            find_dependence(happened, s, rows.weight, columns, order=order, share=share, events=len(events))
+            find_dependence(happened, s, rows.weight, columns, order=order, sample=rows.sample, events=len(events))
             for happened, s in events
         )
 
     large = [group for group in groups.values() if group.size >= _GROUP * len(distinct(group))]
-    found, p_values = found_in(columns, large, order), (math.nan, math.nan)
+    found = found_in(columns, large, order)
     few = [] if found is None else [x for x in columns.values() if FEWEST_VALUES <= len(distinct(x)) < FEWEST]
     stretches = [np.arange(rows.number.size) * n // rows.number.size for n in _STRETCHES]
     if found is not None and found.block is not None:  # calibration may have changed, or rows are sorted by group
         few += stretches
     if few and found_in(columns, [*large, *few], order) is None:
         found = None
-    if found is None and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
+    if found is None and groups and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
         found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
-    if found is not None:
-        _, cluster = np.unique(clusters_of(found, {**columns, **groups}, rows.number.size), return_inverse=True)
-        equal = float(rows.weight.sum()) ** 2 / float(product(rows.weight, rows.weight))
-        found = replace(found, n_clusters=int(cluster.max()) + 1, n_rows=round(equal / share))
-        if len(rows.events) == 1:
-            p_values = p_values_in_clusters(*rows.events[0], rows.weight, cluster)
-    known = found is not None and found.taken
-    copies = copied_rows(*rows.events[0], rows.truth, rows.predictions) if one_each and share == 1 and not known else 0
-    return DependenceSearch(tuple(columns), order, found, *p_values, copies=copies)
+    return DependenceSearch(tuple(columns), order, found)
+
+
+def counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
+    """Count the clusters that were found, and where they are a warning alone test calibration by them."""
+    found = search.found
+    if found is None:
+        return search
+    _, cluster = np.unique(clusters_of(found, columns, rows.number.size), return_inverse=True)
+    equal = float(rows.weight.sum()) ** 2 / float(product(rows.weight, rows.weight))
+    found = replace(found, n_clusters=int(cluster.max()) + 1, n_rows=round(equal / rows.sample.share))
+    p_values = math.nan, math.nan
+    if len(rows.events) == 1:
+        p_values = p_values_in_clusters(*rows.events[0], rows.weight, cluster)
+    return replace(search, found=found, p_value=p_values[0], independent_p_value=p_values[1])
 
 
 _HEAD = 1000

@@ -65,8 +65,8 @@ class Input:
     """Whether dependence is looked for: nothing is said of clusters."""
     dependence: DependenceSearch = OF_A_TALLY
     """What was found, once the files were searched."""
-    found: Sequence[File] = ()
-    """The files, once they were searched: a copy of what can be read only once is kept."""
+    found: Sequence[File] | ForecastFiles = ()
+    """The files, once they were searched: a copy of what can be read only once is kept, and what is known of them."""
 
     @classmethod
     def of(cls, a: argparse.Namespace) -> Input:
@@ -95,8 +95,7 @@ class Input:
             return replace(self, dependence=DependenceSearch(reason=reason))
         from ..sources.dependence import ROW, search_files
 
-        files = found_files(self.names)
-        search = search_files(files, self.selection, self.reading)
+        search, files = search_files(found_files(self.names), self.selection, self.reading)
         made, found = replace(self, dependence=search, found=files), search.found
         if found is None or not found.taken:
             return made
@@ -116,7 +115,8 @@ class Input:
     @property
     def paired(self) -> Input:
         """The same for rows that are chosen once they are paired with others."""
-        return replace(self, selection=replace(self.selection, clusters=(), keys=(), where=RowFilter(""), block=None))
+        chosen = replace(self.selection, clusters=(), keys=(), where=RowFilter(""), block=None)
+        return replace(self, selection=chosen, found=())
 
     @cached_property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dependence in files that nobody declared, which is looked for in their further columns and the order of rows."""
+"""Dependence that nobody declared in files: all their further columns are looked at, and the order of rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._lib.errors import InputError
-from ..calibration.dependence import hashed
+from .._lib.typing import Bools, Ints
+from ..calibration.dependence import Sample, share_searched
 from ..calibration.dependence_search import UNREAD, DependenceSearch
-from ..calibration.undeclared import SearchedRows, searched
+from ..calibration.undeclared import SearchedRows, counted, looked, searched
 from ..forecasts.group_keys import ColumnCodes
 from .columns import Selection
 from .file_reading import FileReading
@@ -17,63 +18,90 @@ from .files import ForecastBatch, ForecastFiles
 from .readers.formats import File
 
 MOST_CODES = 1 << 25
-"""Codes of columns that are kept in memory, of eight bytes each (256 MB). Of files with more, a random share of the
-rows is searched."""
+"""Codes of columns that are kept in memory, of eight bytes each (256 MB). Of files with more, a sample is searched."""
+
+STRETCH = 4096
+"""Successive rows that are kept, or not, where there are more."""
 
 ROW = "row of the file"
 """What several forecasts of a row have in common."""
 
 
-def search_files(paths: Sequence[File], selection: Selection, reading: FileReading) -> DependenceSearch:
-    """Look for dependence in files, which are read from end to end; their keys are groups with errors of their own."""
+def search_files(
+    paths: Sequence[File], selection: Selection, reading: FileReading
+) -> tuple[DependenceSearch, Sequence[File] | ForecastFiles]:
+    """Look for dependence in files, whose keys are groups with errors of their own; give them as they were opened."""
     try:
         files = ForecastFiles(paths, selection, reading)
-        groups = [key.name for key in files.rows.plans.keys]
-        several = len(files.rows.plans.forecasts) > 1
-        gathered = _Gathered([*files.further, *[ROW] * several, *groups])
-        for batch in files.with_keys(files.further):
-            gathered.add(batch)
+        return _searched(files), files
     except InputError:  # which counting will find too, and say
-        return DependenceSearch(reason=UNREAD)
-    return gathered.search(groups, order=not several)
+        return DependenceSearch(reason=UNREAD), paths
+
+
+def _searched(files: ForecastFiles) -> DependenceSearch:
+    """Look for dependence: of many rows a sample is read, and then all of them in the clusters that were found."""
+    groups = [key.name for key in files.rows.plans.keys]
+    several = len(files.rows.plans.forecasts) > 1
+    share, names = share_searched(files.n_rows), [*files.further, *[ROW] * several, *groups]
+    rows, columns = _Gathered(files.with_keys(files.further, share), names).read()
+    known = {name: columns.pop(name) for name in groups if name in columns}
+    if share == 1:
+        return searched(rows, columns, known, order=not several)
+    search = looked(rows, columns, known, order=not several)
+    if search.found is None:
+        return search
+    clusters = search.found.columns
+    again = files.with_keys([name for name in clusters if name in files.further])
+    return counted(search, *_Gathered(again, clusters).read())
 
 
 class _Gathered:
-    """Rows as they are read, and the codes of their further columns."""
+    """Rows of files, and the codes of further columns."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, files: ForecastFiles, names: Sequence[str]) -> None:
         self._names, self._codes = names, ColumnCodes(names)
         self._parts: list[SearchedRows] = []
-        self._first, self._kept, self._share = 0, 0, 1.0
+        self._share, self._every = files.rows.share, 1
+        self._first = self._stretches = self.kept = 0
+        for batch in files:
+            self._add(batch)
 
-    def add(self, batch: ForecastBatch) -> None:
-        """Read a batch."""
+    def _add(self, batch: ForecastBatch) -> None:
         for forecasts in batch.forecasts:
-            for block in forecasts.blocks():
-                rows = SearchedRows.of(block)
+            parts = [SearchedRows.of(block) for block in forecasts.blocks()]
+            if parts:
+                rows = SearchedRows.joined(parts)
                 at = np.searchsorted(forecasts.index, rows.number)  # among the rows that are wanted
-                kept = hashed(self._first + at) < self._share
-                at, number = at[kept], self._first + at[kept]
-                self._parts.append(rows.at(kept)._replace(number=number))
-                some = slice(None) if at.size == forecasts.n_rows else at  # without a copy of each column
-                self._codes.add({name: number if name == ROW else batch.keys[name][some] for name in self._codes})
-                self._kept += at.size
+                number = self._first + at
+                stretch = number // STRETCH if batch.stretch is None else self._stretches + batch.stretch[at]
+                self._keep(batch, rows._replace(number=number, sample=Sample(stretch, 1.0)), at)
         self._first += batch.forecasts[0].n_rows
-        while self._kept * len(self._names) > MOST_CODES:
+        self._stretches += 0 if batch.stretch is None else int(batch.stretch.max(initial=-1)) + 1
+        if self.kept * len(self._names) > MOST_CODES:
             self._halve()
 
+    def _keep(self, batch: ForecastBatch, rows: SearchedRows, at: Ints) -> None:
+        kept = self._chosen(rows)
+        rows, at = (rows, at) if kept.all() else (rows.at(kept), at[kept])
+        some = slice(None) if at.size == batch.forecasts[0].n_rows else at  # without a copy of each column
+        self._codes.add({name: rows.number if name == ROW else batch.keys[name][some] for name in self._codes})
+        self._parts.append(rows)
+        self.kept += at.size
+
+    def _chosen(self, rows: SearchedRows) -> Bools:
+        return np.asarray(rows.sample.stretch % self._every == 0)
+
     def _halve(self) -> None:
-        """Keep half of the rows."""
-        self._share /= 2
+        """Keep every second stretch."""
+        self._every *= 2
         rows, codes = SearchedRows.joined(self._parts), self._codes.joined()
-        kept = hashed(rows.number) < self._share
-        self._parts, self._kept = [rows.at(kept)], int(kept.sum())
+        kept = self._chosen(rows)
+        self._parts, self.kept = [rows.at(kept)], int(kept.sum())
         self._codes.update({name: [code[kept]] for name, code in codes.items()})
 
-    def search(self, groups: Sequence[str], *, order: bool) -> DependenceSearch:
-        """Look for dependence in what was read."""
-        if not self._kept:
-            return DependenceSearch(reason=UNREAD)
-        rows, codes = SearchedRows.joined(self._parts), self._codes.joined()
-        known = {name: codes.pop(name) for name in groups if name in codes}
-        return searched(rows, codes, known, order=order, share=self._share)
+    def read(self) -> tuple[SearchedRows, dict[str, Ints]]:
+        """Return the rows that were kept, and the codes of their columns."""
+        if not self.kept:
+            raise InputError("no rows to look for dependence in.")
+        rows = SearchedRows.joined(self._parts)
+        return rows._replace(sample=rows.sample._replace(share=self._share / self._every)), self._codes.joined()

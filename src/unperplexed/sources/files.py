@@ -14,7 +14,7 @@ import polars as pl
 
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
-from .._lib.typing import Floats
+from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from .batch_forecasts import Builder, Place
 from .columns import BLOCK, Plans, Selection, check_column, plans
@@ -38,6 +38,8 @@ class ForecastBatch:
     first_row: int
     keys: dict[str, Column]
     """The columns that were to be given along, or what is made of them."""
+    stretch: Ints | None = None
+    """Of a sample, which stretch of successive rows each row is in."""
 
 
 class ForecastFiles:
@@ -48,8 +50,9 @@ class ForecastFiles:
 
     Parameters
     ----------
-    paths : sequence of str or of File
-        Names of files, patterns such as ``data/*.parquet``, or ``-`` for standard input; or files that were found.
+    paths : sequence of str or of File, or ForecastFiles
+        Names of files, patterns such as ``data/*.parquet``, or ``-`` for standard input; or files that were found, or
+        opened before: what is known of them is used again.
     selection : Selection
         Which columns hold what.
     reading : FileReading
@@ -67,9 +70,16 @@ class ForecastFiles:
         On construction and while iterating, and by ``Forecasts.blocks`` of what is given; its message names the file.
     """
 
+    files: list[File]
+    rows: ForecastRows
+    """How their rows are read."""
+    _sources: list[Source]
+    _opening: list[str]
+    """Sentences that were said when they were opened."""
+
     def __init__(
         self,
-        paths: Sequence[str] | Sequence[File],
+        paths: Paths,
         selection: Selection,
         reading: FileReading,
         progress: Callable[[int, int, int | None], None] | None = None,
@@ -77,15 +87,18 @@ class ForecastFiles:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._progress, self._jobs, self.say = progress, jobs, say
-        self.files = found_files(paths)
         self._options = reading.written(_mentioned(selection))
-        self._sources: list[Source] = []
-        for file in self.files:
-            with named(file.name):
-                self._sources.append(open_source(file, reading.format, self._options, say))
+        if isinstance(paths, ForecastFiles):
+            self.files, self._sources, self._opening = paths.files, paths._sources, paths._opening
+            known = paths.rows.known
+        else:
+            self.files, self._sources, self._opening, known = found_files(paths), [], [], dict[str, Settled]()
+            for file in self.files:
+                with named(file.name):
+                    self._sources.append(open_source(file, reading.format, self._options, self._opening.append))
         with named(self.files[0].name):
             found, messages = plans(selection, self._sources[0], reading.labels is not None)
-        for sentence in messages:
+        for sentence in [*self._opening, *messages]:
             say(sentence)
         for file, source in zip(self.files[1:], self._sources[1:], strict=True):
             with named(file.name):
@@ -94,8 +107,7 @@ class ForecastFiles:
         untyped = all(source.untyped for source in self._sources)
         spelling = Spelling(untyped, reading.decimal_comma, reading.cells.missing)
         numbers = frozenset.intersection(*(source.numbers for source in self._sources))
-        self.rows = ForecastRows(found, reading, spelling, numbers)
-        """How their rows are read."""
+        self.rows = ForecastRows(found, reading, spelling, numbers, known=known)
 
     def __iter__(self) -> Iterator[ForecastBatch]:
         """Yield the rows of all files in batches."""
@@ -120,23 +132,33 @@ class ForecastFiles:
 
     @property
     def further(self) -> list[str]:
-        """Columns of all files that are not used yet, and arrays with a value for each row."""
-        used = {*self.rows.plans.wanted.names}
+        """Columns of all files that are not used yet, and arrays with a value for each row, but not fractions."""
+        used = {*self.rows.plans.wanted.names}.union(*(source.fractions() for source in self._sources))
         first = self._sources[0]
         every = [name for name in first.names if all(_has_rows(source, name, used) for source in self._sources)]
         return [name for name in every if name not in used and name not in first.inside]
 
-    def with_keys(self, columns: Sequence[str]) -> ForecastFiles:
-        """Return the same files, whose rows are given along with these columns too."""
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, nearly; 0 where it is not known before they are read, or no sample can be read for less."""
+        known = all(source.rows and source.sampled for source in self._sources)
+        return sum(source.rows for source in self._sources) if known else 0
+
+    def with_keys(self, columns: Sequence[str], share: float = 1.0) -> ForecastFiles:
+        """Return the same files, whose rows, or a share of them, are given along with these columns too."""
         made = copy(self)
         keys = [*self.rows.plans.keys, *map(Derived, columns)]
-        made.rows = replace(self.rows, plans=replace(self.rows.plans, keys=keys))
+        made.rows = replace(self.rows, plans=replace(self.rows.plans, keys=keys), share=share)
         return made
 
     def openers(self) -> list[Callable[[], Source]]:
         """What opens each file in another process, which may run elsewhere: it can be pickled."""
         files = [replace(file, path=file.path.absolute()) for file in self.files]
         return [partial(_opened, file, self.rows.reading.format, self._options) for file in files]
+
+
+Paths = Sequence[str] | Sequence[File] | ForecastFiles
+"""Of files: their names, or what was found or opened."""
 
 
 def _has_rows(source: Source, name: str, used: Container[str]) -> bool:
@@ -165,6 +187,10 @@ class ForecastRows:
     """Columns of which it is known beforehand that they hold numbers or true and false."""
     quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
     """Of clusters and keys that are groups between quantiles: those of all the rows."""
+    known: dict[str, Settled] = field(default_factory=dict)
+    """What the outcomes of all the data have settled, once they were gone through."""
+    share: float = 1.0
+    """Which share of the rows is read, if all sources can read a sample."""
 
     @property
     def unsettled(self) -> list[str]:
@@ -218,12 +244,14 @@ class ForecastRows:
 
         What the outcomes of all the data have settled is given where these are only some of its parts.
         """
-        wanted = replace(self.plans.wanted, cells=self.reading.cells)
-        with closing(_read([(part, wanted) for part in parts], jobs)) as batches:
+        wanted, where = replace(self.plans.wanted, cells=self.reading.cells), self.plans.where.columns
+        with closing(_read([(part, wanted) for part in parts], jobs, self.share)) as batches:
             first = next(batches)
-            whole = settled is None and first[1].last and len(parts) == 1 and not self.plans.where.columns
+            whole = settled is None and first[1].last and len(parts) == 1 and not where and self.share == 1
             if settled is None and not whole:
-                settled = settle(self.seen(parts, report, jobs))
+                if not self.known:
+                    self.known.update(settle(self.seen(parts, report, jobs)))
+                settled = self.known
             sizes = _array(part.source.size for part in parts)
             shares = _array(self._share(part.source) if settled else 1.0 for part in parts)
             behind = np.cumsum(shares * sizes) + sum(sizes) - shares * sizes - sum(shares * sizes)
@@ -261,7 +289,8 @@ class ForecastRows:
                 told = True
                 if places is not None:
                     given = [forecasts.chosen(places - places[0]) for forecasts in given]
-                yield ForecastBatch(given, part.name, batch.first_row, keys)
+                stretch = batch.stretch if batch.stretch is None or places is None else batch.stretch[places]
+                yield ForecastBatch(given, part.name, batch.first_row, keys, stretch)
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
         """Go through the columns whose groups are between quantiles alone."""
@@ -288,12 +317,12 @@ _AHEAD = 4
 """So many batches at most are read ahead of each stretch that a thread reads."""
 
 
-def _read(parts: Sequence[tuple[Partition, Wanted]], jobs: int) -> Generator[tuple[int, Batch]]:
+def _read(parts: Sequence[tuple[Partition, Wanted]], jobs: int, share: float = 1.0) -> Generator[tuple[int, Batch]]:
     """Yield the batches of parts in order, each with the place of its part."""
     streams = (
         partial(_named_stream, part.name, at, stream)
         for at, (part, wanted) in enumerate(parts)
-        for stream in part.source.streams(wanted)
+        for stream in part.source.streams(wanted, share)
     )
     if jobs > 1:
         yield from in_turn(streams, jobs, _AHEAD)

@@ -144,7 +144,7 @@ def _paths(paths: Paths) -> list[str]:
 
 
 def counted_files(
-    paths: Sequence[str] | Sequence[File],
+    paths: Sequence[str] | Sequence[File] | ForecastFiles,
     selection: Selection,
     reading: FileReading,
     accumulator: Accumulator[Result],

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..._lib.arrays import Columns, Unreadable
 from ..._lib.errors import InputError
+from ..._lib.typing import Ints
 
 Column = pl.Series | NDArray[Any]
 
@@ -97,6 +98,8 @@ class Batch:
     last: bool
     unreadable: Unreadable | None = None
     """Text in the columns of numbers that are no probabilities; theirs is with them."""
+    stretch: Ints | None = None
+    """Of a sample, which stretch of successive rows each row is in."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +119,23 @@ class Source:
     """Columns of which it is known without reading them that they hold numbers, or true and false."""
     values: Callable[[str], Column | None] = lambda _: None
     """What values a column has, each once, where the file tells without being read through."""
+    fractions: Callable[[], frozenset[str]] = frozenset
+    """Columns of numbers with fractions, as far as the file tells without being read through."""
     shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     """Shape and dtype kind of each array, where the file says (NPZ, NPY)."""
     stretches: Callable[[Wanted], Iterable[Batches]] | None = None
     """What reads successive stretches that can be read at the same time, if it has such: together they are the batches.
 
     It reads nothing by itself."""
+    rows: int = 0
+    """Number of its rows, of a text file nearly; 0 where that is not known before they are read."""
+    sampled: Callable[[Wanted, float], Iterator[Batch]] | None = None
+    """What reads such a share of the rows for less than all of them cost, as one batch: stretches from all over."""
 
-    def streams(self, wanted: Wanted) -> Iterable[Batches]:
-        """Give what reads its stretches, or all of it."""
+    def streams(self, wanted: Wanted, share: float = 1.0) -> Iterable[Batches]:
+        """Give what reads its stretches, or all of it; or a share of the rows, if it can."""
+        if share < 1 and self.sampled is not None:
+            return [partial(self.sampled, wanted, share)]
         return [partial(self.batches, wanted)] if self.stretches is None else self.stretches(wanted)
 
 

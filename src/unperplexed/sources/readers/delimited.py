@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from .numbers import Numbers, not_a_number
 from .text_streams import CHUNK_BYTES, Chunk, check_utf8, chunks, head
 
 _SLICE = 1 << 20
+
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _LINE_ENDS = b"\r\n"
 _QUOTE_WELL = "Quote whole fields only, and write a quote inside them twice."
@@ -72,7 +75,23 @@ def open_delimited(path: Path, options: Options) -> Source:
             first_row += batch.n_rows
             yield batch
 
-    return Source(header, batches, path.stat().st_size, untyped=True)
+    def sampled(wanted: Wanted, share: float) -> Iterator[Batch]:
+        parts = []
+        for chunk in chunks(path, _after_last_record, options.encoding):
+            data = _without_header(chunk, header_lines).data
+            parts.append(data[: _after_last_record(data[: math.ceil(share * len(data))])])
+        batch = _batch(Chunk(b"".join(parts), 1, path.stat().st_size, True), None, header, wanted, options, 0, {})
+        ends = np.cumsum([*map(_count_lines, parts)])
+        yield replace(batch, stretch=np.searchsorted(ends[:-1], np.arange(batch.n_rows), side="right"))
+
+    size = path.stat().st_size
+    return Source(header, batches, size, untyped=True, rows=_rows(path, size, options.encoding), sampled=sampled)
+
+
+def _rows(path: Path, size: int, encoding: str) -> int:
+    """Estimate the number of rows by the first lines; less of a compressed file."""
+    start = head(path, _SLICE, encoding)
+    return size * _count_lines(start) // max(len(start), 1)
 
 
 def _header(path: Path, options: Options) -> tuple[list[str], int]:
@@ -220,6 +239,14 @@ def _inside_quotes(text: NDArray[np.uint8], odd: bool) -> tuple[Bools, bool]:
     """Whether each byte lies after an odd number of quotes, and whether what follows does."""
     inside = np.logical_xor.accumulate(text == _QUOTE) ^ odd
     return inside, bool(inside[-1])
+
+
+def _count_lines(data: bytes) -> int:
+    """Count line ends outside quotes."""
+    if b'"' not in data:
+        return data.count(b"\n")
+    text = np.frombuffer(data, np.uint8)
+    return int(np.count_nonzero((text == _NEWLINE) & ~_inside_quotes(text, odd=False)[0]))
 
 
 def _check_lines(chunk: Chunk, separator: str, width: int) -> int | None:

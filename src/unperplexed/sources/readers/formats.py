@@ -163,7 +163,8 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
     except OSError as error:
         raise InputError(f"cannot be read: {reason_of(error)}.") from None
     stretches = None if source.stretches is None else partial(_all_unchanged, source.stretches, before)
-    return replace(source, batches=partial(_unchanged, source.batches, before), stretches=stretches)
+    sampled = None if source.sampled is None else partial(_unchanged, source.sampled, before)
+    return replace(source, batches=partial(_unchanged, source.batches, before), stretches=stretches, sampled=sampled)
 
 
 _State = tuple[int, int]
@@ -180,7 +181,7 @@ def _all_unchanged(
     return [partial(_unchanged, stretch, before) for stretch in stretches(wanted)]
 
 
-def _unchanged(batches: Callable[..., Iterator[Batch]], before: dict[Path, _State], *wanted: Wanted) -> Iterator[Batch]:
+def _unchanged(batches: Callable[..., Iterator[Batch]], before: dict[Path, _State], *wanted: Any) -> Iterator[Batch]:
     """Yield batches of files that stay as they were when they were opened."""
     try:
         yield from batches(*wanted)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from . import Batch, Batches, Column, Format, Options, Source, Wanted, batch_rows
+from . import Batch, Batches, Column, Format, Options, Source, Wanted, batch_rows, unreadable
 
 _LARGEST = 2**63 - 1
 
 _PROBED_ROWS = 64
 """Rows read at a time while looking for the first list of a column, which may be of any length."""
+
+_PLACE, _PARTS, _STRETCH = 1 << 16, 4, 2500
+"""Rows of a place of a file, of each of whose parts a sample has the first rows, and how many they are about. Places
+are fewer than stretches, as pages are read whole."""
+
+_AT = "\nstretch"
+"""Name of the column of stretches, which no file has."""
 
 _BATCHES = 4
 """Row groups of at least so many batches together are a stretch, whose end is the end of a batch."""
@@ -32,6 +42,7 @@ def open_parquet(path: Path, _: Options) -> Source:
         of_numbers,
         readable,
         record_batches,
+        root_of,
         until,
         with_paths,
     )
@@ -47,15 +58,18 @@ def open_parquet(path: Path, _: Options) -> Source:
     n_rows = footer.num_rows
     size = path.stat().st_size
 
+    def read(file: Any, names: list[str], rows: int, groups: range | None = None) -> Iterator[Any]:
+        batches = file.iter_batches(rows, row_groups=groups, columns=names)
+        return (by_paths(each, schema, names) for each in batches)
+
+    def widths_of(wanted: Wanted) -> dict[str, int]:
+        with opened(len(wanted.names), footer) as file:
+            return list_widths(paths, wanted, lambda names: read(file, names, _PROBED_ROWS))
+
     def stretches(wanted: Wanted) -> Iterator[Batches]:
         @cache
         def widths() -> dict[str, int]:
-            with opened(len(wanted.names), footer) as file:
-                return list_widths(paths, wanted, lambda names: read(file, names, _PROBED_ROWS))
-
-        def read(file: Any, names: list[str], rows: int, groups: range | None = None) -> Iterator[Any]:
-            batches = file.iter_batches(rows, row_groups=groups, columns=names)
-            return (by_paths(each, schema, names) for each in batches)
+            return widths_of(wanted)
 
         def batches(first_row: int, groups: range) -> Iterator[Batch]:
             check_once(schema, wanted.names)
@@ -72,6 +86,31 @@ def open_parquet(path: Path, _: Options) -> Source:
         for stretch in stretches(wanted):
             yield from stretch()
 
+    def sampled(wanted: Wanted, share: float) -> Iterator[Batch]:
+        check_once(schema, wanted.names)
+        n_places = max(1, round(share * n_rows / (_PARTS * _STRETCH)))
+        length, chosen = min(_PLACE, n_rows // n_places), math.ceil(share * n_rows / (n_places * _PARTS))
+        part, number = -(-length // _PARTS), pl.int_range(pl.len(), dtype=pl.Int64)
+        rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        rows = rows.select({root_of(schema, name) for name in wanted.names})
+        places = [
+            rows.slice(start, length)
+            .with_columns((at * _PARTS + number // part).alias(_AT))
+            .filter(number % part < chosen)
+            for at, start in enumerate(np.linspace(0, n_rows - length, n_places).astype(int).tolist())
+        ]
+        try:
+            frame = pl.concat([each.collect() for each in places])
+        except pl.exceptions.PolarsError as error:
+            raise unreadable("Parquet", error) from None
+        raw = {name: frame[name] for name in wanted.raw if name in frame.columns}
+        others = replace(wanted, raw=[name for name in wanted.raw if name not in raw])
+        with readable("Parquet"):
+            table = frame.select({root_of(schema, name) for name in others.names}).to_arrow()
+            record = by_paths(table.combine_chunks().to_batches()[0], schema, others.names)
+            batch = next(record_batches(iter([(record, True)]), paths, others, widths_of(others), lambda _: size))
+        yield replace(batch, raw={**batch.raw, **raw}, stretch=frame[_AT].to_numpy())
+
     return Source(
         list(paths.names),
         batches,
@@ -79,7 +118,10 @@ def open_parquet(path: Path, _: Options) -> Source:
         frozenset(paths.names[len(schema.names) :]),
         numbers=of_numbers(paths),
         values=lambda name: _two_values(footer, schema, name),
+        fractions=lambda: _fractions(footer),
         stretches=stretches,
+        rows=n_rows,
+        sampled=sampled,
     )
 
 
@@ -102,6 +144,15 @@ def _stretches(footer: Any, names: Sequence[str]) -> list[tuple[int, range]]:
             found.append((done, range(start, at)))
             start, rows, done = at, 0, done + rows
     return found
+
+
+def _fractions(footer: Any) -> frozenset[str]:
+    """Find columns of numbers with fractions by the smallest and the largest value of the first row group."""
+    group = footer.row_group(0) if footer.num_row_groups else None
+    columns = [] if group is None else [group.column(at) for at in range(footer.num_columns)]
+    floats = [each for each in columns if each.physical_type in ("FLOAT", "DOUBLE") and each.is_stats_set]
+    limits = {each.path_in_schema: each.statistics for each in floats if each.statistics.has_min_max}
+    return frozenset(name for name, known in limits.items() if known.min % 1 or known.max % 1)
 
 
 def _two_values(footer: Any, schema: Any, name: str) -> Column | None:
