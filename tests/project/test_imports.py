@@ -74,6 +74,7 @@ BY_NAME = {
     "_lib.public_names",
     "calibration.diagnosis.kinds",
     "calibration.estimators",
+    "cli.parser",
     "integrations",
     "kernels.compiled",
     "language_models.forms",

@@ -175,13 +175,7 @@ class Breakdown(JsonResult):
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))
 
-    def plot(
-        self,
-        figure: Figure | None = None,
-        *,
-        kind: PlotKind = "auto",
-        most: int = 12,
-    ) -> Figure:
+    def plot(self, figure: Figure | None = None, *, kind: PlotKind = "auto", most: int = 12) -> Figure:
         """Draw the groups' reliability diagrams beside one another, or what was found in each.
 
         Parameters

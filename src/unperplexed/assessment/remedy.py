@@ -21,7 +21,7 @@ from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import SEARCHED
-from ..recalibration.gain import FEWEST_ROWS
+from ..recalibration.gain import FEWEST_ROWS, Baseline, Gain
 from ..report.document import Python
 from ..statistics.means import Limit, apply_limit, averages
 from ..statistics.products import product
@@ -32,7 +32,6 @@ from .familiar import ECE_GROUPS, expected_error, probability_groups
 
 if TYPE_CHECKING:
     from ..recalibration.averaging import HeldOut
-    from ..recalibration.gain import Baseline, Gain
     from ..recalibration.recalibrator import Recalibrator
 
 MOST_PROBABILITIES = 1_000_000

@@ -398,11 +398,7 @@ def robustness(y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **read
 
 @reads(WeightedReading)
 def floor_sensitivity(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    floors: Sequence[float] = SENSITIVITY_FLOORS,
-    **reading: Unpack[WeightedReading],
+    y_true: Any, y_prob: Any, *, floors: Sequence[float] = SENSITIVITY_FLOORS, **reading: Unpack[WeightedReading]
 ) -> dict[float, Averages]:
     """How much the three headline means owe to the floor: [CM] Table 2 for one's own forecasts.
 

@@ -86,7 +86,8 @@ def positive_pairs(tally: Tally, view: View) -> Pairs | None:
 def _in_cells(tally: Tally, pairs: Pairs, *, mirrored: bool) -> CellCounts:
     rows = tally.weight / tally.weight_squared
     code = _with_image(COARSE.places(pairs.reported)[0], mirrored)
-    total, happened, sums = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
+    columns = pairs.total, pairs.happened, pairs.total * pairs.reported
+    total, happened, sums = (np.bincount(code, each, COARSE_CELLS).astype(np.float64) for each in columns)
     shards = None if tally.shards is None else _by_shard(tally.shards, rows, mirrored)
     if mirrored:
         happened, sums, total = _folded(happened, total), _folded(sums, total), (total + total[_MIRROR]) / 2
@@ -120,10 +121,6 @@ def _by_shard(shards: Shards, rows: float, mirrored: bool) -> Sample:
 def _with_image(code: Ints, mirrored: bool) -> Ints:
     """Cells that have a mirror image if they are to be mirrored: what is next above 1/2 has none but that of 1/2."""
     return np.where(code == _MIDDLE + 1, _MIDDLE, code) if mirrored else code
-
-
-def _dense(code: Ints, column: Floats) -> Floats:
-    return np.bincount(code, column, COARSE_CELLS).astype(np.float64)
 
 
 def _folded(happened: Floats, total: Floats) -> Floats:

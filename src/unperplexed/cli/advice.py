@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._lib.formatting import command_line
+from ..assessment.column_names import ColumnNames
+from ..assessment.remedy import Commands
 from .outputs import TALLY
 from .reading import KEPT
 
 if TYPE_CHECKING:
-    from ..assessment.column_names import ColumnNames
-    from ..assessment.remedy import Commands
     from ..comparison.next_step import MapCommands
 
 _LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "clusters", "invalid")
@@ -24,16 +24,12 @@ _NOT_APPLIED = ("truth", "pair", "weight", "clusters", "ignore_label")
 
 def remedy_command(arguments: argparse.Namespace) -> Commands:
     """Give the commands that fit a map to the same files, and apply it to others."""
-    from ..assessment.remedy import Commands
-
     fit = ["unperplexed", "recalibrate", *arguments.files, *_reading(arguments)[0]]
     return Commands(command_line(fit), apply_command(arguments), arguments.scale, column_names(arguments, "assess"))
 
 
 def column_names(arguments: argparse.Namespace, command: str) -> ColumnNames | None:
     """Give what a command needs to name the columns of the same files rightly; None for a tally, which has none."""
-    from ..assessment.column_names import ColumnNames
-
     a = arguments
     if a.pair or any(Path(name).suffix == TALLY for name in a.files):
         return None

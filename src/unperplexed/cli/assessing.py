@@ -12,18 +12,18 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from ..assessment.assess import assess_tally, parts_for
+from ..assessment.remedy import MOST_PROBABILITIES, Commands
 from ..assessment.settings import AssessmentSettings
 from ..forecasts.forecasts import Forecasts
 from ..tally.class_sums import MOST_CLASSES
 from .advice import remedy_command
 from .input import Change, Input
-from .monitor import PERIODS
 from .options import first_given
+from .own_options import PERIODS
 
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.groups import GroupAssessment
-    from ..assessment.remedy import Commands
     from ..assessment.result import Assessment
     from ..forecasts.group_keys import Key
     from ..recalibration.group_rows import GroupRows
@@ -150,8 +150,6 @@ def breakdown_of(asked: Asked) -> Breakdown:
 
 def _groups_with_rows(asked: Asked, found: Breakdown) -> Iterator[GroupAssessment]:
     """Let groups be diagnosed and mended by their rows, up to so many as fit in memory and take seconds."""
-    from ..assessment.remedy import MOST_PROBABILITIES
-
     tally = found.whole.source.tally
     if asked.change is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         yield from found.groups
@@ -183,8 +181,6 @@ def change_of(asked: Asked, found: Assessment) -> str:
 
     A false change has a probability of at most 5% if rows are independent, as all alarms of `monitor` together.
     """
-    from ..assessment.remedy import MOST_PROBABILITIES
-
     rows, tally = asked.rows.quietly(), found.source.tally
     if asked.once or found.diagnosis.n_clusters is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         return ""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError
-from . import options
+from .._lib.serialize import result_json
+from ..assessment.flat import NamedMetric
+from ..assessment.result import Assessment
+from ..monitoring.gate import checked
+from ..monitoring.requirements import Requirement, scoring_rules
+from ..sources.readers.formats import matching, place_of
+from .assessing import Asked, assessment_of
+from .input import Input
+from .outputs import Outputs
+from .own_options import CONFIDENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ..assessment.flat import NamedMetric
-    from ..assessment.result import Assessment
     from ..comparison.result import Comparison
-    from .input import Input
 
 FAILED = 1
 """Exit code where a requirement is not met."""
@@ -25,57 +30,14 @@ FAILED = 1
 _DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
 """What is required of the change from earlier forecasts, where nothing else is."""
 
-_CONFIDENCE = 0.9
-"""Level of the intervals, where no other is named."""
-
 _FILES = "FILE"
 """What several files are called together, as in the help."""
 
 
-def add_check(command: argparse.ArgumentParser) -> None:
-    """Add input, requirements and outputs of the command."""
-    options.add_input(command)
-    options.add_where(command)
-    add = options.About("question", command)
-    add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'")
-    text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
-    add.switch("--anytime", text)
-    text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--earlier", metavar="FILE", text=f"{text} have not become worse)")
-    text = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes"
-    options.About("rows", command).many("--on", "COLUMN", text)
-    options.add_clusters(command)
-    options.add_floor(command)
-    text = (
-        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
-        " none compares the metrics as they are"
-    )
-    options.About("numbers", command)("--confidence", type=_level, default=_CONFIDENCE, metavar="P", text=text)
-    options.add_seed(command)
-    options.add_map(command)
-    options.add_json(
-        command, "write all metrics flat: one number or null for each name; - prints them instead of the text"
-    )
-    add = options.About("work", command)
-    text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
-    add.path("--summary", text=text)
-    add.path("--junit", text="write the requirements as a JUnit file")
-    command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[])
-
-
 def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
-    from .._lib.serialize import result_json
-    from ..monitoring.gate import checked
-    from ..monitoring.requirements import Requirement, scoring_rules
-    from ..sources.readers.formats import matching, place_of
-    from .assessing import Asked, assessment_of
-    from .input import Input
-    from .outputs import Outputs
-    from .skill import skill_beside
-
     a, outputs = arguments, Outputs(arguments)
-    point, a.confidence = a.confidence is None, _CONFIDENCE if a.confidence is None else a.confidence
+    point, a.confidence = a.confidence is None, CONFIDENCE if a.confidence is None else a.confidence
     wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
@@ -90,6 +52,8 @@ def check(arguments: argparse.Namespace) -> int:
     rows = Input.of(a).settled()
     assessed = assessment_of(Asked.of(a, rows))
     if any(each.name.endswith("skill") for each in parsed):
+        from .skill import skill_beside
+
         a.reference = "base-rate"
         assessed = replace(assessed, skill=skill_beside(a, rows))
     changes, against = _changes(a, rows, assessed) if a.earlier else ({}, "")
@@ -106,15 +70,9 @@ def check(arguments: argparse.Namespace) -> int:
     return 0 if found else FAILED
 
 
-def _level(text: str) -> float | None:
-    """Read a confidence level, or none."""
-    return None if text == "none" else float(text)
-
-
 def _changes(a: argparse.Namespace, rows: Input, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
     """Give the change of every score from earlier forecasts, and how it was found."""
     from ..comparison.sequential import changes_of_pairs, changes_of_samples
-    from .assessing import Asked, assessment_of
 
     if not a.on:
         before = assessment_of(Asked.of(a, rows.of_file(a.earlier).settled()))
@@ -131,8 +89,6 @@ def _changes(a: argparse.Namespace, rows: Input, now: Assessment) -> tuple[Mappi
 
 
 def _compared(a: argparse.Namespace, rows: Input, files: Mapping[str, Sequence[str]]) -> Comparison:
-    from functools import partial
-
     from ..comparison.compare import ComparisonSettings, compared
     from ..comparison.files import PairingOptions, compared_files
 

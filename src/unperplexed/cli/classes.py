@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError, listed
+from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.column_names import positives, readings
 from ..forecasts.forecasts import Forecasts
@@ -187,6 +188,18 @@ def unit_of(reading: FileReading, n_columns: int) -> str:
     one = n_columns == 1
     logs = {"logits": " in log-odds" if one else " in log-probabilities", "log-probs": " in log-probabilities"}
     return {"percent": " in percent", **logs}.get(reading.options["scale"], "")
+
+
+_MOST_NAMED = 3
+"""New columns that are named."""
+
+
+def written_text(new: Sequence[str], reading: FileReading, n_columns: int, invalid: int) -> str:
+    """Name the new columns with their scale, and say how many rows were left empty."""
+    more = f" and {len(new) - _MOST_NAMED:,} more" if len(new) > _MOST_NAMED else ""
+    left_out = f"; {number_of(invalid, 'row')} without valid probabilities left empty" if invalid else ""
+    named = f"column{'s' * (len(new) > 1)} {', '.join(new[:_MOST_NAMED])}{more}"
+    return f"{named}{unit_of(reading, n_columns)}{left_out}"
 
 
 def recalibrated_by(path: Path) -> Callable[[Forecasts], Forecasts]:

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
+from .._lib.typing import Ints
 from .input import Input
 from .options import first_given
 from .outputs import Outputs, called, sayer
 from .sections import Sections
-from .skill import pairing_options, reference_of, skill_beside
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from .._lib.typing import Ints
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
-    from ..comparison.result import Comparison as Compared
-    from ..comparison.sequential import SequentialComparison
-    from ..pairing.rows import Chunks, Pair
+    from ..pairing.skill_result import Skill
     from ..report.document import Document
     from ..report.explanations import Explanation
-
-
-_NOT_SEQUENTIAL = {
-    "by": "it has no groups",
-    "reference": "skill scores are of all rows together",
-    "lag": "its limits hold however rows depend on one another",
-    "clusters": "its limits hold however rows depend on one another",
-    "weight": "its rows have equal weight",
-}
-"""Options of other comparisons, and why they have no place in one row after another."""
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -54,7 +41,7 @@ def assess(arguments: argparse.Namespace) -> None:
     found: Assessment | Breakdown
     full: Assessment | Breakdown
     a.show = sections = Sections(a.show)
-    skill, change = None if a.reference is None else skill_beside(a, rows), ""
+    skill, change = _skill(a, rows), ""
     if a.by:
         from ..assessment.breakdown import with_shrinkage
 
@@ -74,6 +61,15 @@ def assess(arguments: argparse.Namespace) -> None:
     outputs.write(partial(sections.json, full), partial(outputs.text, found, added), written)
 
 
+def _skill(a: argparse.Namespace, rows: Input) -> Skill | None:
+    """Give the skill against the reference that is named."""
+    if a.reference is None:
+        return None
+    from .skill import skill_beside
+
+    return skill_beside(a, rows)
+
+
 def _ordered(a: argparse.Namespace) -> None:
     """Assess forecasts of ordered classes."""
     from .assessing import ordered_of
@@ -81,61 +77,6 @@ def _ordered(a: argparse.Namespace) -> None:
     outputs = Outputs(a)
     found = ordered_of(a, Input.of(a))
     outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
-
-
-def compare(arguments: argparse.Namespace) -> None:
-    """Compare forecasters on the same rows, all at once or one after another."""
-    from ..comparison.files import compared_files, named_files
-    from ..comparison.result import Comparison as Compared
-    from .advice import comparison_commands
-    from .comparing import recalibrating
-
-    a, files = arguments, named_files(arguments.files)
-    a.files = [path for paths in files.values() for path in paths]
-    outputs = Outputs(a)
-    climatology = () if a.reference is None else reference_of(a.reference)[1]
-    searched = a.searched and not a.anytime
-    options = pairing_options(a, by=a.by, within=a.within, climatology=climatology, searched=searched)
-    rows = Input.of(a)
-    how = recalibrating(a.apply, rows.say, _in_sequence(a) if a.anytime else _at_once(a))
-    found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
-    if isinstance(found, Compared):
-        found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
-
-
-_Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison]"
-
-
-def _at_once(arguments: argparse.Namespace) -> _Compared:
-    """Compare all rows together."""
-    from ..comparison.compare import ComparisonSettings, compared
-
-    a = arguments
-    reference = None if a.reference is None else reference_of(a.reference)[0]
-    asked = a.metric, a.floor, a.confidence, a.lag, bool(a.ways), bool(a.within), a.searched
-    settings = ComparisonSettings(*asked, reference)
-    return partial(compared, settings=settings)
-
-
-def _in_sequence(arguments: argparse.Namespace) -> _Compared:
-    """Compare one row after another."""
-    from ..comparison.sequential import SequentialSettings, compared_sequentially
-
-    if option := first_given(arguments, _NOT_SEQUENTIAL):
-        raise InputError(f"{option} does not go with --anytime: {_NOT_SEQUENTIAL[option[2:]]}.")
-    if arguments.metric[1:]:
-        raise InputError(f"--metric {' '.join(arguments.metric)}: --anytime compares by one metric; name one.")
-    score = arguments.metric[0] if arguments.metric else SequentialSettings.score
-    settings = SequentialSettings(score, arguments.confidence, arguments.floor)
-    return partial(compared_sequentially, settings=settings)
-
-
-def recalibrate(arguments: argparse.Namespace) -> None:
-    """Fit a recalibration map, or apply one, by a module that takes long to load."""
-    from .recalibrate import recalibrate
-
-    recalibrate(arguments)
 
 
 def tally(arguments: argparse.Namespace) -> None:
@@ -203,15 +144,12 @@ def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:
     what = "naive Bayes on scikit-learn's 1,797 handwritten digits, each predicted by a model that has not seen it"
     if find_spec("sklearn") is not None:
         return *train_digits(), f"{what}; trained just now"
-    import numpy as np
-
     with (files(__package__) / "example" / "digits.npz").open("rb") as stream, np.load(stream) as archive:
         return archive["digit"], archive["probability"], f"{what}; predictions that come with the package"
 
 
 def train_digits() -> tuple[Ints, NDArray[np.float32]]:
     """Predict each digit by Gaussian naive Bayes trained on the other folds; needs scikit-learn."""
-    import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from sklearn.naive_bayes import GaussianNB

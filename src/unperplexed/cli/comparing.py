@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,36 +13,24 @@ from .._lib.errors import InputError
 from .._lib.formatting import printable
 from .._lib.typing import Floats
 from ..comparison.result import Comparison
-from ..forecasts.forecasts import Block
+from ..forecasts.forecasts import Block, Forecasts
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
 from ..scores.rules import LOG_LOSS
 from ..statistics.intervals import Interval
 from ..statistics.means import DEFAULT_FLOOR
-
-if TYPE_CHECKING:
-    from ..forecasts.forecasts import Forecasts
+from .input import values_by_name
 
 Result = TypeVar("Result")
-
-
-def maps_of(texts: Sequence[str]) -> dict[str, Path]:
-    """Read NAME=PATH, each name once."""
-    maps: dict[str, Path] = {}
-    for text in texts:
-        name, _, path = text.partition("=")
-        if not name or not path or name in maps:
-            raise InputError(f"--apply {text}: expected NAME=MAP, each forecaster's name once.")
-        maps[name] = Path(path)
-    return maps
 
 
 def recalibrating(
     texts: Sequence[str], say: Callable[[str], None], how: Callable[[Chunks, Pair], Result]
 ) -> Callable[[Chunks, Pair], Result]:
     """Return how to compare with some forecasters recalibrated, as the texts of ``--apply`` name them."""
-    maps = maps_of(texts)
+    named = values_by_name("--apply", texts, "NAME=MAP, each forecaster's name once")
+    maps = {name: Path(path) for name, path in named.items()}
     if not maps:
         return how
     from .classes import recalibrated_by

@@ -5,44 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError
-from . import options
-
-if TYPE_CHECKING:
-    from ..assessment.counted_rows import CountedRows
-    from ..assessment.decision_curve import DecisionCurve
-    from ..assessment.decisions import Decision
-    from .input import Input
-
-
-def add_decide(command: argparse.ArgumentParser) -> None:
-    """Add input, costs and outputs of the command."""
-    options.add_input(command, engine=False)
-    options.add_where(command)
-    text = (
-        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
-    )
-    options.About("question", command).many("--costs", "fp=COST fn=COST", f"{text}; without: the curve")
-    options.add_clusters(command)
-    options.add_confidence(command)
-    options.add_seed(command, " of the folds")
-    options.add_json(command)
-    options.add_plot(command, "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf")
-    options.add_report(command)
+from ..assessment.counted_rows import CountedRows, recalibrated_beside, rows_of_tally, rows_one_by_one
+from ..assessment.decision_curve import MODEL, DecisionCurve, checked_thresholds, curve_of, refuse_classes
+from ..assessment.decisions import Deciding, Decision, checked_costs
+from ..forecasts.gathered import gathered_chunks
+from ..statistics.intervals import checked_sampling
+from .advice import decision_commands
+from .input import Input
+from .outputs import Outputs
 
 
 def decide(arguments: argparse.Namespace) -> None:
     """Decide by the forecasts of files, or by tallies of them."""
-    from ..assessment.counted_rows import recalibrated_beside
-    from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of
-    from ..assessment.decisions import Deciding, checked_costs
-    from ..statistics.intervals import checked_sampling
-    from .advice import decision_commands
-    from .input import Input
-    from .outputs import Outputs
-
     a, outputs = arguments, Outputs(arguments)
     checked_sampling(a.confidence, 0, a.seed)
     costs = checked_costs(*_costs(a.costs)) if a.costs else None
@@ -72,10 +48,6 @@ def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
 
 def _rows(rows: Input) -> CountedRows:
     """Read rows, or take those of tallies."""
-    from ..assessment.counted_rows import rows_of_tally, rows_one_by_one
-    from ..assessment.decision_curve import MODEL, refuse_classes
-    from ..forecasts.gathered import gathered_chunks
-
     if not rows.tallies:
         gathered = gathered_chunks(rows.chunks()(), MODEL)
         refuse_classes(gathered)

@@ -198,10 +198,7 @@ USAGE = {
         "assess, decide, 'unperplexed explain recalibration map'",
     ),
     "pool": Usage(
-        [
-            "FILE --truth COLUMN --forecaster A=COLUMN ... -o POOL",
-            "NEW --apply POOL -o NEWER",
-        ],
+        ["FILE --truth COLUMN --forecaster A=COLUMN ... -o POOL", "NEW --apply POOL -o NEWER"],
         "Combine several forecasters into one, or apply such a pool to their new forecasts.",
         [
             "pool rain.csv --truth rain --forecaster a=p1 b=p2 -o pool.json",
@@ -218,10 +215,7 @@ USAGE = {
         "recalibrate, assess",
     ),
     "check": Usage(
-        [
-            f"{_READ} --require TEXT",
-            "candidate.tally --earlier released.tally",
-        ],
+        [f"{_READ} --require TEXT", "candidate.tally --earlier released.tally"],
         "A gate: exit code 1 if forecasts do not meet a requirement, or have become worse than earlier ones.",
         [
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
@@ -260,10 +254,7 @@ USAGE = {
         [f"{_READ} -o counts.tally", "TALLY TALLY ... -o sum.tally", "TALLY"],
         "Count rows into a small file, which adds up with others and is assessed like rows; add such files up, or show"
         " one.",
-        [
-            "tally day1.parquet --truth y --prob p -o day1.tally",
-            "tally 'days/*.tally' -o year.tally",
-        ],
+        ["tally day1.parquet --truth y --prob p -o day1.tally", "tally 'days/*.tally' -o year.tally"],
         "--truth --prob --where --clusters --parts --tag --mixed --json --output",
         "assess, monitor",
     ),

@@ -318,10 +318,16 @@ def _labels(labels: list[str] | None) -> list[str] | None:
 
 def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
     """Read NAME=COLUMN,COLUMN,..."""
-    rivals: dict[str, list[str]] = {}
+    named = values_by_name("--forecaster", texts, "NAME=COLUMN[,COLUMN...], each name once")
+    return {name: columns.split(",") for name, columns in named.items()}
+
+
+def values_by_name(flag: str, texts: Sequence[str], expected: str) -> dict[str, str]:
+    """Read NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
     for text in texts:
-        name, _, columns = text.partition("=")
-        if not name or not columns or name in rivals:
-            raise InputError(f"--forecaster {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
-        rivals[name] = columns.split(",")
-    return rivals
+        name, _, value = text.partition("=")
+        if not name or not value or name in found:
+            raise InputError(f"{flag} {text}: expected {expected}.")
+        found[name] = value
+    return found

@@ -7,67 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.errors import InputError
-from . import options
-
-if TYPE_CHECKING:
-    from ..language_models.items import Item, Remarks
-
-
-def add_lm(command: argparse.ArgumentParser) -> None:
-    """Add input, comparison and outputs of the command."""
-    text = "logs of a language model: JSON, JSON Lines, Parquet, Inspect's .eval, or folders of these"
-    command.add_argument("files", nargs="+", metavar="FILE", help=text)
-    add = options.About("rows", command)
-    text = (
-        "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
-        " recognised by the first record)"
-    )
-    add("--format", metavar="NAME", text=text)
-    text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
-    add.many("--compare", "FILE", text)
-    add.switch("--common", "compare only documents or questions that both logs have, and report the others")
-    text = (
-        "place of the stated confidence in Inspect's scores or samples: metadata.confidence, output.completion; with"
-        " --truth columns of confidences, plain or as name=column"
-    )
-    add.many("--stated", "PLACE", text)
-    text = "JSON object of phrases and their probabilities, by which stated confidences are read"
-    add.path("--words", dest="phrases", metavar="FILE", text=text)
-    add("--scale", type=float, metavar="N", text="highest value of a stated confidence, such as 10 or 100")
-    text = (
-        "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
-        " none-of-these leaves it to none of them"
-    )
-    add.one_of("--outside", ("renormalize", "none-of-these"), text)
-    text = "an option without a log-probability: refuse (default), take it for zero, or drop the question"
-    add.one_of("--invalid", ("refuse", "zero", "drop"), text)
-    text = "assess each-option (default) of a question, or the top-option, the most probable one"
-    add.one_of("--events", ("each-option", "top-option"), text)
-    text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
-    add.many("--truth", "COLUMN", text)
-    text = "columns that name the question; answers to the same question are a cluster"
-    add.many("--question", "COLUMN", text)
-    text = (
-        "column of the answers, or their place in logs of Inspect (answer, output.completion): agreement among repeated"
-        " samples, there epochs, is a confidence"
-    )
-    add("--answer", metavar="COLUMN", text=text)
-    options.About("question", command).many("--by", "COLUMN", "columns that name the model")
-    text = "grades that count as wrong, such as Unparseable, which are left out by default"
-    add.many("--wrong", "GRADE", text)
-    options.add_sampling(command)
-    options.add_json(command)
-    options.add_report(command)
+from .._lib.serialize import result_json
+from ..language_models.items import Answer, Item, Question, Remarks, Text
+from ..language_models.reading import read_items
+from .outputs import Outputs, sayer
 
 
 def lm(arguments: argparse.Namespace) -> None:
     """Assess what is in the logs, or compare two models on the same texts."""
-    from ..language_models.items import Remarks
-    from .outputs import Outputs
-
     a, files = arguments, arguments.files
     a.files = [*files, *a.compare]
     outputs = Outputs(a)
@@ -95,7 +45,6 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
     """Rank the models of a table of graded answers, and judge their confidences."""
     from ..language_models.graded import read_answers, read_words
     from ..language_models.ranking import leaderboard
-    from .outputs import sayer
 
     if a.compare:
         raise InputError("--compare: compares logs; a table of graded answers has its models in --by.")
@@ -121,7 +70,6 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Judge the confidences in answers that a log has several samples of, their agreement among them."""
     from ..language_models.graded import epoch_answers
-    from ..language_models.items import Answer
     from ..language_models.ranking import leaderboard
 
     answers = [each for each in _items(a, files, remarks) if isinstance(each, Answer)]
@@ -134,16 +82,12 @@ def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
 
 def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Iterator[Item]:
-    from ..language_models.reading import read_items
-    from .outputs import sayer
-
     places = {"stated": (a.stated or [""])[0], "answer": a.answer or ""}
     return read_items(files, form=a.format, scale=a.scale, remarks=remarks, say=sayer(a), **places)
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
     """Compare two models: on questions, which are kept, or on texts, of which a few numbers are."""
-    from ..language_models.items import Question, Remarks
     from ..language_models.question_comparison import compare_questions
     from ..language_models.text_comparison import compare_texts
 
@@ -183,7 +127,6 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
-    from ..language_models.items import Answer, Question, Text
     from ..language_models.questions import assess_answers, assess_questions
     from ..language_models.text_result import assess_texts
     from ..language_models.text_tally import TextTally
@@ -239,6 +182,4 @@ class Kinds:
 
     def to_json(self) -> str:
         """Give a dictionary by kind."""
-        from .._lib.serialize import result_json
-
         return result_json({kind: each.to_dict() for kind, each in self._found.items()})

@@ -6,48 +6,23 @@ import argparse
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError
-from . import options
-
-if TYPE_CHECKING:
-    from ..calibration.dependence_search import DependenceSearch
-    from ..monitoring.drifted import Drift
-    from ..monitoring.history import History
-    from ..monitoring.monitored import Monitored
-    from .input import Input
+from .._lib.output_files import sole_run
+from ..calibration.dependence_search import DependenceSearch
+from ..monitoring.drifted import Drift
+from ..monitoring.history import MOST_PERIODS, History, in_time
+from ..monitoring.monitored import Monitored
+from ..monitoring.watch import watch
+from ..monitoring.watch_predictions import drift
+from ..tally.tally import Tally
+from .input import Input
+from .options import first_given
+from .outputs import Outputs
+from .own_options import PERIODS
 
 ALARM = 1
 """Exit code where there is an alarm, or a requirement that failed."""
-
-PERIODS = {"day": "date", "week": "iso-week", "month": "year-month", "quarter": "year-quarter"}
-"""Lengths of a period, and what is made of a date for them."""
-
-
-def add_monitor(command: argparse.ArgumentParser) -> None:
-    """Add input, time, groups and outputs of the command."""
-    options.add_input(command)
-    options.add_where(command)
-    add = options.About("question", command)
-    text = (
-        "column of the time, with the period of its dates: date:day, week, month, quarter, year; else each value"
-        " is a period, and so is each tally"
-    )
-    add("--time", metavar="COLUMN[:PERIOD]", text=text)
-    text = "begin a new watch with this period, such as the first after a repair"
-    add("--restart", metavar="PERIOD", text=text)
-    options.add_by(command)
-    options.add_clusters(command, "; none: independent; period: all rows of a period")
-    options.add_mixed(command, "watch tallies of different data or models as one forecaster")
-    text = "test whether the predictions changed, without outcomes; this does not assess calibration"
-    add.switch("--drift", text)
-    options.add_confidence(command, "confidence level: 1 minus the probability of ever a false alarm")
-    text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
-    add.many("--require", "TEXT", text)
-    text = "history of earlier periods, which is read if it is there and written with the new ones"
-    options.About("work", command).path("--history", text=text)
-    options.add_outputs(command)
 
 
 _OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
@@ -56,9 +31,6 @@ _OBSERVED = ("pair", "clusters", "units", "require", "ignore_label", "weight")
 
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
-    from .._lib.output_files import sole_run
-    from .outputs import Outputs
-
     a, outputs = arguments, Outputs(arguments)
     if a.drift:
         _refuse_observed(a)
@@ -79,15 +51,12 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 def _refuse_observed(a: argparse.Namespace) -> None:
     """Refuse what is for forecasts with outcomes: it would be ignored."""
-    option = options.first_given(a, _OBSERVED)
+    option = first_given(a, _OBSERVED)
     if option:
         raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
 
 
 def _watched(a: argparse.Namespace, history: History, dependence: DependenceSearch) -> Monitored | Drift:
-    from ..monitoring.watch import watch
-    from ..monitoring.watch_predictions import drift
-
     if a.drift:
         return drift(history, confidence=a.confidence, restart=a.restart)
     return watch(history, a.confidence, a.restart, a.require, a.units, dependence)
@@ -95,8 +64,6 @@ def _watched(a: argparse.Namespace, history: History, dependence: DependenceSear
 
 def _rows(a: argparse.Namespace) -> Input:
     """Read the options; of rows, dependence within periods is looked for: their own biases are none."""
-    from .input import Input
-
     rows = Input.of(a)
     if a.drift or not a.time:
         return rows
@@ -112,8 +79,6 @@ def _timed(a: argparse.Namespace) -> str:
 
 def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
     """Read all periods; also say whether the history's file is written: it never loses outcomes."""
-    from ..monitoring.history import History
-
     known = History.load(a.history) if a.history is not None and a.history.exists() else History()
     new = _of_tallies(a, rows) if rows.tallies else _of_rows(a, rows)
     if a.drift and known.periods and known.outcomes != new.outcomes:
@@ -126,9 +91,6 @@ def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
 
 
 def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
-    from ..monitoring.history import History, in_time
-    from ..tally.tally import Tally
-
     if len(rows.tallies) < len(rows.names):
         raise InputError(
             f"{rows.tallies[0]}: tallies and rows cannot be mixed; count the rows into tallies, one a period."
@@ -150,8 +112,6 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
 
 
 def _of_rows(a: argparse.Namespace, rows: Input) -> History:
-    from ..monitoring.history import MOST_PERIODS, History
-
     if not a.time:
         raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
     timed = _timed(a)

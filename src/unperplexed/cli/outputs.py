@@ -16,16 +16,14 @@ from .._lib.errors import InputError
 from .._lib.formatting import command_line
 from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
-from ..report.document import Python
-from ..report.result import Naming, document, picture_size
+from ..report.document import Document, Python
+from ..report.result import Naming, Result, document, picture_size
 from ..sources.readers.formats import matching
 from .terminal import drop_output, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..report.document import Document
-    from ..report.result import Result
 
 PICTURES = (".png", ".svg", ".pdf")
 TALLY = ".tally"

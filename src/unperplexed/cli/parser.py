@@ -9,29 +9,20 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from importlib import import_module
+from typing import Any, NoReturn, TypeAlias
 
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from .._lib.output_files import write_whole
 from .._version import __version__
-from . import options
-from .check import add_check, check
-from .decide import add_decide, decide
+from . import options, own_options
 from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
-from .lm import add_lm, lm
 from .meaning import settle
-from .monitor import add_monitor, monitor
-from .pool import add_pool, pool
 from .reading import as_toml, reading_in_use, words_of_reading
 from .signals import listen
-from .skill import add_skill, skill
 from .terminal import drop_output, print_error
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[Any]
-
 
 _NO_VALUE = re.compile("argument (.+): expected one argument")
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
@@ -67,10 +58,8 @@ def _run(words: Sequence[str]) -> int:
     if words and words[0] in _COMMANDS:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
     parsed = _parsed(parser, words)
-    from . import commands
-
-    run: Any = _OF_MODULES.get(parsed.command) or getattr(commands, parsed.command)
-    code: int | None = run(parsed)
+    module = import_module(f".{parsed.command if parsed.command in _MODULES else 'commands'}", __package__)
+    code: int | None = getattr(module, parsed.command)(parsed)
     if getattr(parsed, "save_reading", None) is not None:
         write_whole(parsed.save_reading, as_toml(parsed.kept).encode())
     if sys.stdout is not None:  # closed by the caller
@@ -78,8 +67,8 @@ def _run(words: Sequence[str]) -> int:
     return code or 0
 
 
-_OF_MODULES = {each.__name__: each for each in (check, decide, lm, monitor, pool, skill)}
-"""What commands run that have a module of their own; that of `recalibrate` takes long to load."""
+_MODULES = ("check", "compare", "decide", "lm", "monitor", "pool", "recalibrate", "skill")
+"""Commands that have a module of their own, which is loaded when they run."""
 
 
 def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
@@ -124,10 +113,7 @@ def _parser(only: str = "") -> argparse.ArgumentParser:
     """Make the parser of all commands, or of one: to make the others takes longer than to parse."""
     from ..kernels.compiled import KERNEL  # refuses to be imported with settings that it does not know
 
-    parser = _Parser(
-        prog="unperplexed",
-        allow_abbrev=False,
-    )
+    parser = _Parser(prog="unperplexed", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__} ({KERNEL})")
     help_text = "print what makes the shell complete commands, options and names of files"
     parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh"), help=help_text)
@@ -174,18 +160,18 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             options.add_outputs,
         ),
     ),
-    "skill": ("skill scores against the base rate, climatology or a forecaster", add_skill),
+    "skill": ("skill scores against the base rate, climatology or a forecaster", own_options.add_skill),
     "recalibrate": (
         "fit a map to better probabilities, or apply one",
         _having(
             partial(options.add_input, engine=False), options.add_clusters, options.add_recalibrate, options.add_json
         ),
     ),
-    "pool": ("combine several forecasters into one, or apply such a pool", add_pool),
-    "decide": ("a threshold from costs, and what decisions there cost", add_decide),
-    "lm": ("logs of language models: perplexity, questions, stated confidence", add_lm),
-    "check": ("a gate: exit code 1 if a requirement is not met", add_check),
-    "monitor": ("an alarm when calibration broke, and since when", add_monitor),
+    "pool": ("combine several forecasters into one, or apply such a pool", own_options.add_pool),
+    "decide": ("a threshold from costs, and what decisions there cost", own_options.add_decide),
+    "lm": ("logs of language models: perplexity, questions, stated confidence", own_options.add_lm),
+    "check": ("a gate: exit code 1 if a requirement is not met", own_options.add_check),
+    "monitor": ("an alarm when calibration broke, and since when", own_options.add_monitor),
     "tally": (
         "count rows into a small file, add such files up, show one",
         _having(
@@ -253,7 +239,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(message)}\nusage: see {self.prog} --help\n")
 
 
-def _command(commands: Commands, name: str, text: str) -> _Parser:
+def _command(commands: argparse._SubParsersAction[Any], name: str, text: str) -> _Parser:
     command: _Parser = commands.add_parser(name, help=text, allow_abbrev=False)
     command.set_defaults(command=name)
     command.add_argument("--help-all", action=HelpAll, nargs=0, help="show all options")

@@ -23,12 +23,7 @@ class PooledRows:
     """Pools the rows of a file, in which all forecasters stand or beside which others are read in the same order."""
 
     def __init__(
-        self,
-        made: Pool,
-        file: ForecastFile,
-        plans: Mapping[str, Plan],
-        others: Mapping[str, ForecastFile],
-        say: Sayer,
+        self, made: Pool, file: ForecastFile, plans: Mapping[str, Plan], others: Mapping[str, ForecastFile], say: Sayer
     ) -> None:
         self.file, self._pool, self._plans = file, made, dict(plans)
         self._others = {name: _InOrder(name, each) for name, each in others.items()}

@@ -27,7 +27,8 @@ from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.row_filter import RowFilter, group_columns
 from ..sources.writers import TABLES
 from ..tally.tally import Tally
-from .classes import NewRows, unit_of
+from .advice import apply_command, column_names
+from .classes import NewRows, written_text
 from .input import Input
 from .options import first_given
 from .outputs import MAPS, Outputs, show_while_read
@@ -39,10 +40,7 @@ _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ign
 
 def recalibrate(arguments: argparse.Namespace) -> None:
     """Fit a recalibration map and save it, or apply a saved one."""
-    if arguments.apply is not None:
-        _apply(arguments)
-    else:
-        _fit(arguments)
+    (_fit if arguments.apply is None else _apply)(arguments)
 
 
 def _fit(a: argparse.Namespace) -> None:
@@ -77,7 +75,6 @@ def _fit(a: argparse.Namespace) -> None:
 def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None, ...]) -> None:
     """Say that columns look permuted, before any map, and the command that names them rightly."""
     from ..calibration.diagnosis.diagnose import permuted_columns, rows_of
-    from .advice import column_names
 
     found = permuted_columns(rows_of(rows.chunks()), labels)
     if found is None:
@@ -114,7 +111,6 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
 
 def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibrator) -> dict[Path, bytes]:
     """Make the page of the forecasts before and after."""
-    from .advice import apply_command
     from .comparing import before_and_after
 
     if rows.tallies:
@@ -166,20 +162,13 @@ def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:
     """Say what was written."""
-    new = _new(arguments, file)
-    more = f" and {len(new) - _MOST_NAMED:,} more" if len(new) > _MOST_NAMED else ""
-    where = f"column{'s' * (len(new) > 1)} {', '.join(new[:_MOST_NAMED])}{more}"
-    left_out = f"; {number_of(change.invalid, 'row')} without valid probabilities left empty" if change.invalid else ""
-    unit = unit_of(file.reading, change.n_columns)
     of = f"{change.n_rows:,} of {number_of(rows, 'row')}" if arguments.where else number_of(rows, "row")
-    return f"{arguments.output}: {of} recalibrated, {where}{unit}{left_out}"
+    columns = written_text(_new(arguments, file), file.reading, change.n_columns, change.invalid)
+    return f"{arguments.output}: {of} recalibrated, {columns}"
 
 
 def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
     return [(arguments.named or "*").replace("*", name) for name in file.plan.prob]
-
-
-_MOST_NAMED = 3
 
 
 Map = Callable[[Floats, Batch, Ints], Floats]

@@ -169,19 +169,11 @@ def _whole(table: Table) -> Table:
     return replace(table, brief=table.n_rows)
 
 
-def _orders(text: str) -> list[float]:
-    return [*map(float, text.split(","))]
-
-
-def _bins(text: str) -> int:
-    return check_whole("bins", int(text))
-
-
 SECTIONS = {
     "averages": Section(_averages),
-    "profile": Section(_profile, "orders", _orders),
+    "profile": Section(_profile, "orders", lambda text: [*map(float, text.split(","))]),
     "scores": Section(_scores),
-    "calibration": Section(_calibration, "bins", _bins, 15, ("classes",)),
+    "calibration": Section(_calibration, "bins", lambda text: check_whole("bins", int(text)), 15, ("classes",)),
     "classes": Section(_classes, parts=("classes", "predictions")),
     "confusion": Section(_confusion),
     "surprises": Section(_surprises),

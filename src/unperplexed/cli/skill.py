@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.errors import InputError
-from . import options
-
-if TYPE_CHECKING:
-    from ..comparison.files import PairingOptions
-    from ..pairing.skill_result import Skill
-    from .input import Input
+from ..comparison.files import PairingOptions, compared_files, named_files
+from ..pairing.skill import BASE_RATE, SkillSettings, skill_rules, skilled
+from ..pairing.skill_result import Skill
+from .comparing import recalibrating
+from .input import Input, rivals_of
+from .outputs import Outputs
 
 _CLIMATOLOGY = "climatology:"
 _NOT_A_REFERENCE = {
@@ -25,26 +25,8 @@ _NOT_A_REFERENCE = {
 """What references are called elsewhere."""
 
 
-def add_skill(command: argparse.ArgumentParser) -> None:
-    """Add input, reference, groups and outputs of the command."""
-    options.add_input(command, pairs=False)
-    text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
-    options.About("rows", command).many("--pair", "PROB=OUTCOME", text)
-    options.add_reference(command, "base-rate")
-    options.add_by(command)
-    options.add_pairing(command)
-    options.add_floor(command)
-    options.add_confidence(command)
-    options.add_metric(command)
-    options.add_outputs(command)
-
-
 def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a reference."""
-    from ..comparison.files import named_files
-    from .input import Input
-    from .outputs import Outputs
-
     a = arguments
     files = _named_by_column(named_files(a.files), a)
     a.files = [path for paths in files.values() for path in paths]
@@ -64,9 +46,6 @@ def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict
 
 def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
     """Give the skill of the forecasts that are assessed against the reference: their files are read again."""
-    from ..comparison.files import PairingOptions
-    from ..pairing.skill import skill_rules
-
     flag, what = "--reference", f"--reference {a.reference}: a reference"
     if a.command == "check":
         flag, what = "--require", "--require: skill"
@@ -100,10 +79,6 @@ def _skill_of(
     metrics: Sequence[str],
     maps: Sequence[str],
 ) -> Skill:
-    from ..comparison.files import compared_files
-    from ..pairing.skill import BASE_RATE, SkillSettings, skilled
-    from .comparing import recalibrating
-
     selection = rows.selection
     reference, climatology = reference_of(a.reference)
     if climatology:
@@ -120,8 +95,6 @@ def _skill_of(
 
 def reference_of(text: str) -> tuple[str, list[str]]:
     """Read the name of a reference, and the columns of a climatology."""
-    from ..pairing.skill import BASE_RATE
-
     if not text.startswith(_CLIMATOLOGY):
         if text in _NOT_A_REFERENCE:
             raise InputError(f"--reference {text}: expected {_NOT_A_REFERENCE[text]}.")
@@ -139,9 +112,6 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
 
 def pairing_options(a: argparse.Namespace, **more: Any) -> PairingOptions:
     """Take from the command line how rows are paired, and more that not all commands ask."""
-    from ..comparison.files import PairingOptions
-    from .input import rivals_of
-
     of_forecasters = {"rivals": rivals_of(a.forecast), "forecaster": a.forecaster, "clusters": a.ways}
     return PairingOptions(a.on, a.in_order, a.common, **of_forecasters, where=a.where or "", **more)
 

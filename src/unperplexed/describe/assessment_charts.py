@@ -260,16 +260,12 @@ def small_chart(a: Assessment, name: str) -> Chart:
     """Make the reliability diagram of one of many assessments: the curve and groups of rows, without bands."""
     event = Event(a)
     line, groups = curve_of(a, event.pairs, 0).line(most=_SMALL), event.groups
-    means = [share(_mean(each, groups.total)) for each in (groups.mean, groups.observed)]
+    means = [share(np.average(each, weights=groups.total)) for each in (groups.mean, groups.observed)]
     label = (
         f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
         f" {event.name} {means[0]}, observed {means[1]}"
     )
     return _small(name, label, line, (Points(groups.mean, groups.observed),))
-
-
-def _mean(values: Floats, weight: Floats) -> float:
-    return float(values @ weight / weight.sum())
 
 
 def profile_chart(a: Assessment) -> Chart:

@@ -6,6 +6,7 @@ Inspect finds them by the entry point ``unperplexed``: name them as ``unperplexe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise missing(__name__, "Inspect", "inspect") from error
 
 
-def _graded(scores: list[SampleScore], key: str) -> tuple[Any, Any]:
-    """Grades and confidences of the samples that have both."""
-    pairs = [(each.score.as_float(), (each.score.metadata or {}).get(key)) for each in scores]
-    kept = [(grade, float(p)) for grade, p in pairs if p is not None and not math.isnan(grade)]
-    grades, p = np.array(kept, dtype=np.float64).reshape(-1, 2).T
-    return grades, p
+def _metric(key: str, of: Callable[[Any, Any], float]) -> Metric:
+    """Make a metric of the grades and the confidences of the samples that have both."""
+
+    def value(scores: list[SampleScore]) -> float:
+        pairs = [(each.score.as_float(), (each.score.metadata or {}).get(key)) for each in scores]
+        kept = [(grade, float(p)) for grade, p in pairs if p is not None and not math.isnan(grade)]
+        return float(of(*np.array(kept, dtype=np.float64).T)) if kept else math.nan
+
+    return value
 
 
 @metric
@@ -36,34 +40,19 @@ def stated_brier(key: str = "confidence") -> Metric:
     Inspect gives metrics the samples reduced over epochs, with the metadata of the first epoch: for several epochs use
     ``unperplexed lm LOG``.
     """
-
-    def of(scores: list[SampleScore]) -> float:
-        grades, p = _graded(scores, key)
-        return float(((p - grades) ** 2).mean()) if grades.size else math.nan
-
-    return of
+    return _metric(key, lambda grades, p: ((p - grades) ** 2).mean())
 
 
 @metric
 def stated_overconfidence(key: str = "confidence") -> Metric:
     """Mean stated confidence minus the mean grade; 0 is best."""
-
-    def of(scores: list[SampleScore]) -> float:
-        grades, p = _graded(scores, key)
-        return float(p.mean() - grades.mean()) if grades.size else math.nan
-
-    return of
+    return _metric(key, lambda grades, p: p.mean() - grades.mean())
 
 
 @metric
 def stated_aurc(key: str = "confidence") -> Metric:
     """Area under the risk-coverage curve of the stated confidence; smaller is better."""
-
-    def of(scores: list[SampleScore]) -> float:
-        grades, p = _graded(scores, key)
-        return risk_coverage(grades, p).area if grades.size else math.nan
-
-    return of
+    return _metric(key, lambda grades, p: risk_coverage(grades, p).area)
 
 
 @scorer(metrics=[accuracy(), stderr(), stated_brier(), stated_overconfidence(), stated_aurc()])

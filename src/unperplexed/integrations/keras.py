@@ -324,10 +324,7 @@ _SCORES = {
 }
 
 
-_PUBLISHED = {
-    "penalized_brier_score": _rules.published_brier_score,
-    "penalized_log_loss": _rules.published_log_loss,
-}
+_PUBLISHED = {"penalized_brier_score": _rules.published_brier_score, "penalized_log_loss": _rules.published_log_loss}
 """The penalized scores as the code of Ahmadian et al. (2025) has them."""
 
 

@@ -284,10 +284,7 @@ class _Rows:
                 sums[f"position {at:02}"] = RatioSums.of(lost[:, at], counted[:, at])
         sums = {name: sums[name] for name in sorted(sums) if sums[name].n}
         return TextTally(
-            self.n,
-            sums,
-            heapq.nlargest(KEPT, self._documents, key=_density),
-            heapq.nlargest(KEPT, self._tokens),
+            self.n, sums, heapq.nlargest(KEPT, self._documents, key=_density), heapq.nlargest(KEPT, self._tokens)
         )
 
 

@@ -254,13 +254,7 @@ class Pairing:
 
 
 def pairing_of_arrays(
-    parts: Sequence[Chunk],
-    clusters: Any,
-    within: Any,
-    by: Any,
-    climatology: Any,
-    ids: Any = None,
-    columns: Any = None,
+    parts: Sequence[Chunk], clusters: Any, within: Any, by: Any, climatology: Any, ids: Any = None, columns: Any = None
 ) -> Pairing:
     """Pair forecasters given as arrays, row by row.
 

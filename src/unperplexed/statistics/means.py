@@ -53,10 +53,7 @@ DEFAULT_ORDERS.setflags(write=False)
 
 
 def generalized_mean(
-    p: ArrayLike,
-    r: float,
-    sample_weight: ArrayLike | None = None,
-    floor: float | tuple[float, float] = 0.0,
+    p: ArrayLike, r: float, sample_weight: ArrayLike | None = None, floor: float | tuple[float, float] = 0.0
 ) -> float:
     """Weighted generalized mean of order r of probabilities. For correct-class probabilities larger is better.
 

@@ -47,15 +47,7 @@ from .kinds import rows as few_rows
 from .kinds.bias import SURE_GAP, means_differ, over_or_under
 from .line import ONE_VALUE, CalibrationLine, Coefficient, calibration_line, judged_coefficients, power_alone
 from .result import NOTABLE_BIAS, Clause, Detectable, Diagnosis, Finding, MendedProbability
-from .scored import (
-    FEWEST_CLUSTERS,
-    ClusterSums,
-    Scored,
-    cluster_covariance,
-    cluster_shares,
-    in_cells,
-    information_time,
-)
+from .scored import FEWEST_CLUSTERS, ClusterSums, Scored, cluster_covariance, cluster_shares, in_cells, information_time
 from .words import REST_LEVEL, finding_of_two, in_words, not_made, practically_calibrated, too_few
 
 _MOST_ERRORS = 3

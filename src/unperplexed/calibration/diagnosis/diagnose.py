@@ -19,7 +19,7 @@ from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally, line_of_top_class
 from .class_rows import CERTAIN, PreparedRows, RowBlock, Rows, count
 from .result import Diagnosis, Finding
-from .words import not_made
+from .words import not_made, permuted_finding
 
 
 @reads(SearchedReading, SEARCHED)
@@ -146,7 +146,6 @@ def permuted_columns(rows: Rows, labels: tuple[Label | None, ...]) -> Finding | 
     if not 2 < len(labels) <= MOST_CLASSES:
         return None
     from .permutations import permutation_of_rows
-    from .words import permuted_finding
 
     moved = permutation_of_rows(PreparedRows(rows, count(rows)), labels)
     return None if moved is None else permuted_finding(moved, labels, alone=False)

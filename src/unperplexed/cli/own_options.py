@@ -1,0 +1,178 @@
+"""Options of single commands, apart from what these do: to make a parser loads none of them."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import options
+from .options import About
+
+CONFIDENCE = 0.9
+"""Level of the intervals of a gate, where no other is named."""
+
+PERIODS = {"day": "date", "week": "iso-week", "month": "year-month", "quarter": "year-quarter"}
+"""Lengths of a period, and what is made of a date for them."""
+
+POOLED = "pooled"
+"""Column of pooled probabilities, where no other is named."""
+
+
+def add_check(command: argparse.ArgumentParser) -> None:
+    """Add input, requirements and outputs of the command."""
+    options.add_input(command)
+    options.add_where(command)
+    add = About("question", command)
+    add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'")
+    text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
+    add.switch("--anytime", text)
+    text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
+    add("--earlier", metavar="FILE", text=f"{text} have not become worse)")
+    text = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes"
+    About("rows", command).many("--on", "COLUMN", text)
+    options.add_clusters(command)
+    options.add_floor(command)
+    text = (
+        "confidence level of the intervals (default: 0.9, so that a metric at its limit fails in about 5%% of samples);"
+        " none compares the metrics as they are"
+    )
+    About("numbers", command)("--confidence", type=_level, default=CONFIDENCE, metavar="P", text=text)
+    options.add_seed(command)
+    options.add_map(command)
+    options.add_json(
+        command, "write all metrics flat: one number or null for each name; - prints them instead of the text"
+    )
+    add = About("work", command)
+    text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
+    add.path("--summary", text=text)
+    add.path("--junit", text="write the requirements as a JUnit file")
+    command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[])
+
+
+def _level(text: str) -> float | None:
+    """Read a confidence level, or none."""
+    return None if text == "none" else float(text)
+
+
+def add_decide(command: argparse.ArgumentParser) -> None:
+    """Add input, costs and outputs of the command."""
+    options.add_input(command, engine=False)
+    options.add_where(command)
+    text = (
+        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
+    )
+    About("question", command).many("--costs", "fp=COST fn=COST", f"{text}; without: the curve")
+    options.add_clusters(command)
+    options.add_confidence(command)
+    options.add_seed(command, " of the folds")
+    options.add_json(command)
+    options.add_plot(command, "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf")
+    options.add_report(command)
+
+
+def add_lm(command: argparse.ArgumentParser) -> None:
+    """Add input, comparison and outputs of the command."""
+    text = "logs of a language model: JSON, JSON Lines, Parquet, Inspect's .eval, or folders of these"
+    command.add_argument("files", nargs="+", metavar="FILE", help=text)
+    add = About("rows", command)
+    text = (
+        "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
+        " recognised by the first record)"
+    )
+    add("--format", metavar="NAME", text=text)
+    text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
+    add.many("--compare", "FILE", text)
+    add.switch("--common", "compare only documents or questions that both logs have, and report the others")
+    text = (
+        "place of the stated confidence in Inspect's scores or samples: metadata.confidence, output.completion; with"
+        " --truth columns of confidences, plain or as name=column"
+    )
+    add.many("--stated", "PLACE", text)
+    text = "JSON object of phrases and their probabilities, by which stated confidences are read"
+    add.path("--words", dest="phrases", metavar="FILE", text=text)
+    add("--scale", type=float, metavar="N", text="highest value of a stated confidence, such as 10 or 100")
+    text = (
+        "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
+        " none-of-these leaves it to none of them"
+    )
+    add.one_of("--outside", ("renormalize", "none-of-these"), text)
+    text = "an option without a log-probability: refuse (default), take it for zero, or drop the question"
+    add.one_of("--invalid", ("refuse", "zero", "drop"), text)
+    text = "assess each-option (default) of a question, or the top-option, the most probable one"
+    add.one_of("--events", ("each-option", "top-option"), text)
+    text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
+    add.many("--truth", "COLUMN", text)
+    text = "columns that name the question; answers to the same question are a cluster"
+    add.many("--question", "COLUMN", text)
+    text = (
+        "column of the answers, or their place in logs of Inspect (answer, output.completion): agreement among repeated"
+        " samples, there epochs, is a confidence"
+    )
+    add("--answer", metavar="COLUMN", text=text)
+    About("question", command).many("--by", "COLUMN", "columns that name the model")
+    text = "grades that count as wrong, such as Unparseable, which are left out by default"
+    add.many("--wrong", "GRADE", text)
+    options.add_sampling(command)
+    options.add_json(command)
+    options.add_report(command)
+
+
+def add_monitor(command: argparse.ArgumentParser) -> None:
+    """Add input, time, groups and outputs of the command."""
+    options.add_input(command)
+    options.add_where(command)
+    add = About("question", command)
+    text = (
+        "column of the time, with the period of its dates: date:day, week, month, quarter, year; else each value"
+        " is a period, and so is each tally"
+    )
+    add("--time", metavar="COLUMN[:PERIOD]", text=text)
+    text = "begin a new watch with this period, such as the first after a repair"
+    add("--restart", metavar="PERIOD", text=text)
+    options.add_by(command)
+    options.add_clusters(command, "; none: independent; period: all rows of a period")
+    options.add_mixed(command, "watch tallies of different data or models as one forecaster")
+    text = "test whether the predictions changed, without outcomes; this does not assess calibration"
+    add.switch("--drift", text)
+    options.add_confidence(command, "confidence level: 1 minus the probability of ever a false alarm")
+    text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
+    add.many("--require", "TEXT", text)
+    text = "history of earlier periods, which is read if it is there and written with the new ones"
+    About("work", command).path("--history", text=text)
+    options.add_outputs(command)
+
+
+def add_pool(command: argparse.ArgumentParser) -> None:
+    """Add input, pairing, and what fits and applies a pool."""
+    options.add_input(command, pairs=False)
+    options.add_pairing(command, compares=False)
+    add = About("forecast", command)
+    # The names are those of pool(), and so are the defaults; a test compares them.
+    text = (
+        "mean of the probabilities: linear (default), logarithmic, or mean, of an order; what is not named is fitted:"
+        " linear:equal, linear:a=0.3,b=0.7 (weights), power=2 (above 1 extremizes), mean:order=-1, map=auto, power,"
+        " beta or none"
+    )
+    add("--method", default="linear", metavar="NAME[:SETTINGS]", text=text)
+    add.number("--folds", "K", "number of cross-validation folds (default: 5)")
+    options.add_seed(command, " of the folds")
+    add.path("--apply", metavar="POOL", text="combine new forecasts by this pool (.json)")
+    text = f"new column, or start of its name before each class (default: {POOLED})"
+    add("--as", dest="named", metavar="NAME", text=text)
+    options.add_json(command)
+    options.add_report(command)
+    text = "write the pool (.json); with --apply the rows with pooled probabilities (.parquet, .csv, .tsv or .jsonl)"
+    options.add_output(command, text, required=True)
+
+
+def add_skill(command: argparse.ArgumentParser) -> None:
+    """Add input, reference, groups and outputs of the command."""
+    options.add_input(command, pairs=False)
+    text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
+    About("rows", command).many("--pair", "PROB=OUTCOME", text)
+    options.add_reference(command, "base-rate")
+    options.add_by(command)
+    options.add_pairing(command)
+    options.add_floor(command)
+    options.add_confidence(command)
+    options.add_metric(command)
+    options.add_outputs(command)
