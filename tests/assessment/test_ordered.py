@@ -195,6 +195,25 @@ def test_the_command_is_the_function(data, tmp_path, capsys):
     assert found["location"]["value"] == pytest.approx(own.location.value)
 
 
+def test_rows_that_share_an_outcome_are_judged_by_it_in_python_and_in_files(tmp_path, capsys):
+    rng = np.random.default_rng(5)
+    place = rng.permutation(np.repeat(np.arange(100), 10))
+    q = rng.dirichlet(np.ones(4), 100)
+    y = (q.cumsum(axis=1) < rng.random((100, 1))).sum(axis=1)[place]
+    p = q[place] * rng.uniform(0.9, 1.1, (1000, 4))
+    p /= p.sum(axis=1, keepdims=True)
+    found = assess_ordered(y, p, columns={"place": place})
+    declared = assess_ordered(y, p, clusters=place)
+    assert found.dependence.found.columns == ("place",)
+    assert (found.n_clusters, found.location) == (declared.n_clusters, declared.location)
+    assert "Rows of the same 'place' (100) err alike" in " ".join(str(found).split())
+    assert assess_ordered(y, p, clusters=None).dependence.reason == "declined"
+    frame = pl.DataFrame({"place": place, "y": y, **{str(k): p[:, k] for k in range(4)}})
+    frame.write_csv(tmp_path / "f.csv")
+    main(["assess", str(tmp_path / "f.csv"), "--ordered", "--truth", "y", "--prob", "0", "1", "2", "3"])
+    assert "Rows of the same 'place' (100) err alike" in " ".join(capsys.readouterr().out.split())
+
+
 def test_what_is_refused(tmp_path, capsys):
     with pytest.raises(InputError, match="at least three, here 2"):
         assess_ordered([0, 1], [0.2, 0.7])

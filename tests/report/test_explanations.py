@@ -60,7 +60,7 @@ UNNAMED = "Miscalibrated, but none of the named errors explains how"
         ("tail", two("tail", 0.1), "Extremes overstated or understated"),
         ("noise", two("noise", 0.02), "Extremes overstated or understated"),
         ("asymmetry", two("asymmetry", -0.1), "Asymmetric"),
-        ("certainty", certainty.said(1, 0.01, 3, two=True)[0], "Certain and wrong"),
+        ("certainty", certainty.said(1, 0.01, 3)[0], "Certain and wrong"),
         ("rows", rows.said([1e-4, 1e-3])[0], "A few surprising outcomes"),
         ("shape", shape.said(0.01, two=True)[0], UNNAMED),
     ],

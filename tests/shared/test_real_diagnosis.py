@@ -134,8 +134,18 @@ def test_simulated_forecasts(reference, start):
             assert counted.p_value == pytest.approx(expected["p_value"], abs=1e-6 if weights is None else 0.03)
 
 
+def test_models_that_err_most_where_they_are_sure_are_named_too():
+    """In 14 models their scores have a design effect of more than the rows there are, which would name nothing."""
+    frame = pl.read_parquet(next((DATA / "llm_mcqa").glob("*.parquet")))
+    frame = frame.filter(pl.col("confidence_level").is_between(0, 1)).gather_every(10)
+    y, p = (frame["grade"] == "Correct").to_numpy(), frame["confidence_level"].to_numpy()
+    found = diagnose(y, p, clusters=frame["model"].cast(pl.String).to_numpy())
+    assert found.verdict.startswith("Overpredicts 'True' (mean prediction 7")
+    assert {"confidence", "certainty"} <= {*found.errors}
+
+
 def test_simulated_forecasts_in_clusters(reference):
-    """Ours knows fewer degrees of freedom, and names the same errors in most sets."""
+    """Ours knows fewer degrees of freedom and bounds design effects, and names the same errors in most sets."""
     same = []
     for seed in range(300):
         y, p, weights, groups = simulated(seed)
@@ -143,7 +153,7 @@ def test_simulated_forecasts_in_clusters(reference):
             expected = reference(y, p, weights, groups)
             same.append(sorted(diagnose(y, p, clusters=groups, labels=(0, 1)).errors) == sorted(errors_of(expected)))
     assert len(same) > 50
-    assert np.mean(same) > 0.85
+    assert np.mean(same) > 0.83
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -14,11 +14,13 @@ from .._lib.formatting import capital, confidence_interval, number_of, p_value_t
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from .._version import __version__
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..pairing.skill import skill
 from ..pairing.skill_result import Skill
 from ..report.numbers import between, number
@@ -105,6 +107,8 @@ class OrderedAssessment(JsonResult):
     confidence: float
     notes: Notes
     """What was left out or rescaled on the way in."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """What was found of dependence that nobody declared."""
     version: str = __version__
 
     @property
@@ -229,9 +233,9 @@ _BINS = 10
 
 
 @frames_as_input
-@reads(RowReading)
+@reads(SearchedReading, SEARCHED)
 def assess_ordered(
-    y_true: Any, y_prob: Any, *, confidence: float = 0.95, **reading: Unpack[RowReading]
+    y_true: Any, y_prob: Any, *, confidence: float = 0.95, **reading: Unpack[SearchedReading]
 ) -> OrderedAssessment:
     """Assess forecasts of ordered classes: each threshold as an event, the PIT histogram, and the rank skill.
 
@@ -244,7 +248,7 @@ def assess_ordered(
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1). p-values below 1 minus it are significant.
     **reading
-        How rows are read, as in `assess`: ``labels``, ``sample_weight``, ``clusters`` (clusters), ``scale``,
+        How rows are read, as in `assess`: ``labels``, ``sample_weight``, ``clusters``, ``columns``, ``scale``,
         ``invalid`` and others.
 
     Returns
@@ -273,11 +277,11 @@ def assess_ordered(
     >>> [(each.name, round(each.mean_prediction, 3), each.frequency) for each in result.thresholds]
     [('near or above', 0.7, 0.75), ('above', 0.325, 0.25)]
     """
-    rows = gathered({"y_prob": y_prob}, y_true, reading)
-    return ordered_of(rows, confidence)
+    _, options, dependence = read_rows(y_true, y_prob, reading)
+    return ordered_of(gathered({"y_prob": y_prob}, y_true, options), confidence, dependence)
 
 
-def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
+def ordered_of(rows: GatheredRows, confidence: float, dependence: DependenceSearch) -> OrderedAssessment:
     """Assess the rows of one forecaster."""
     checked_sampling(confidence, 0, 0)
     if rows.n_classes < 3:
@@ -312,6 +316,7 @@ def ordered_of(rows: GatheredRows, confidence: float) -> OrderedAssessment:
         n_clusters=None if rows.clusters is None else sample.independent_units(rows.n_rows),
         confidence=confidence,
         notes=notes,
+        dependence=dependence,
     )
 
 

@@ -226,6 +226,6 @@ def ordered_of(a: argparse.Namespace, rows: Input) -> Any:
             f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
         )
     try:
-        return ordered_of(gathered_chunks(rows.chunks()(), "forecasts"), a.confidence)
+        return ordered_of(gathered_chunks(rows.chunks()(), "forecasts"), a.confidence, rows.dependence)
     except InputError as error:
         raise rows.naming(error) from None

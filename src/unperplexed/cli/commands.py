@@ -75,7 +75,7 @@ def _ordered(a: argparse.Namespace) -> None:
     from .assessing import ordered_of
 
     outputs = Outputs(a)
-    found = ordered_of(a, Input.of(a))
+    found = ordered_of(a, Input.of(a).settled())
     outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
 
 

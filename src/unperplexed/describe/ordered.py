@@ -8,6 +8,7 @@ import numpy as np
 
 from .._lib.formatting import confidence_interval, p_value_cell, p_values, short_name, short_names
 from ..assessment.ordered import OrderedAssessment, Threshold, findings_of, headline_of, lead_of, n_miscalibrated
+from ..calibration.dependence_search import dependence_words
 from ..pairing.dependence import dependent_text
 from ..report.chart import Axis, Bars, Chart, Line, Points, Reference, percent_axis
 from ..report.charts import unit_axis
@@ -25,7 +26,7 @@ from .tally import ROWS_CHANGED, counted, notes_lines
 def ordered_document(o: OrderedAssessment, naming: Naming, *, brief: bool) -> Document:
     """Describe the calibration of ordered classes."""
     notes = [*notes_lines(o.notes)]
-    rows = dependent_text(o.n_clusters, None, None, None)
+    rows = dependent_text(o.n_clusters, None, None, None, o.dependence)
     settings = f"{rows}{', weighted' * o.weighted}, confidence level {o.confidence:g}"
     skills = skill_blocks(o.skill)
     curves = [
@@ -45,7 +46,7 @@ def ordered_document(o: OrderedAssessment, naming: Naming, *, brief: bool) -> Do
         title=naming.titled(headline_of(o)),
         facts=naming.facts(counted(o.n_rows, len(o.labels), o.labels)),
         headline=headline_of(o),
-        lead=lead_of(o),
+        lead=f"{lead_of(o)} {dependence_words(o.dependence)}".rstrip(),
         calm=not [*findings_of(o)] and not n_miscalibrated(o),
         figure=thresholds_chart(o),
         first=Section("thresholds", "Each threshold as an event", [thresholds_table(o)], "Thresholds"),

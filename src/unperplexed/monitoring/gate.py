@@ -94,12 +94,16 @@ class Check(JsonResult):
         return tuple(each for each in self.outcomes if not each.passed)
 
     def to_flat(self) -> dict[str, float | None]:
-        """Give all metrics and whether the gate passed, one level deep: numbers or None by name."""
+        """Give all metrics and whether the gate passed, one level deep: numbers or None by name.
+
+        ``design_effect`` is that of dependence which nobody declared: 1 where none was found, None where it was not
+        looked for.
+        """
         judged = sorted(self._by_evidence, key=lambda each: each.log_evidence)  # the largest of a metric stays
         evidence = {f"{Requirement.parse(each.requirement).name}.log_evidence": each.log_evidence for each in judged}
         passed = {"passed": float(bool(self)), "failed_requirements": float(len(self.failed))}
         effect = 1.0 if self.dependence.found is None else self.dependence.found.design_effect
-        seen = None if self.dependence.reason else effect  # of dependence that nobody declared
+        seen = None if self.dependence.reason else effect
         return {**passed, **evidence, "design_effect": seen, **self._flat()}
 
     def to_dict(self) -> dict[str, Any]:

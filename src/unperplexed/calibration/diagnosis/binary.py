@@ -88,12 +88,19 @@ class BinaryData:
     def gap(self, effect: float) -> float:
         """Return mean prediction minus observed frequency, of all rows, in standard errors.
 
-        The variance is the larger of what the predictions promise and what is seen, times a design effect.
+        The variance is the largest of what the predictions promise, times a design effect, and what is seen between
+        rows and clusters.
         """
         rows, p, n = self.rows, expit(self.rows.s), float(self.rows.total.sum())
         off = self.mean - self.frequency
         squares = float(product(rows.positive, 1 - 2 * p) + product(rows.total, p**2)) - n * off**2
-        return off * n / math.sqrt(max(rows.information, squares, _TINY) * effect)
+        weighing = float(rows.squared.sum() / rows.total.sum())
+        variance = max(rows.information * effect, squares * weighing, _TINY)
+        if self.clusters is not None:
+            one, sums = np.ones((1, rows.s.size)), self.clusters(np.ones(rows.s.size, dtype=bool))
+            between = sums.scores(one) + off * sums.totals(one)
+            variance = max(variance, float((between**2).sum()) * len(between) / (len(between) - 1))
+        return off * n / math.sqrt(variance)
 
 
 def diagnose_binary(data: BinaryData) -> Diagnosis:

@@ -110,7 +110,15 @@ def _dependent(
     shared = float(one.sum() ** 2 / (sd @ sd))
     known = rows.information / rows.design_effect
     told = known > _INFORMATION_EACH and shared > _TOLD * known / float(inflation[0])
-    return statistic, p_value, float(inflation.mean()), k, shared if rare and k <= 2 and not told else np.nan
+    effect, size = float(inflation.mean()), clusters.totals(np.ones((1, rows.s.size)))
+    if effect > _BEYOND * (size**2).sum() / size.sum():  # sure predictions err, which is no dependence
+        most = (clusters.totals(np.abs(q) * np.sqrt(rows.variance)) ** 2).sum(axis=0)
+        effect = float(np.minimum(inflation, np.maximum(most, 1.0)).mean())
+    return statistic, p_value, effect, k, shared if rare and k <= 2 and not told else np.nan
+
+
+_BEYOND = 2.0
+"""Design effects this many times as large as clusters are not what few of them show by chance."""
 
 
 def columns(s: Floats, v: Floats) -> Floats:
