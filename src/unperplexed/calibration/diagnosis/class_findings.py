@@ -115,11 +115,7 @@ def _single(search: Search) -> Errors:
 
 
 def _estimate(
-    name: str,
-    candidate: ClassCandidate,
-    classes: Ints,
-    search: Search,
-    prepared: PreparedRows | None,
+    name: str, candidate: ClassCandidate, classes: Ints, search: Search, prepared: PreparedRows | None
 ) -> tuple[float, tuple[float, float]]:
     """Return the parameter of an error with its interval; NaN for the biases of several classes.
 
@@ -268,12 +264,7 @@ class _Everything:
 
 
 def _judged(
-    chunks: Iterable[Chunk],
-    counts: RowCounts,
-    mapping: ClassMap,
-    fit: Fit,
-    inverse: AnyFloats,
-    at: Sequence[int] = (),
+    chunks: Iterable[Chunk], counts: RowCounts, mapping: ClassMap, fit: Fit, inverse: AnyFloats, at: Sequence[int] = ()
 ) -> list[Coefficient]:
     """Give coefficients of a fit standard errors: the larger of model and sandwich.
 
