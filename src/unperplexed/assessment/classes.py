@@ -292,13 +292,10 @@ def _chance(each: ClassPairs, off: Floats, independent: bool) -> tuple[Floats, F
         return np.full(off.size, np.nan), np.full(off.size, np.nan)
     p, happened, total = each.pairs
     weight = total.sum() / off.size
+    v = total * p * (1 - p)
     variance, third, squares = (
         np.bincount(class_of_entries(each), moment, off.size).astype(np.float64)
-        for moment in (
-            total * p * (1 - p),
-            total * p * (1 - p) * (1 - 2 * p),
-            happened * (1 - p) ** 2 + (total - happened) * p**2,
-        )
+        for moment in (v, v * (1 - 2 * p), happened * (1 - 2 * p) + total * p**2)
     )
     return np.sqrt(np.maximum(variance, squares - off**2 / weight)) / weight, _p_values(off, variance, third)
 

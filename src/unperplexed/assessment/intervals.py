@@ -57,9 +57,8 @@ _OF_TAILS = ("averages_slope", "measured_robustness")
 """Figures that a few errors among the most extreme predictions decide."""
 
 
-FEW_ERRORS, FEW_DEPENDENT_ERRORS, FEW_GROUPS = 25, 35, 30
-"""With fewer rows whose top class did not happen, those of clusters counted as many as are independent, or fewer
-clusters, intervals have been seen to be too narrow (benchmarks/coverage.py)."""
+FEW_ERRORS, FEW_GROUPS = 25, 30
+"""With fewer rows whose top class did not happen, or fewer clusters, intervals have been seen to be too narrow."""
 
 _FEW_DEGREES = 40
 """Degrees of freedom of an uncertain standard error, at floors below the default one; at a floor of 0 twice as many."""
@@ -148,13 +147,12 @@ def _lowest_cell(tally: Tally) -> tuple[float, float]:
 
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
-    fewest = FEW_DEPENDENT_ERRORS if tally.clustered else FEW_ERRORS
-    if errors < fewest - 0.5:
+    if errors < FEW_ERRORS - 0.5:
         few = f"only {errors:.0f} prediction{' is' if round(errors) == 1 else 's are'} wrong"
         if tally.clustered:
             few = f"the wrong predictions have an effective sample size of only {errors:.0f}"
         more = "clusters" if tally.clustered else "rows"
-        yield f"{few}. With fewer than {fewest}, intervals may be too narrow; assess more {more}"
+        yield f"{few}. With fewer than {FEW_ERRORS}, intervals may be too narrow; assess more {more}"
     elif _few_rows_decide(headline, tally.n_classes):
         yield (
             "a few rows decide the robustness and the slope of the averages, so that the intervals may be too narrow;"

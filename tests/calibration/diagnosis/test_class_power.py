@@ -107,6 +107,15 @@ def test_no_prior_draws_the_bias_of_a_single_class_to_0(rng):
     assert found.interval[0] < 1 < found.interval[1]
 
 
+def test_a_class_that_never_occurs_has_a_bias_without_bounds(rng):
+    p = softmax(rng.normal(0, 1, (1000, 6)), axis=1)
+    others = np.where(np.arange(6) == 2, 0, p)
+    y = (others.cumsum(axis=1) < rng.random((1000, 1)) * others.sum(axis=1, keepdims=True)).sum(axis=1)
+    [found] = [each for each in diagnose(y, p, labels=range(6)).findings if each.error == "bias"]
+    assert (found.label, found.parameter < -1) == (2, True)
+    assert np.isnan(found.interval).all()
+
+
 def test_the_interval_holds_the_truth(rng):
     held = []
     for _ in range(150):

@@ -115,11 +115,7 @@ def _single(search: Search) -> Errors:
 
 
 def _estimate(
-    name: str,
-    candidate: ClassCandidate,
-    classes: Ints,
-    search: Search,
-    prepared: PreparedRows | None,
+    name: str, candidate: ClassCandidate, classes: Ints, search: Search, prepared: PreparedRows | None
 ) -> tuple[float, tuple[float, float]]:
     """Return the parameter of an error with its interval; NaN for the biases of several classes.
 
@@ -128,10 +124,13 @@ def _estimate(
     """
     if name == "bias" and (len(classes) != 1 or candidate.classes is None):
         return math.nan, (math.nan, math.nan)
-    if name == "bias":
-        candidate = search.unbounded(candidate)
     fit = candidate.fit.at_maximum
     at = fit.places[PARAMETERS[name]].start + (int(classes[0]) if name == "bias" else 0)
+    if name == "bias":
+        bounded, candidate = float(fit.theta[at]), search.unbounded(candidate)
+        fit = candidate.fit.at_maximum
+        if fit.information[at, at] < _ONE_OUTCOME:  # the class never occurs
+            return bounded, (math.nan, math.nan)
     found = Coefficient(float(fit.theta[at]), math.sqrt(search.gate.effect * fit.covariance[at, at]))
     if prepared is not None:
         [found] = _judged(prepared, prepared.counts, candidate.mapping, fit, fit.covariance[[at]], [at])
@@ -139,6 +138,9 @@ def _estimate(
     # The standard error of a lapse is that of its log-odds.
     return (share(found.value), (share(low), share(high))) if name == "noise" else (found.value, (low, high))
 
+
+_ONE_OUTCOME = 0.5
+"""Sum of q (1 - q) below which a class occurs in no row, since that of q is how often it does."""
 
 _DEGREES = 5
 """Degree of the last of the shapes that what is left is tested by."""
@@ -268,12 +270,7 @@ class _Everything:
 
 
 def _judged(
-    chunks: Iterable[Chunk],
-    counts: RowCounts,
-    mapping: ClassMap,
-    fit: Fit,
-    inverse: AnyFloats,
-    at: Sequence[int] = (),
+    chunks: Iterable[Chunk], counts: RowCounts, mapping: ClassMap, fit: Fit, inverse: AnyFloats, at: Sequence[int] = ()
 ) -> list[Coefficient]:
     """Give coefficients of a fit standard errors: the larger of model and sandwich.
 
