@@ -85,9 +85,11 @@ class SearchedRows(NamedTuple):
 
     def sampled(self, share: float) -> tuple[Ints, SearchedRows]:
         """Select so many rows, in stretches of successive ones; give their places too."""
-        at, period = np.arange(self.number.size), -(-self.number.size // _PARTS)
-        some = np.flatnonzero(at % period < share * period)
-        return some, self.at(some)._replace(sample=Sample(some // period, share))
+        part, place = np.divmod(np.arange(self.number.size), -(-self.number.size // _PARTS))
+        length = math.ceil(share * self.number.size / _PARTS)
+        start = np.random.default_rng(0).integers(0, place.max() + 2 - length, _PARTS)[part]
+        some = np.flatnonzero((place >= start) & (place < start + length))
+        return some, self.at(some)._replace(sample=Sample(part[some], share))
 
     def without_errors_of(self, group: Ints) -> SearchedRows:
         """Return rows whose log-odds have the biases and slopes of groups added: these errors are no dependence."""
@@ -97,7 +99,7 @@ class SearchedRows(NamedTuple):
 
 
 _PARTS = 64
-"""Parts of the rows of each of which a sample has the first ones: enough to hold groups from all over."""
+"""Parts of the rows, of each of which a sample has a stretch at random: enough to hold groups from all over."""
 
 _GROUP = 10
 """Rows that a group has on average, if its errors are taken out: of fewer they would be the residuals themselves."""
