@@ -136,19 +136,31 @@ def searched(
     *,
     order: bool = True,
 ) -> DependenceSearch:
-    """Look for dependence in columns, and in the order of the rows, of which there may be so many that some tell.
+    """Look for dependence in columns, and in the order of the rows: of many rows in a sample, and then in all of them.
 
     Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
     dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
     groups, share = groups or {}, share_searched(rows.number.size)
     if rows.sample.share < 1 or share == 1:
-        search = looked(rows, columns, groups, order=order)
-    else:
-        some, sampled = rows.sampled(share)
-        drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
-        search = looked(sampled, *drawn, order=order)
-    return counted(search, rows, {**columns, **groups})
+        return _counted(looked(rows, columns, groups, order=order), rows, {**columns, **groups})
+    some, sampled = rows.sampled(share)
+    drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
+    return decided(looked(sampled, *drawn, order=order), rows, columns, groups)
+
+
+def decided(
+    first: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints], groups: Mapping[str, Ints]
+) -> DependenceSearch:
+    """Look at all rows for the dependence that was found in a sample: in its columns, or in the order."""
+    if first.found is None:
+        return first
+    named = {name: code for name, code in columns.items() if name in first.found.columns}
+    again = looked(rows, named, groups, order=first.found.block is not None).found
+    if again is not None:
+        kept = {name: getattr(first.found, name) for name in ("also", "looked_at", "order", "sampled")}
+        again = replace(again, **kept)
+    return _counted(replace(first, found=again), rows, {**columns, **groups})
 
 
 def looked(
@@ -178,7 +190,7 @@ def looked(
     return DependenceSearch(tuple(columns), order, found)
 
 
-def counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
+def _counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
     """Count the clusters that were found, and where they are a warning alone test calibration by them."""
     found, p_value = search.found, math.nan
     if found is None:

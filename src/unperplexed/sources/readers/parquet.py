@@ -19,7 +19,7 @@ _LARGEST = 2**63 - 1
 _PROBED_ROWS = 64
 """Rows read at a time while looking for the first list of a column, which may be of any length."""
 
-_PLACE, _PARTS, _STRETCH = 1 << 15, 4, 2500
+_PLACE, _PARTS, _STRETCH = 1 << 15, 4, 2000
 """Rows of a place of a file, of each of whose parts a sample has a stretch, and about how many rows that has. Places
 are fewer than stretches, as pages are read whole."""
 
