@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -71,9 +71,9 @@ _FEWEST_IN_ORDER, _BESIDE_TREND = 15, 0.1
 """Values of which fewer may rise or fall by chance, and the part of the dependence that a trend leaves if it explains
 it: nothing was left in 3% of 1,000 samples of ten clusters in no order, in 0.4% of fifteen, in none of twenty."""
 
-_SEARCHED, _SAMPLED = 500_000, 80
+_SEARCHED, _SAMPLED = 500_000, 64
 """Rows of which more are sampled, and how many are then, times the square root of their number. Dependence that gives
-the verdict, of whatever clusters, is then at least 9 standard deviations from independent rows."""
+the verdict, of whatever clusters, is then at least 7 standard deviations from independent rows."""
 
 _SHAPES, _FEWEST_EVENTS = (2, 3, 4, 5), 20.0
 """Degrees of the Legendre polynomials, which are fitted if the information of the rows is that of so many events."""
@@ -111,7 +111,8 @@ class Dependence(ByValue):
     """Rows of equal weight that would tell as much if they were independent."""
 
 
-class Sample(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Sample:
     """Rows that are a sample: stretches of successive rows, spread over all of them."""
 
     stretch: Ints
@@ -121,7 +122,17 @@ class Sample(NamedTuple):
 
     def at(self, some: Ints | Bools | slice) -> Sample:
         """Select rows."""
-        return self._replace(stretch=self.stretch[some]) if self.stretch.size else self
+        return replace(self, stretch=self.stretch[some]) if self.stretch.size else self
+
+    @cached_property
+    def stretches(self) -> int:
+        """Number of stretches."""
+        return len(np.unique(self.stretch))
+
+    @property
+    def share_of_far(self) -> float:
+        """Share of the rows far from a row of the sample that are in it: in another stretch of equal length."""
+        return self.share * (self.stretches - 1) / (self.stretches - self.share) if self.stretches > 1 else self.share
 
 
 ALL_ROWS = Sample(np.zeros(0, dtype=np.int64), 1.0)
@@ -366,8 +377,7 @@ def _numbered(code: Ints) -> tuple[Ints, int]:
 class _Groups:
     """Groups of rows, and what pairs of rows in a group have in common.
 
-    Of a sample, pairs of a stretch are all that such rows have, of which the share of the sample is seen; of pairs in
-    different stretches the square of it is.
+    Of pairs of rows that are so near as those of a stretch, a sample has its share; of others fewer.
     """
 
     number: Ints
@@ -403,7 +413,7 @@ class _Groups:
         if self.sample.share == 1:
             return squares
         near = _squares(self._in_stretches.summed(x))
-        return near + (squares - near) / self.sample.share
+        return near + (squares - near) / self.sample.share_of_far
 
     def pairs_of_all(self, x: Floats) -> float:
         """Sum over pairs of rows of a group of all rows, likewise."""
@@ -415,7 +425,7 @@ class _Groups:
         if self.sample.share == 1 or self.n <= most * rows:
             return self.n > most * rows
         near = self._in_stretches.n
-        return rows - near + (near - self.n) / self.sample.share < (1 - most) * rows
+        return rows - near + (near - self.n) / self.sample.share_of_far < (1 - most) * rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -514,7 +524,7 @@ class _Search:
         self.named, self.trends = tuple(map(str, self.groups)), set[str]()
         self.order = order and order_tells(residuals.happened)
         if self.order:
-            fewest = max(_FEWEST_BLOCKS, len(np.unique(sample.stretch)))  # none is longer than a stretch
+            fewest = max(_FEWEST_BLOCKS, sample.stretches)  # none is longer than a stretch
             self.groups |= {rows: self._blocks(rows) for rows in _lengths(residuals.happened.size, fewest)}
         self.tests = {name: self._tests(each) for name, each in self.groups.items()}
 

@@ -86,9 +86,11 @@ class SearchedRows(NamedTuple):
 
     def sampled(self, share: float) -> tuple[Ints, SearchedRows]:
         """Select so many rows, in stretches of successive ones; give their places too."""
-        at, period = np.arange(self.number.size), -(-self.number.size // _PARTS)
-        some = np.flatnonzero(at % period < share * period)
-        return some, self.at(some)._replace(sample=Sample(some // period, share))
+        part, place = np.divmod(np.arange(self.number.size), -(-self.number.size // _PARTS))
+        length = math.ceil(share * self.number.size / _PARTS)
+        start = np.random.default_rng(0).integers(0, place.max() + 2 - length, _PARTS)[part]
+        some = np.flatnonzero((place >= start) & (place < start + length))
+        return some, self.at(some)._replace(sample=Sample(part[some], share))
 
     @property
     def predictions(self) -> Ints:
@@ -107,7 +109,7 @@ _ODD = -7046029254386353131
 """Spreads numbers over all 64 bits (Steele 2014)."""
 
 _PARTS = 64
-"""Parts of the rows of each of which a sample has the first ones: enough to hold groups from all over."""
+"""Parts of the rows, of each of which a sample has a stretch at random: enough to hold groups from all over."""
 
 _GROUP = 10
 """Rows that a group has on average, if its errors are taken out: of fewer they would be the residuals themselves."""
@@ -144,23 +146,35 @@ def searched(
     *,
     order: bool = True,
 ) -> DependenceSearch:
-    """Look for dependence in columns, and in the order of the rows, of which there may be so many that some tell.
+    """Look for dependence in columns, and in the order of the rows: of many rows in a sample, and then in all of them.
 
     Errors of groups, of a column that is no cluster as it has few values, or of a few stretches of rows, are no
     dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
     groups, share = groups or {}, share_searched(rows.number.size)
     if rows.sample.share < 1 or share == 1:
-        search = looked(rows, columns, groups, order=order)
-    else:
-        some, sampled = rows.sampled(share)
-        drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
-        search = looked(sampled, *drawn, order=order)
-    search = counted(search, rows, {**columns, **groups})
-    known = search.found is not None and search.found.taken
-    if known or not order or min(share, rows.sample.share) < 1:  # without an order several rows forecast the same
-        return search
-    return replace(search, copies=copied_rows(*rows.events[0], rows.truth, rows.predictions))
+        search = _counted(looked(rows, columns, groups, order=order), rows, {**columns, **groups})
+        known = search.found is not None and search.found.taken
+        if known or not order or rows.sample.share < 1:  # without an order several rows forecast the same
+            return search
+        return replace(search, copies=copied_rows(*rows.events[0], rows.truth, rows.predictions))
+    some, sampled = rows.sampled(share)
+    drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
+    return decided(looked(sampled, *drawn, order=order), rows, columns, groups)
+
+
+def decided(
+    first: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints], groups: Mapping[str, Ints]
+) -> DependenceSearch:
+    """Look at all rows for the dependence that was found in a sample: in its columns, or in the order."""
+    if first.found is None:
+        return first
+    named = {name: code for name, code in columns.items() if name in first.found.columns}
+    again = looked(rows, named, groups, order=first.found.block is not None).found
+    if again is not None:
+        kept = {name: getattr(first.found, name) for name in ("also", "looked_at", "order", "sampled")}
+        again = replace(again, **kept)
+    return _counted(replace(first, found=again), rows, {**columns, **groups})
 
 
 def looked(
@@ -190,7 +204,7 @@ def looked(
     return DependenceSearch(tuple(columns), order, found)
 
 
-def counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
+def _counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
     """Count the clusters that were found, and where they are a warning alone test calibration by them."""
     found = search.found
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Bools, Ints
 from ..calibration.dependence import Sample, share_searched
 from ..calibration.dependence_search import UNREAD, DependenceSearch
-from ..calibration.undeclared import SearchedRows, counted, looked, searched
+from ..calibration.undeclared import SearchedRows, decided, looked, searched
 from ..forecasts.group_keys import ColumnCodes
 from .columns import Selection
 from .file_reading import FileReading
@@ -52,7 +53,8 @@ def _searched(files: ForecastFiles) -> DependenceSearch:
         return search
     clusters = search.found.columns
     again = files.with_keys([name for name in clusters if name in files.further])
-    return counted(search, *_Gathered(again, clusters).read())
+    rows, columns = _Gathered(again, [*dict.fromkeys([*clusters, *groups])]).read()
+    return decided(search, rows, columns, {name: columns.pop(name) for name in groups if name in columns})
 
 
 class _Gathered:
@@ -77,7 +79,7 @@ class _Gathered:
                 self._keep(batch, rows._replace(number=number, sample=Sample(stretch, 1.0)), at)
         self._first += batch.forecasts[0].n_rows
         self._stretches += 0 if batch.stretch is None else int(batch.stretch.max(initial=-1)) + 1
-        if self.kept * len(self._names) > MOST_CODES:
+        if self.kept * max(len(self._names), 1) > MOST_CODES:
             self._halve()
 
     def _keep(self, batch: ForecastBatch, rows: SearchedRows, at: Ints) -> None:
@@ -104,4 +106,4 @@ class _Gathered:
         if not self.kept:
             raise InputError("no rows to look for dependence in.")
         rows = SearchedRows.joined(self._parts)
-        return rows._replace(sample=rows.sample._replace(share=self._share / self._every)), self._codes.joined()
+        return rows._replace(sample=replace(rows.sample, share=self._share / self._every)), self._codes.joined()

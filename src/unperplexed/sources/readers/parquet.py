@@ -19,8 +19,8 @@ _LARGEST = 2**63 - 1
 _PROBED_ROWS = 64
 """Rows read at a time while looking for the first list of a column, which may be of any length."""
 
-_PLACE, _PARTS, _STRETCH = 1 << 16, 4, 2500
-"""Rows of a place of a file, of each of whose parts a sample has the first rows, and how many they are about. Places
+_PLACE, _PARTS, _STRETCH = 1 << 15, 4, 2000
+"""Rows of a place of a file, of each of whose parts a sample has a stretch, and about how many rows that has. Places
 are fewer than stretches, as pages are read whole."""
 
 _AT = "\nstretch"
@@ -90,14 +90,16 @@ def open_parquet(path: Path, _: Options) -> Source:
         check_once(schema, wanted.names)
         n_places = max(1, round(share * n_rows / (_PARTS * _STRETCH)))
         length, chosen = min(_PLACE, n_rows // n_places), math.ceil(share * n_rows / (n_places * _PARTS))
-        part, number = -(-length // _PARTS), pl.int_range(pl.len(), dtype=pl.Int64)
+        part, row = -(-length // _PARTS), pl.int_range(pl.len(), dtype=pl.Int64)
         rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         rows = rows.select({root_of(schema, name) for name in wanted.names})
+        random = np.random.default_rng(0).random((2, n_places))  # so that no period of the rows is that of the sample
+        first = (np.arange(n_places) * n_rows + random[0] * (n_rows - n_places * length)) // n_places
         places = [
-            rows.slice(start, length)
-            .with_columns((at * _PARTS + number // part).alias(_AT))
-            .filter(number % part < chosen)
-            for at, start in enumerate(np.linspace(0, n_rows - length, n_places).astype(int).tolist())
+            rows.slice(int(start), length)
+            .with_columns((at * _PARTS + row // part).alias(_AT))
+            .filter((row % part - int(shift)).is_between(0, chosen, "left"))
+            for at, (start, shift) in enumerate(zip(first, random[1] * (part - chosen), strict=True))
         ]
         try:
             frame = pl.concat([each.collect() for each in places])
