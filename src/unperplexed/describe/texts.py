@@ -119,22 +119,24 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
     )
 
 
-def _loss_columns(rows: Sequence[PositionLoss | FrequencyLoss]) -> list[Column]:
+def _loss_table(
+    caption: str, found: TextAssessment, rows: Sequence[PositionLoss | FrequencyLoss], *columns: Column
+) -> Table:
     """Return the loss of each class of tokens, with its share."""
-    loss = estimates("bits per token", ((each.bits_per_token, each.interval) for each in rows))
-    return [loss, Column("share of the loss", [share(each.share) for each in rows])]
+    return Table.of(
+        caption,
+        *columns,
+        Column("tokens", [count(each.tokens) for each in rows]),
+        estimates("bits per token", ((each.bits_per_token, each.interval) for each in rows)),
+        Column("share of the loss", [share(each.share) for each in rows]),
+        notes=confidence_interval(found.confidence),
+    )
 
 
 def position_table(found: TextAssessment) -> Table:
     """Return the loss by position within the document."""
-    rows = found.positions
-    return Table.of(
-        "Loss by position in the document.",
-        Column("position", [position_text(each) for each in rows]),
-        Column("tokens", [count(each.tokens) for each in rows]),
-        *_loss_columns(rows),
-        notes=confidence_interval(found.confidence),
-    )
+    position = Column("position", [position_text(each) for each in found.positions])
+    return _loss_table("Loss by position in the document.", found, found.positions, position)
 
 
 def position_text(each: PositionLoss) -> str:
@@ -151,14 +153,10 @@ def _range_text(first: int, last: int) -> str:
 def frequency_table(found: TextAssessment) -> Table:
     """Return the loss of rare and of frequent tokens."""
     rows = found.frequencies
-    return Table.of(
-        "Loss by token frequency: how often the distinct token occurs in these texts.",
-        Column("occurrences", [_range_text(each.first, each.last) for each in rows]),
-        Column("distinct tokens", [count(each.distinct) for each in rows]),
-        Column("tokens", [count(each.tokens) for each in rows]),
-        *_loss_columns(rows),
-        notes=confidence_interval(found.confidence),
-    )
+    occurrences = Column("occurrences", [_range_text(each.first, each.last) for each in rows])
+    distinct = Column("distinct tokens", [count(each.distinct) for each in rows])
+    caption = "Loss by token frequency: how often the distinct token occurs in these texts."
+    return _loss_table(caption, found, rows, occurrences, distinct)
 
 
 def document_table(found: TextAssessment) -> Table:

@@ -297,10 +297,8 @@ def rule_at_floor(rule: str, floor: float) -> str:
 
 def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
     """Score that each row would have for each possible outcome: (rows, classes). Surprisals are at the floor."""
-    columns = []
-    for code in range(block.rows.n_classes):
-        columns.append(scores_at_floor(score, block.if_true(code), floor))
-    return np.stack(columns, axis=1)
+    classes = range(block.rows.n_classes)
+    return np.stack([scores_at_floor(score, block.if_true(code), floor) for code in classes], axis=1)
 
 
 def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float, float]:

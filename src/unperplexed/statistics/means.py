@@ -111,10 +111,7 @@ def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Float
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if bad.size:
         raise InputError(f"p: not a probability in [0, 1] at row {bad[0]} (counted from 0): {values[bad[0]]}.")
-    if sample_weight is None:
-        weights = np.ones_like(values)
-    else:
-        weights = checked_weights(sample_weight, values.size)
+    weights = np.ones_like(values) if sample_weight is None else checked_weights(sample_weight, values.size)
     if not weights.sum() > 0:
         raise InputError("sample_weight: the total weight is 0; nothing is left to average.")
     if not weights.all():

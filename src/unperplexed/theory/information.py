@@ -551,10 +551,8 @@ def log_mean(weights: Floats, x: Floats, r: float) -> Floats:
     lowest = x.min(axis=-1, where=kept, initial=np.inf)
     with np.errstate(all="ignore"):
         x = np.where(kept, x, lowest[..., None])  # without weight, but finite
-        if np.isinf(r):
-            result = highest if r > 0 else lowest
-        else:
-            result = _centred(w, x, r, lowest, highest, total)
+        end = highest if r > 0 else lowest
+        result = end if np.isinf(r) else _centred(w, x, r, lowest, highest, total)
         # Zeros add nothing to sum w exp(r x) but stay in the total weight: M_r = share^(1/r) * M_r of the rest.
         diluted = -np.inf if r <= 0 else result - np.log1p(lost / total) / r
     return np.asarray(np.where(total == 0, -np.inf, np.where(lost > 0, diluted, result)))

@@ -65,8 +65,8 @@ def _set_apart(reported: Floats, happened: Floats, share: float, floor: float) -
     upper = reported >= 1 - floor
     if happened[upper].sum() > share * _A_LITTLE_MORE:
         intervals.append((1 - floor, 1.0))
-    for value in reported[happened > share * _A_LITTLE_MORE]:
-        intervals.append((value - floor / 2, value + floor / 2))
+    many = reported[happened > share * _A_LITTLE_MORE]
+    intervals += zip(many - floor / 2, many + floor / 2, strict=True)
     merged: list[tuple[float, float]] = []
     for low, high in sorted(intervals):
         if merged and low <= merged[-1][1]:
