@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -111,8 +111,7 @@ class Dependence(ByValue):
     """Rows of equal weight that would tell as much if they were independent."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(NamedTuple):
     """Rows that are a sample: stretches of successive rows, spread over all of them."""
 
     stretch: Ints
@@ -122,17 +121,7 @@ class Sample:
 
     def at(self, some: Ints | Bools | slice) -> Sample:
         """Select rows."""
-        return replace(self, stretch=self.stretch[some]) if self.stretch.size else self
-
-    @cached_property
-    def stretches(self) -> int:
-        """Number of stretches."""
-        return len(np.unique(self.stretch))
-
-    @property
-    def share_of_far(self) -> float:
-        """Share of the rows far from a row of the sample that are in it: in another stretch of equal length."""
-        return self.share * (self.stretches - 1) / (self.stretches - self.share) if self.stretches > 1 else self.share
+        return self._replace(stretch=self.stretch[some]) if self.stretch.size else self
 
 
 ALL_ROWS = Sample(np.zeros(0, dtype=np.int64), 1.0)
@@ -377,7 +366,7 @@ def _numbered(code: Ints) -> tuple[Ints, int]:
 class _Groups:
     """Groups of rows, and what pairs of rows in a group have in common.
 
-    Of pairs of rows that are so near as those of a stretch, a sample has its share; of others fewer.
+    Of pairs of rows that are so near as those of a stretch, a sample has its share; of others the square of it.
     """
 
     number: Ints
@@ -413,7 +402,7 @@ class _Groups:
         if self.sample.share == 1:
             return squares
         near = _squares(self._in_stretches.summed(x))
-        return near + (squares - near) / self.sample.share_of_far
+        return near + (squares - near) / self.sample.share
 
     def pairs_of_all(self, x: Floats) -> float:
         """Sum over pairs of rows of a group of all rows, likewise."""
@@ -425,7 +414,7 @@ class _Groups:
         if self.sample.share == 1 or self.n <= most * rows:
             return self.n > most * rows
         near = self._in_stretches.n
-        return rows - near + (near - self.n) / self.sample.share_of_far < (1 - most) * rows
+        return rows - near + (near - self.n) / self.sample.share < (1 - most) * rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -524,7 +513,7 @@ class _Search:
         self.named, self.trends = tuple(map(str, self.groups)), set[str]()
         self.order = order and order_tells(residuals.happened)
         if self.order:
-            fewest = max(_FEWEST_BLOCKS, sample.stretches)  # none is longer than a stretch
+            fewest = max(_FEWEST_BLOCKS, len(np.unique(sample.stretch)))  # none is longer than a stretch
             self.groups |= {rows: self._blocks(rows) for rows in _lengths(residuals.happened.size, fewest)}
         self.tests = {name: self._tests(each) for name, each in self.groups.items()}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -106,4 +105,4 @@ class _Gathered:
         if not self.kept:
             raise InputError("no rows to look for dependence in.")
         rows = SearchedRows.joined(self._parts)
-        return rows._replace(sample=replace(rows.sample, share=self._share / self._every)), self._codes.joined()
+        return rows._replace(sample=rows.sample._replace(share=self._share / self._every)), self._codes.joined()

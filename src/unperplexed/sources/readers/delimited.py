@@ -22,6 +22,10 @@ from .text_streams import CHUNK_BYTES, Chunk, check_utf8, chunks, head
 
 _SLICE = 1 << 20
 
+_PARTS, _SHORTEST = 64, 1 << 17
+"""Parts of a file, or more, of each of which a sample has the first rows: enough to hold groups from all over. A part
+has so many bytes or more, for some of its rows to be in the sample."""
+
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _LINE_ENDS = b"\r\n"
 _QUOTE_WELL = "Quote whole fields only, and write a quote inside them twice."
@@ -76,8 +80,8 @@ def open_delimited(path: Path, options: Options) -> Source:
             yield batch
 
     def sampled(wanted: Wanted, share: float) -> Iterator[Batch]:
-        parts = []
-        for chunk in chunks(path, _after_last_record, options.encoding):
+        parts, n_bytes = [], min(CHUNK_BYTES, max(_SHORTEST, path.stat().st_size // _PARTS))
+        for chunk in chunks(path, _after_last_record, options.encoding, n_bytes):
             data = _without_header(chunk, header_lines).data
             parts.append(data[: _after_last_record(data[: math.ceil(share * len(data))])])
         batch = _batch(Chunk(b"".join(parts), 1, path.stat().st_size, True), None, header, wanted, options, 0, {})

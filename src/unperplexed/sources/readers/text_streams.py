@@ -217,13 +217,15 @@ class Chunk:
     last: bool
 
 
-def chunks(path: Path, cut: Callable[[bytes], int], encoding: str = "utf-8") -> Iterator[Chunk]:
+def chunks(
+    path: Path, cut: Callable[[bytes], int], encoding: str = "utf-8", n_bytes: int | None = None
+) -> Iterator[Chunk]:
     """Read a file in chunks that end where ``cut`` finds the end of the last whole record (0: nowhere)."""
     with opened_text(path, encoding) as (text, raw):
         block = text.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         line = 1
         while True:
-            block += text.read(CHUNK_BYTES)
+            block += text.read(n_bytes or CHUNK_BYTES)
             following = text.read(1)
             end = cut(block) if following else len(block)
             if end or not following:
