@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import expit
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means

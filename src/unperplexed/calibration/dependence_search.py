@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.formatting import p_value_text
 from .._lib.typing import ByValue
 from .dependence import Dependence

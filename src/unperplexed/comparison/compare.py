@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, Unpack
@@ -12,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
 from .._lib.typing import ByValue, Floats

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of, p_value_text
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, rule_at_floor
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Bools, Floats
 from ..statistics.definite import Factored, definite
 from .parameters import LAPSE

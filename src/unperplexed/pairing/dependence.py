@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Ints

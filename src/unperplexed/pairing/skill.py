@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints

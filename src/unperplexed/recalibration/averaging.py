@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block
 from ..maps.classes import inside

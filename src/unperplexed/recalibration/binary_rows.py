@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of
 from .._lib.typing import ByValue
 from ..report.numbers import MINUS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import betainc, betaincc, betaln, expit, logsumexp, softmax
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..statistics.products import product
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from .._lib.arrays import as_columns
+from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, is_number, is_whole, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values

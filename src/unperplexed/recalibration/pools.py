@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from .._lib.arrays import by_forecaster
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice, is_number
 from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.serialize import plain_values
 from ..forecasts.group_keys import Key

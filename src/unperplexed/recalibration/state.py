@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.elementary import logit
 from .._lib.formatting import short_name
 from .._lib.typing import Floats

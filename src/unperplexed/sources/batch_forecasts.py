@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from .._lib.arrays import Columns
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label, plain

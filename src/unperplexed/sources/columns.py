@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, listed
 from .derived_columns import HOW, Derived, derived
 from .readers import Source, Wanted

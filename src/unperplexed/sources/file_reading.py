@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
+from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError
 from ..forecasts.labels import USUAL_MARKS
 from .readers import Cells, Options, Source

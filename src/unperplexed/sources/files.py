@@ -6,12 +6,12 @@ import platform
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 import polars as pl
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
 from .._lib.typing import Floats, Ints

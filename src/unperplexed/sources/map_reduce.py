@@ -8,11 +8,11 @@ again, and the one a user sees is the first in the order of the rows, whichever 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 from typing import Any, Generic, Protocol, TypeVar, Unpack, cast
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from ..forecasts.reading import DEFAULTS, Reading
 from ..tally.counter import jobs_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from ..forecasts.labels import Coded, Label, coded, distinct_labels, plain
 from ..tally.limits import MOST_LABEL_BYTES, MOST_LABELS

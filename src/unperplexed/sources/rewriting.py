@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from .._lib.output_files import whole_file
 from .._lib.typing import AnyFloats, Floats

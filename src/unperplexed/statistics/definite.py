@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats
 
 _LEAST = 1e-9

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pkgutil import iter_modules
 
+from ..._lib.dataclasses import dataclass
 from ..._lib.errors import InputError, check_choice
 
 ENGINES = ("local", *sorted(module.name for module in iter_modules(__path__)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 from pathlib import Path
@@ -17,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..._lib.arrays import Columns, Unreadable
+from ..._lib.dataclasses import dataclass, field
 from ..._lib.errors import InputError
 from ..._lib.typing import Ints
 

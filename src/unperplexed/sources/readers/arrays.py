@@ -14,7 +14,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tokenize import TokenError
@@ -23,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._lib.dataclasses import dataclass
 from ..._lib.errors import InputError
 from . import Batch, Format, Options, Source, Wanted, batch_rows, unreadable
 from .numbers import Numbers

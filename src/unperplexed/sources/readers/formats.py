@@ -13,7 +13,6 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +20,7 @@ from pkgutil import iter_modules
 from shlex import quote
 from typing import Any
 
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.errors import InputError
 from ..._lib.json_files import LARGEST_FILE, refuse_result
 from ..._lib.output_files import PREFIX, clear, hold

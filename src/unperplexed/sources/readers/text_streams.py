@@ -11,10 +11,10 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from ..._lib.dataclasses import dataclass
 from ..._lib.errors import InputError
 
 UTF8 = ("utf-8", "utf8", "utf-8-sig")
