@@ -20,6 +20,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from .._lib.dataclasses import dataclass
+from .._lib.arrays import distinct
 from .._lib.elementary import expit
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
@@ -513,7 +514,7 @@ class _Search:
         self.named, self.trends = tuple(map(str, self.groups)), set[str]()
         self.order = order and order_tells(residuals.happened)
         if self.order:
-            fewest = max(_FEWEST_BLOCKS, len(np.unique(sample.stretch)))  # none is longer than a stretch
+            fewest = max(_FEWEST_BLOCKS, len(distinct(sample.stretch)))  # none is longer than a stretch
             self.groups |= {rows: self._blocks(rows) for rows in _lengths(residuals.happened.size, fewest)}
         self.tests = {name: self._tests(each) for name, each in self.groups.items()}
 
