@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from .._lib.dataclasses import dataclass
 from .._lib.arrays import distinct
+from .._lib.dataclasses import dataclass
 from .._lib.elementary import expit
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
