@@ -120,7 +120,20 @@ def test_a_part_of_a_large_file_tells_the_same(path, monkeypatch):
     part = search_files(*asked)[0].found
     assert (part.columns, part.taken, part.sampled) == (("question",), True, 0.5)
     assert part.design_effect == pytest.approx(whole.design_effect, rel=0.25)
-    assert part.n_rows == pytest.approx(N, rel=0.1)
+    assert (part.n_rows, part.n_clusters) == (whole.n_rows, whole.n_clusters)
+
+
+def test_stretches_of_a_file_that_is_read_whole_are_no_limit_to_blocks(tmp_path, monkeypatch):
+    rng = np.random.default_rng(4)
+    shift = np.repeat(rng.normal(0, 0.7, 40), 150)
+    s = rng.normal(size=6000)
+    frame = pl.DataFrame({"y": (rng.random(6000) < expit(s + shift)).astype(int), "p": expit(s)})
+    frame.write_csv(tmp_path / "f.csv")
+    asked = found_files([str(tmp_path / "f.csv")]), Selection(["y"], ["p"]), FileReading()
+    whole = search_files(*asked)[0].found
+    monkeypatch.setattr(dependence, "STRETCH", 50)
+    assert whole.block is not None
+    assert search_files(*asked)[0].found == whole
 
 
 @pytest.fixture

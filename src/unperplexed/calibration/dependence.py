@@ -514,7 +514,8 @@ class _Search:
         self.named, self.trends = tuple(map(str, self.groups)), set[str]()
         self.order = order and order_tells(residuals.happened)
         if self.order:
-            fewest = max(_FEWEST_BLOCKS, len(distinct(sample.stretch)))  # none is longer than a stretch
+            stretches = 1 if sample.share == 1 else len(distinct(sample.stretch))  # no block is longer than one
+            fewest = max(_FEWEST_BLOCKS, stretches)
             self.groups |= {rows: self._blocks(rows) for rows in _lengths(residuals.happened.size, fewest)}
         self.tests = {name: self._tests(each) for name, each in self.groups.items()}
 

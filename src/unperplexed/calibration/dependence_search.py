@@ -107,5 +107,6 @@ def looked_at_words(search: DependenceSearch) -> str:
     columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
     among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
     where = " and ".join(among) or "no column, as none has groups of rows,"
-    nothing = search.found is None and not search.copies
-    return f"dependence looked for in {where}: {'nothing speaks for it' if nothing else 'found'}"
+    found = "nothing speaks for it" if search.found is None else "found"
+    copies = ", but for copies of rows" if search.found is None and search.copies else ""
+    return f"dependence looked for in {where}: {found}{copies}"

@@ -152,10 +152,10 @@ def searched(
     dependence. Where rows of the same group err alike, and nothing else speaks against independent rows, that is said.
     """
     groups, share = groups or {}, share_searched(rows.number.size)
-    if rows.sample.share < 1 or share == 1:
+    if share == 1:
         search = _counted(looked(rows, columns, groups, order=order), rows, {**columns, **groups})
         known = search.found is not None and search.found.taken
-        if known or not order or rows.sample.share < 1:  # without an order several rows forecast the same
+        if known or not order:  # without an order several rows forecast the same
             return search
         return replace(search, copies=copied_rows(*rows.events[0], rows.truth, rows.predictions))
     some, sampled = rows.sampled(share)

@@ -45,7 +45,7 @@ def _searched(files: ForecastFiles) -> DependenceSearch:
     share, names = share_searched(files.n_rows), [*files.further, *[ROW] * several, *groups]
     rows, columns = _Gathered(files.with_keys(files.further, share), names).read()
     known = {name: columns.pop(name) for name in groups if name in columns}
-    if share == 1:
+    if rows.sample.share == 1:
         return searched(rows, columns, known, order=not several)
     search = looked(rows, columns, known, order=not several)
     if search.found is None:
