@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, *, frozen=False, eq=True, slots=False, **options):
-        """Make a dataclass, as `dataclasses.dataclass` does."""
+        """Make a dataclass, as `dataclasses.dataclass` does, but for ``order`` and for frozen classes that inherit."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, eq=eq, slots=slots, **options)
         if not frozen or slots:

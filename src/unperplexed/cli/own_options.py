@@ -1,4 +1,4 @@
-"""Options of single commands, apart from what these do: to make a parser loads none of them."""
+"""Options of single commands, apart from the commands' modules, so that making a parser loads none of these."""
 
 from __future__ import annotations
 

@@ -150,8 +150,7 @@ class Described:
         a, d = self.a, self.a.diagnosis
         if d.made and not math.isnan(d.p_value):
             yield f"test of miscalibration {p_value_text(d.p_value)}"
-        if d.n_named_by:
-            yield f"errors named and priced by {d.n_named_by:,} rows chosen at random"
+        yield from words.named_by(d)
         yield f"calibration curve {a.estimator}{words.settings_text(a)}"
         yield f"view {a.view}"
         if a.dependence.reason in UNSEEN:

@@ -134,8 +134,7 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     yield "calibration curve", f"{a.estimator}{words.settings_text(a)}"
     yield "view", a.view
     if d.made and not math.isnan(d.p_value):
-        some = f"; errors named by {d.n_named_by:,} rows chosen at random" if d.n_named_by else ""
-        yield "test of miscalibration", f"{p_value_text(d.p_value)}, by {d.by}{some}"
+        yield "test of miscalibration", "; ".join([f"{p_value_text(d.p_value)}, by {d.by}", *words.named_by(d)])
     floor = f"{a.floor:g}{'' if a.limit == 'floor' else ', and the same below 1'}"
     yield "floor", f"{floor}, used by the averages only; verdict and scores have no floor"
     yield "outcomes predicted with probability 0", f"{a.zero_given:,.6g}"

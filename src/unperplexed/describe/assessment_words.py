@@ -16,7 +16,7 @@ from ..assessment.settings import AssessmentSettings
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.kinds import KINDS
-from ..calibration.diagnosis.result import ROWS
+from ..calibration.diagnosis.result import ROWS, Diagnosis
 from ..calibration.diagnosis.words import terms
 from ..calibration.estimators import DEFAULT
 from ..forecasts.group_keys import N_SHARDS
@@ -255,6 +255,12 @@ _SETTINGS = {
     "line_intercept": "intercept {:.3g}",
     "line_slope": "slope {:.3g}",
 }
+
+
+def named_by(d: Diagnosis) -> Iterator[str]:
+    """Say how many rows name the errors, where these are a sample."""
+    if d.n_named_by:
+        yield f"errors named and priced by {d.n_named_by:,} rows chosen at random"
 
 
 def settings_text(a: Assessment) -> str:

@@ -91,10 +91,8 @@ def calibration_line(rows: Scored, clusters: Callable[[Bools], ClusterSums] | No
     -----
     The variance is the larger of the model's, J^-1 for equal weights, and a sandwich J^-1 M J^-1. For independent
     rows M sums the squared scores of rows, each divided by 1 less its leverage (HC2; MacKinnon and White 1985); for
-    clusters the squared sums over clusters, each divided by 1 less its share of the information (HC3). The model
-    alone holds the slope of a curve that is no line in 92% of the samples, that of clusters in 75 to 83%, and the
-    intercept in 88 to 91% where the slope is not 1; the sandwich alone is too small where events are rare
-    (benchmarks/coverage.py).
+    clusters the squared sums over clusters, each divided by 1 less its share of the information (HC3). The
+    model alone is too small for a curve that is no line and for clusters, the sandwich alone where events are rare.
 
     Examples
     --------
