@@ -10,7 +10,6 @@ processor time and the least peak of memory are written. The last run is results
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import subprocess
 import sys
@@ -111,10 +110,7 @@ def main() -> None:
                 lines.append({"rows": str(n), "format": form, **measured(path, options.runs)})
                 print(*lines[-1].values(), sep=" | ", flush=True)
     if options.out is not None:
-        with options.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines)
+        pl.DataFrame(lines).write_csv(options.out)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ _WIDE = 1024
 """Rows of which products of matrices are made at a time: each is added to the square of the number of classes."""
 _PRODUCTS = 2e9
 """Products of two classes' probabilities that an information is made of at most, about .2 s: of more every second,
-third ... row. Where they are to be exact, gradients are; these only lead there."""
+third ... row, so that correlations of classes are known to some 2%. Gradients, and so maxima, are of all rows."""
 
 
 def every(rows: int, classes: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .._lib.typing import Floats
@@ -17,7 +19,7 @@ _WHOLE = 500_000_000
 
 
 def product(a: np.ndarray, b: np.ndarray) -> Floats:
-    """Return ``a @ b``, made of parts that are too small for BLAS to wake threads unless these have much to do.
+    """Return ``a @ b``, made of parts that are too small for BLAS to wake threads unless matrices give them much to do.
 
     Parameters
     ----------
@@ -32,7 +34,8 @@ def product(a: np.ndarray, b: np.ndarray) -> Floats:
     50000.0
     """
     multiplications = a.size * b.size // max(len(b), 1)
-    if multiplications <= (_OF_MATRICES if a.ndim == b.ndim == 2 else _OF_VECTORS) or multiplications > _WHOLE:
+    least, most = (_OF_MATRICES, _WHOLE) if a.ndim == b.ndim == 2 else (_OF_VECTORS, math.inf)
+    if not least < multiplications <= most:
         return np.asarray(a @ b)
     summed, rows, columns = len(b), len(a) if a.ndim == 2 else 1, b.shape[1] if b.ndim == 2 else 1
     if min(rows, columns) == 1 and summed <= _OF_VECTORS and a.ndim + b.ndim == 3:
