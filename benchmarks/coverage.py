@@ -8,7 +8,7 @@
 
 The forecasters are the twelve of `coverage_designs.py`; with --more the others of that page. Of R samples of each size
 every interval is made that `assess` prints in text or JSON: those in closed form of all samples, those from replicates
-(measured means, curve, slope of the averages, divergence) of the first S, their profiles of the first P, and the gain
+(measured means, slope of the averages, divergence) of the first S, their profiles of the first P, and the gain
 of recalibration of the first G. The truth is that of the population; of the curve and what is made of it, that of the
 rising curve that comes closest; of slope, intercept and temperature, that of the closest such map; of the gain, that
 of the map that was fitted. Recorded are how often an interval holds the truth, how often it lies above and below, how
@@ -82,6 +82,11 @@ def closed(a: Assessment, whole: Population) -> Iterator[tuple[str, Found]]:
             inside = (limits[0] <= p) & (p <= limits[1])
             yield "evidence", Found(*seen.interval, float(q[inside].mean()), concerns(a, ""))
             break
+    curve = a.uncertainty.curve
+    at = np.quantile(whole.p[:, 1] if a.n_classes == 2 else whole.p, CURVE)
+    ends = (np.interp(at, curve.reported, limit) for limit in (curve.low, curve.high))
+    for quantile, low, high, true in zip(CURVE, *ends, np.interp(at, whole.reported, whole.measured), strict=True):
+        yield f"curve at quantile {quantile:g}", Found(low, high, true, concerns(a, ""))
 
 
 def concerns(a: Assessment, name: str) -> bool:
@@ -95,11 +100,6 @@ def resampled(a: Assessment, whole: Population) -> Iterator[tuple[str, Found]]:
     """Give the intervals from replicates."""
     for name in (*SAMPLED, "orientation"):
         yield name, Found(*a.intervals[name], whole.truth[name], concerns(a, name))
-    curve = a.uncertainty.curve
-    at = np.quantile(whole.p[:, 1] if a.n_classes == 2 else whole.p, CURVE)
-    ends = (np.interp(at, curve.reported, limit) for limit in (curve.low, curve.high))
-    for quantile, low, high, true in zip(CURVE, *ends, np.interp(at, whole.reported, whole.measured), strict=True):
-        yield f"curve at quantile {quantile:g}", Found(low, high, true, concerns(a, ""))
 
 
 def profiles(a: Assessment, whole: Population) -> Iterator[tuple[str, Found]]:

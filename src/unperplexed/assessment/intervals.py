@@ -19,6 +19,7 @@ from .._lib.progress import steps
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats
 from ..calibration.clustered_test import independent_share
+from ..calibration.curve_band import rising_band
 from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import measured_of_samples
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
@@ -73,8 +74,6 @@ class Uncertainty(ByValue):
 
     intervals: dict[str, Interval]
     """Lower and upper limit of each metric, by the names of ``Assessment.metrics()``."""
-    curve: Band | None
-    """Confidence band of the measured probability."""
     debiased: dict[str, float]
     """Measured metrics, slope and divergence minus the estimated bias of the estimator, where it is beyond chance. They
     are named in a remark; whatever shows a metric shows the value with its bias."""
@@ -85,7 +84,16 @@ class Uncertainty(ByValue):
     """Number of bootstrap replicates for the intervals of measured figures, the bands and the test."""
     seed: int
     """Random seed of the bootstrap replicates."""
+    _curve: Callable[[], Band] = field(repr=False, compare=False)
     _consistent: Callable[[], Band | None] | None = field(repr=False, compare=False)
+
+    @cached_property
+    def curve(self) -> Band:
+        """Confidence band of the measured probability, each point by itself: where a curve that never falls may lie.
+
+        Made when first asked for; it takes no replicates.
+        """
+        return self._curve()
 
     @cached_property
     def consistent(self) -> Band | None:
@@ -98,8 +106,8 @@ class Uncertainty(ByValue):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values."""
         plain: dict[str, Any] = plain_values(self)
-        del plain["_consistent"]
-        return plain | {"consistent": plain_values(self.consistent)}
+        del plain["_curve"], plain["_consistent"]
+        return plain | {"curve": plain_values(self.curve), "consistent": plain_values(self.consistent)}
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -119,12 +127,12 @@ def uncertainty(source: Source, figures: dict[str, float]) -> Uncertainty:
     ordered = {name: intervals.get(name, UNKNOWN) for name in figures}
     return Uncertainty(
         intervals=ordered,
-        curve=found.curve,
         debiased=found.debiased,
         warnings=(*_warnings(source.tally, source.headline), *_warnings_of_samples(found)),
         confidence=sampling.confidence,
         resamples=sampling.resamples if found.intervals else 0,
         seed=sampling.seed,
+        _curve=partial(_band_of_curve, source),
         _consistent=found.consistent,
     )
 
@@ -199,8 +207,6 @@ class Sampled:
     """What samples say of the measured figures."""
 
     intervals: dict[str, Interval] = field(default_factory=dict)
-    curve: Band | None = None
-    """Where the measured probability may lie."""
     consistent: Callable[[], Band | None] | None = None
     """Finds where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
     debiased: dict[str, float] = field(default_factory=dict)
@@ -313,12 +319,10 @@ def sampled(source: Source, figures: Mapping[str, float]) -> Sampled:
         for at, (name, most) in enumerate(SAMPLED.items())
         if bias[at] and math.isfinite(without[at]) and not math.isnan(intervals[name].low)
     }
-    bands = [_band(draws.reported, world.curves, source.sampling.confidence) for world in draws.worlds]
-    curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
     consistent = partial(_consistent, source, draws.cells, counts)
     apart = np.abs(off[0].bias - off[1].bias) > off[0].spread
     doubtful = tuple(name for name, is_ in zip(SAMPLED, apart, strict=True) if is_ and name in _OF_TAILS)
-    return Sampled(intervals, curve, consistent, debiased, doubtful)
+    return Sampled(intervals, consistent, debiased, doubtful)
 
 
 class Draws(NamedTuple):
@@ -326,8 +330,6 @@ class Draws(NamedTuple):
 
     worlds: list[WorldSamples]
     cells: WorldCells
-    reported: Floats
-    """Mean reported probability of each of the unfolded cells."""
     reach: float
     """In standard deviations."""
     influences: Influences | None
@@ -336,23 +338,45 @@ class Draws(NamedTuple):
     """By how much more figures vary than in the samples, by the influence of pairs that occurred and did not."""
 
 
+def _band_of_curve(source: Source) -> Band:
+    """Where the curve may lie if it never falls: rows in groups count as as many as are independent."""
+    cells = world_cells(source.tally, source.view, 0.0, "floor", _independent_counts(source)[1])
+    reported, happened, total = cells.unfolded(cells.counted)
+    once = 0.5 if cells.kind == "folded" else 1.0  # what is unfolded has each row twice
+    return Band(reported, *rising_band(once * happened, once * total, _reach(source)))
+
+
 def draw(source: Source, orders: Floats) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
     tally, sampling, floor, limit = source.tally, source.sampling, source.headline.floor, source.headline.limit
-    counts, exchangeable = shown_counts(tally, source.view), not tally.clustered and not tally.uneven
-    share = independent_share(counts) if tally.clustered and counts.shards is not None else 1.0
+    counts, share = _independent_counts(source)
     cells = world_cells(tally, source.view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
         worlds = world_samples(tally, cells, source.estimator, orders, sampling.resamples, rng, advance)
-    found = None if exchangeable or counts.shards is None else influences(counts, orders, floor, limit)
-    reach = float(t_quantile(sampling.confidence, math.inf if exchangeable else max(tally.independent_rows - 1, 1)))
-    mean_forecast = cells.unfolded(cells.counted)[0]
+    found = None if _exchangeable(tally) or counts.shards is None else influences(counts, orders, floor, limit)
 
     def of(happened: Floats, missed: Floats) -> Floats:
         return growth(tally, counts, happened, missed, share)
 
-    return Draws(worlds, cells, mean_forecast, reach, found, of), counts
+    return Draws(worlds, cells, _reach(source), found, of), counts
+
+
+def _exchangeable(tally: Tally) -> bool:
+    return not tally.clustered and not tally.uneven
+
+
+def _independent_counts(source: Source) -> tuple[CellCounts, float]:
+    """What is shown, in cells, and the share of the rows that would tell as much if they were independent."""
+    counts = shown_counts(source.tally, source.view)
+    return counts, independent_share(counts) if source.tally.clustered and counts.shards is not None else 1.0
+
+
+def _reach(source: Source) -> float:
+    """Half-width of an interval, in standard deviations."""
+    tally = source.tally
+    freedom = math.inf if _exchangeable(tally) else max(tally.independent_rows - 1, 1)
+    return float(t_quantile(source.sampling.confidence, freedom))
 
 
 def _growth_of_figures(draws: Draws) -> Floats:

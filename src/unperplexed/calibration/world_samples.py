@@ -44,8 +44,6 @@ class WorldSamples:
     logs: Logs
     truth: Logs
     """Those of the world itself, in one row."""
-    curves: Floats
-    """Measured probability of each of the unfolded cells, one sample a row."""
     finer: tuple[WorldSamples, WorldSamples] | None = None
     """A few samples as finely as the figures are measured, and the same ones in the cells of the others."""
 
@@ -134,7 +132,7 @@ class _Measure:
         one = Counts(*(x[None] for x in expected))
         _, happened, total = self.cells.unfolded(one)
         truth = np.divide(happened, total, out=np.zeros_like(happened), where=total > 0)
-        return WorldSamples(self._logs(counts, curves), self._logs(one, truth), curves)
+        return WorldSamples(self._logs(counts, curves), self._logs(one, truth))
 
     def _logs(self, counts: Counts, curves: Floats) -> Logs:
         """Logarithms of reported and measured means of samples."""
@@ -153,7 +151,7 @@ def _samples(measure: _Measure, world: _World, n: int, rng: np.random.Generator)
     step = max(_AT_ONCE // measure.cells.reported.size, 1)
     blocks = [measure.samples(world.drawn(min(step, n - start), rng), world.expected) for start in range(0, n, step)]
     logs = Logs(*(np.concatenate(each) for each in zip(*(block.logs for block in blocks), strict=True)))
-    return WorldSamples(logs, blocks[0].truth, np.concatenate([block.curves for block in blocks]))
+    return WorldSamples(logs, blocks[0].truth)
 
 
 def _finer(

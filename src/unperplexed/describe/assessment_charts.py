@@ -15,9 +15,9 @@ from .._lib.typing import Floats, ReadOnlyArrays
 from ..assessment.familiar import ProbabilityGroups, probability_groups
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile
+from ..calibration.curve_band import rising_band
 from ..calibration.estimators import Estimator, measured_of_samples
 from ..calibration.resampling import positive_pairs
-from ..calibration.worlds import Counts, drawn_rows, two_curves
 from ..kernels.rows import COARSE
 from ..report.chart import Axis, Bars, Chart, Line, Mirror, Points, Role, percent_axis, percent_end, thinned
 from ..report.charts import identity, unit_axis
@@ -90,25 +90,19 @@ class Event:
         a = self.assessment
         if self.two and a.view == "each-class":
             band = a.uncertainty.curve
-            none = np.full(a.curve.reported.size, np.nan)
-            limits = (none, none) if band is None else (
-                np.interp(a.curve.reported, band.reported, x) for x in (band.low, band.high)
-            )  # fmt: skip
+            limits = (np.interp(a.curve.reported, band.reported, x) for x in (band.low, band.high))
             return OwnCurve(a.curve.reported, a.curve.measured, *limits)
-        return curve_of(a, self.pairs, a.source.sampling.resamples)
+        return curve_of(a, self.pairs)
 
 
-def curve_of(a: Assessment, pairs: Pairs, resamples: int) -> OwnCurve:
+def curve_of(a: Assessment, pairs: Pairs, band: bool = True) -> OwnCurve:
     """Curve of some pairs by the assessment's estimator; without a band for dependent rows and uneven weights."""
-    tally, sampling = a.source.tally, a.source.sampling
-    exchangeable = not tally.clustered and not tally.uneven
+    tally = a.source.tally
     return own_curve(
         pairs,
         a.source.estimator,
         scale=tally.weight / tally.weight_squared,
-        confidence=sampling.confidence,
-        resamples=resamples if exchangeable else 0,
-        seed=sampling.seed,
+        confidence=a.source.sampling.confidence if band and not tally.clustered and not tally.uneven else None,
         floor=a.floor,
     )
 
@@ -232,7 +226,7 @@ def class_charts(a: Assessment) -> list[Chart]:
         pairs = Pairs(*(column[here] for column in each.pairs))
         if not pairs.happened.any():
             continue
-        curve = curve_of(a, pairs, min(a.source.sampling.resamples, 100))
+        curve = curve_of(a, pairs)
         name = class_text(a, index)
         found.append(_small(name.strip("'"), f"Reliability curve of {name}", curve.line(most=_SMALL)))
     return found
@@ -259,7 +253,7 @@ def _small(title: str, label: str, line: Line, points: Sequence[Points] = ()) ->
 def small_chart(a: Assessment, name: str) -> Chart:
     """Make the reliability diagram of one of many assessments: the curve and groups of rows, without bands."""
     event = Event(a)
-    line, groups = curve_of(a, event.pairs, 0).line(most=_SMALL), event.groups
+    line, groups = curve_of(a, event.pairs, band=False).line(most=_SMALL), event.groups
     means = [share(np.average(each, weights=groups.total)) for each in (groups.mean, groups.observed)]
     label = (
         f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
@@ -433,9 +427,7 @@ def own_curve(
     estimator: Estimator,
     *,
     scale: float = 1.0,
-    confidence: float = 0.95,
-    resamples: int = 200,
-    seed: int = 0,
+    confidence: float | None = 0.95,
     floor: float = 0.0,
 ) -> OwnCurve:
     """Estimate the calibration curve of pairs, in at most 256 cells, and a band for each point by itself.
@@ -448,29 +440,21 @@ def own_curve(
         Estimator of the measured (calibrated) probability.
     scale : float, default 1
         Number of rows of equal weight to a unit of weight.
-    confidence : float, default 0.95
-        Confidence level of the band, in (0, 1).
-    resamples : int, default 200
-        Bootstrap replicates; 0 for no band.
-    seed : int, default 0
-        Random seed.
+    confidence : float, optional
+        Confidence level of the band, in (0, 1); None for no band.
     floor : float, default 0
         Passed to the estimator.
 
     Returns
     -------
     OwnCurve
-
-    Notes
-    -----
-    Replicates are drawn from the shrunk-isotonic and from the isotonic curve, as for the intervals of an assessment.
-    The band holds the quantiles of both. It assumes independent rows.
+        Its band is that of curves that never fall (`rising_band`) and holds the estimate. It assumes independent rows.
 
     Examples
     --------
     >>> from unperplexed import ESTIMATORS, Tally
     >>> pairs = Tally.of([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]).positive_pairs()
-    >>> own_curve(pairs, ESTIMATORS["isotonic"], resamples=0).observed.tolist()
+    >>> own_curve(pairs, ESTIMATORS["isotonic"], confidence=None).observed.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
     cell = COARSE.places(pairs.reported)[0]
@@ -482,14 +466,7 @@ def own_curve(
     p = forecast_sum / total
     observed = measured_of_samples(estimator, p, happened[None], total[None], floor)[0]
     low, high = np.full((2, p.size), np.nan)
-    if resamples:
-        rng = np.random.default_rng((seed, 2))
-        ends = np.array([1 - confidence, 1 + confidence]) / 2
-        limits = []
-        for curve in two_curves(p, happened, total):
-            drawn = drawn_rows(Counts(total * curve, total * (1 - curve)), float(total.sum()), resamples, rng)
-            samples = measured_of_samples(estimator, p, drawn.happened, drawn.happened + drawn.missed, floor)
-            limits.append(np.nanquantile(samples, ends, axis=0))
-        low, high = np.min([x[0] for x in limits], axis=0), np.max([x[1] for x in limits], axis=0)
+    if confidence is not None:
+        low, high = rising_band(happened, total, float(t_quantile(confidence, math.inf)))
         low, high = np.fmin(low, observed), np.fmax(high, observed)
     return OwnCurve(p, observed, low, high)

@@ -25,7 +25,6 @@ from .assessment_charts import Event, curve_of, profile_line, profiles_of
 ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
 MOST_RATIOS, MOST_LINES = 30, 3
 """Ratios, and forecasters' curves, that a page shows."""
-_REPLICATES = 100
 
 
 def reliability_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
@@ -33,7 +32,7 @@ def reliability_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
     events = {name: Event(each.assessment) for name, each in c.forecasters.items()}
     lines, ends, of = [], [], next(iter(events.values()))
     for name, event, role in zip(short_names(events), [*events.values()][:most], ROLES, strict=False):
-        curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
+        curve = curve_of(event.assessment, event.pairs)
         ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
         lines.append(curve.line(role, name, label=name))
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
