@@ -47,8 +47,8 @@ def test_both_p_values_are_in_the_first_lines():
     first = words(found)[:400]
     alone = assess(Y, P, clusters=None, resamples=0)
     assert found.diagnosis.independent_p_value == pytest.approx(alone.diagnosis.p_value, rel=1e-9)
-    assert "Rows of the same 'question' (100) err alike (as if" in first
-    assert f"judged by them (p = {found.diagnosis.p_value:.3f}; of independent rows p" in first
+    assert "Rows of the same 'question' (100) err alike, so" in first
+    assert f"judged in these clusters (p = {found.diagnosis.p_value:.3f}, but p" in first
 
 
 def test_it_may_be_declined():
@@ -167,7 +167,8 @@ def test_small_biases_of_groups_are_said_and_the_verdict_stays():
     assert (found.dependence.taken, found.clustered) == (False, False)
     assert found.dependence.p_value == pytest.approx(diagnose(y, expit(s), clusters=group).p_value, rel=1e-6)
     text = words(found)
-    assert "a bias of each, or dependence; by region p" in text
+    assert "a bias of its own, or its rows depend on one another" in text
+    assert "Judged by region, p" in text
     assert "judged as independent rows" in text
 
 
@@ -179,16 +180,16 @@ def test_both_p_values_are_those_of_the_test_that_each_function_makes():
     found = compare(Y, two, **known)
     p_values = (found.dependence.p_value, found.dependence.independent_p_value)
     assert p_values == pytest.approx((by_clusters.p_value, alone.p_value))
-    assert "judged by them (difference in log loss: p" in words(found)
+    assert "judged in these clusters (difference in log loss: p" in words(found)
     scores = [skill(Y, {"a": P}, **each).whole.scores["a"]["log_loss"] for each in (declared, {"clusters": None})]
     found = skill(Y, {"a": P}, **known)
     p_values = (found.dependence.p_value, found.dependence.independent_p_value)
     assert p_values == pytest.approx(tuple(each.p_value for each in scores))
-    assert "judged by them (skill in log loss: p" in words(found)
+    assert "judged in these clusters (skill in log loss: p" in words(found)
     tests = [diagnose(Y, P, **each).p_value for each in (declared, {"clusters": None})]
     fitted = Recalibrator("bias").fit(Y, P, **known)
     assert fitted.dependence_.p_value == pytest.approx(tests[0])
-    assert f"judged by them (calibration: p = {tests[0]:.3f}; of independent" in words(fitted)
+    assert f"judged in these clusters (calibration: p = {tests[0]:.3f}, but p" in words(fitted)
     gate = check(Y, P, require="log_loss < 0.6", **known)
     assert gate.to_dict()["dependence"]["independent_p_value"] == pytest.approx(tests[1])
     assert gate.to_flat()["design_effect"] == pytest.approx(gate.dependence.found.design_effect)
@@ -288,7 +289,7 @@ def test_groups_whose_rows_share_a_shock_are_said_to_err_alike():
     y = rng.random(1500) < expit(s + rng.normal(0, 1.5, 100)[match])
     text = words(assess_by(y, expit(s), by=match, resamples=0).whole)
     assert "Rows of the same 'group' (100) err alike" in text
-    assert "a bias of each, or dependence; by group p = " in text
+    assert "Judged by group, p = " in text
     assert "nothing speaks against it" not in text
 
 

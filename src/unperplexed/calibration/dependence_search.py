@@ -71,15 +71,18 @@ def dependence_words(search: DependenceSearch, tested: str = "") -> str:
     if found is None:
         return copies
     alike = alike_words(found)
+    also = f" Rows of the same {' or '.join(map(repr, found.also))} err alike too." if found.also else ""
     if not found.taken:
+        worth = f"They are worth about {found.n_rows / found.design_effect:,.0f} independent rows."
         by = ", ".join(found.columns) or "blocks"
-        p = "" if math.isnan(search.p_value) else f"; by {by} {p_value_text(search.p_value)}"
-        return f"{alike}: a bias of each, or dependence{p}. {copies}".rstrip()
+        p = "" if math.isnan(search.p_value) else f" Judged by {by}, {p_value_text(search.p_value)}."
+        return f"{alike}. {EITHER} {worth}{p}{also} {copies}".rstrip()
+    judged = f"{alike}, so they are judged in these clusters"
     if math.isnan(search.p_value + search.independent_p_value):
-        return f"{alike}: judged by them."
+        return f"{judged}.{also}"
     by_clusters, independent = map(p_value_text, (search.p_value, search.independent_p_value))
     what = f"{tested}: " if tested else ""
-    return f"{alike}: judged by them ({what}{by_clusters}; of independent rows {independent})."
+    return f"{judged} ({what}{by_clusters}, but {independent} if rows were independent).{also}"
 
 
 def independent_words(search: DependenceSearch) -> str:
@@ -90,14 +93,16 @@ def independent_words(search: DependenceSearch) -> str:
     return f"independent rows{' (nothing speaks against it)' if looked else ''}"
 
 
+EITHER = "Either each group has a bias of its own, or its rows depend on one another."
+
+
 def alike_words(found: Dependence) -> str:
-    """Say which rows err alike, and how many independent ones they are worth."""
+    """Say which rows err alike."""
     names = ", ".join(found.columns if len(found.columns) > 1 else map(repr, found.columns))
     which = f"Rows of the same {names} ({found.n_clusters:,})"
     if found.block is not None:
         which = f"Rows near one another, in {found.n_clusters:,} blocks of {found.block:,},"
-    also = f", also by {', '.join(map(repr, found.also))}" if found.also else ""
-    return f"{which} err alike (as if {found.n_rows / found.design_effect:,.0f} rows{also})"
+    return f"{which} err alike"
 
 
 def looked_at_words(search: DependenceSearch) -> str:

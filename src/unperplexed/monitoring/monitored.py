@@ -12,7 +12,7 @@ from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
 from ..calibration.dependence import Dependence
-from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, alike_words
+from ..calibration.dependence_search import EITHER, OF_A_TALLY, DependenceSearch, alike_words
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.labels import Label
 from ..report.numbers import count
@@ -199,8 +199,8 @@ def _dependence(m: Monitored, found: Dependence, alarms: str) -> str:
     """Say which rows err alike, and what the watch makes of it."""
     alike = alike_words(found)
     if m.clusters == "period" and found.taken:
-        return f"{alike}: periods are taken as the units, as --clusters period does; --clusters none declines."
-    return f"{alike}: a bias of each, or dependence. If it is dependence, {alarms}: take --clusters period."
+        return f"{alike}, so periods are taken as the units, as --clusters period does; --clusters none declines."
+    return f"{alike}. {EITHER} If its rows depend on one another, {alarms}: take --clusters period."
 
 
 _DISPERSED = 1.5, 0.001
