@@ -96,8 +96,8 @@ def assess(
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     resamples : int, default 400
-        How many samples the intervals of what is measured, the bands and the calibration test are made from; 0 for
-        none of these. They are drawn when first asked for.
+        How many samples the intervals of what is measured and the band of calibrated forecasts are made from; 0 for
+        neither. They are drawn when first asked for.
     seed : int, default 0
         Random seed of the bootstrap replicates.
     n_jobs : int, optional

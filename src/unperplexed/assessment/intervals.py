@@ -81,7 +81,7 @@ class Uncertainty(ByValue):
     """Why intervals may be too narrow, if they may."""
     confidence: float
     resamples: int
-    """Number of bootstrap replicates for the intervals of measured figures, the bands and the test."""
+    """Number of bootstrap replicates for the intervals of measured figures and the band around the diagonal."""
     seed: int
     """Random seed of the bootstrap replicates."""
     _curve: Callable[[], Band] = field(repr=False, compare=False)
@@ -292,7 +292,7 @@ def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
 
 
 def sampled(source: Source, figures: Mapping[str, float]) -> Sampled:
-    """Intervals of the measured figures, and the bands.
+    """Intervals of the measured figures.
 
     Samples are drawn from two worlds (`worlds`), of rows in groups as many as are independent. Where shards say that
     figures vary more than in independent rows, of rows in groups and of weights, they vary by as much more.
