@@ -216,7 +216,7 @@ def contests(folder: Path) -> Iterator[Contest]:
         12,
     )
     wrong = write("wrong.csv", lambda: of_classes(*overconfident(10_000, 10)))
-    mended = ("recalibrate", wrong, *classes, "-o", folder / "map.json", "--force")
+    mended = ("recalibrate", wrong, *classes, "-o", folder / "map.json")
     yield Contest("`recalibrate`, 10,000 x 10", START, command(*mended), starting, 6)
     yield Contest(
         "`recalibrate`, 10,000 x 10", "the same with one thread", command(*mended), command(*mended, **ONE_THREAD), 1.3
@@ -225,7 +225,7 @@ def contests(folder: Path) -> Iterator[Contest]:
     yield Contest(
         "`recalibrate`, 20,000 x 100",
         START,
-        command("recalibrate", hundred, *classes, "-o", folder / "map.json", "--force"),
+        command("recalibrate", hundred, *classes, "-o", folder / "map.json"),
         starting,
         7,
     )
