@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.arrays import distinct
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.typing import ByValue, Floats, Ints
 from ..statistics.intervals import Interval
@@ -117,7 +118,7 @@ class TokenSums:
         starts = np.array([1, 2, *(10**k for k in range(1, 16))])
         of = np.searchsorted(starts, occurrences, side="right") - 1
         found = []
-        for at in np.unique(of).tolist():
+        for at in distinct(of).tolist():
             counts, log_probs = sums[of == at].sum(0).T
             some = counts > 0
             bits, limits = RatioSums.of(log_probs[some], counts[some]).estimate().bits(confidence)
@@ -256,7 +257,7 @@ class _Rows:
         lost[: starts.size] = np.add.reduceat(x, starts)
         counted[: starts.size] = np.diff(np.append(starts, x.size))
         self._positions.append((lost, counted))
-        if text.pieces is not None:
+        if text.pieces is not None and (x <= self._highest).any():
             self._surprising(text, x)
 
     def _surprising(self, text: Text, x: Floats) -> None:
