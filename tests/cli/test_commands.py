@@ -827,10 +827,12 @@ ASKED_FOR = {
             f"assess {EXAMPLE} --truth diagnosis --prob malignant",
             {"matplotlib", "pyarrow", "numpy.ma", "tomllib", *ALL_OF_SCIPY, *OF_CLASSES, *ASKED_FOR},
         ),
+        ("lm texts.jsonl", {"matplotlib", "pyarrow", "polars", "unperplexed.assessment.assess"}),
     ],
 )
 def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
     (tmp_path / "rows.csv").write_text("y,p\n1,0.9\n0,0.4\n")
+    (tmp_path / "texts.jsonl").write_text('{"doc": "a", "text": "Hello", "logprobs": [-1.5, -0.25]}\n' * 2)
     code = (
         "import sys\nfrom contextlib import suppress\nfrom unperplexed.cli.parser import main\n"
         f"with suppress(SystemExit):\n    main({command.split()})\n"

@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import math
+import re
 import tracemalloc
 import zipfile
 from contextlib import suppress
@@ -13,11 +14,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from unperplexed import InputError
 from unperplexed.cli import main
 from unperplexed.language_models import Question, Remarks, Text, assess_texts, read_items, reading
 from unperplexed.language_models.forms import forms
+from unperplexed.language_models.items import count_words
 
 
 def read(tmp_path, record, name="log.json", **options):
@@ -59,6 +63,40 @@ def test_the_plain_form_whatever_holds_it(tmp_path):
 
 
 PLAIN_LINE = '{"doc": "a", "bytes": 1, "logprobs": [-1.0]}'
+
+STRANGE = (
+    '{"doc": 18446744073709551616, "bytes": 1, "logprobs": [-1e-400, -9007199254740993, -0.1000000000000000055511151]}',
+    '{"doc": "a", "bytes": 100000000000000000000, "logprobs": [-1]}',
+    '{"doc": "a", "bytes": 1, "logprobs": [NaN, -1], "logprobs": [-Infinity, -2]}',
+    '{"doc": "a", "bytes": 1, "logprobs": [-1e400]}',
+    '{"doc": "\\ud83d\\ude00", "text": "\\ud83d", "logprobs": [-1, null]}',
+    '{"doc": "a", "text": "\\ud83d", "logprobs": [-1]}',
+    '{"doc": "\udcff", "bytes": 1, "logprobs": [-1]}',
+    '{"doc": "a", "bytes": 1, "logprobs": [-1, -01]}',
+    '{"doc": ' + "[" * 1010 + "]" * 1010 + ', "bytes": 1, "logprobs": [-1]}',
+    '{"doc": ' + "9" * 5000 + ', "bytes": 1, "logprobs": [-1]}',
+)
+
+
+@pytest.mark.parametrize("line", STRANGE)
+def test_both_parsers_of_json_find_the_same_or_the_same_error(tmp_path, monkeypatch, line):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(f"{PLAIN_LINE}\n{line}".encode("utf-8", "surrogateescape"))
+    found = []
+    for parser in (reading.decode, json.loads):
+        monkeypatch.setattr(reading, "decode", parser)
+        try:
+            found.append([(each.name, each.n_bytes, [*each.log_probs], each.digest) for each in read_items(path)])
+        except InputError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+    assert isinstance(found[0], list) or "line 2" in found[0]
+
+
+@given(st.text(" \t\n\x1c\x1f\x85\u00a0\u2028\u200b\u3000ab", max_size=8))
+def test_words_are_those_between_white_space(text):
+    assert count_words(text) == len(re.split(r"\s+", text))
+
 
 COMPRESS = {
     ".gz": gzip.compress,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from helpers import softmax_forecasts
-from unperplexed import InputError, Tally
+from unperplexed import Forecasts, InputError, Tally
+from unperplexed.scores import score_named
 from unperplexed.tally import adding
 
 ALL = ("classes", "predictions", "shards", "surprises", "diagnosis")
@@ -38,11 +39,51 @@ def test_a_few_at_a_time(monkeypatch, rng, classes, few):
         assert Tally.merged(tallies[at] for at in order).to_bytes() == expected
 
 
+def mixed_columns(rng, dtype):
+    """Two columns of which some are no complements, ties, certain and very small probabilities among them."""
+    y, p = softmax_forecasts(rng, 2000, 2)
+    x = np.stack([1 - p[:, 1], p[:, 1]], axis=1).astype(dtype)
+    x[:, 0] = np.where(rng.random(2000) < 0.7, 1 - x[:, 1], x[:, 0] * dtype(1 - 3e-4))
+    x[:7] = [[0.5, 0.5], [0.4999, 0.4999], [1, 0], [1e-20, 1], [0, 0.9995], [1, 1e-42], [1 - 1e-8, 1e-8]]
+    return y, x
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("certain_and_wrong", [False, True])
+def test_parts_of_two_columns_are_the_whole_whether_counted_by_value_or_in_cells(rng, dtype, certain_and_wrong):
+    y, x = mixed_columns(rng, dtype)
+    y[2:5] = [1, 0, 0] if certain_and_wrong else [0, 1, 1]
+    for exact_limit in (0, 100, 1000, 1 << 16):
+        whole = Tally.of(y, x, exact_limit=exact_limit)
+        parts = [Tally.of(y[at::7], x[at::7], exact_limit=exact_limit) for at in range(7)]
+        assert Tally.merged(parts).to_bytes() == whole.to_bytes()
+        for name in whole.scores:
+            rows, _ = Forecasts(y, x).per_row(score_named(name).rows)
+            near = 1e-12 if whole.exact and dtype is np.float64 else 1e-8  # of 1 - p in single precision
+            assert whole.score(name) == pytest.approx(rows.mean(), rel=near)
+            if np.isfinite(rows).all():
+                error = rows.std(ddof=1) / np.sqrt(rows.size)
+                assert whole.score_standard_error(name) == pytest.approx(error, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_complements_are_counted_as_one_column(rng, exact_limit, weighted):
+    y, p = softmax_forecasts(rng, 500, 2)
+    settings = {
+        "exact_limit": exact_limit,
+        "parts": ["surprises"],
+        "sample_weight": np.arange(500) if weighted else None,
+    }
+    two = Tally.of(y, np.stack([1 - p[:, 1], p[:, 1]], axis=1), **settings)
+    assert two.to_bytes() == Tally.of(y, p[:, 1], **settings).to_bytes()
+
+
 def test_one_column_beside_several(rng):
     """Where one column's scores are read off its counts, and the others were summed over rows, all are in the sum."""
     y, p = softmax_forecasts(rng, 300, 2)
     one = [Tally.of(y[at::6], p[at::6, 1]) for at in range(4)]
-    two = [Tally.of(y[at::6], p[at::6]) for at in (4, 5)]
+    two = [Tally.of(y[at::6], np.log(p[at::6]), scale="log-probs") for at in (4, 5)]
     found, whole = Tally.merged([*one, *two]), Tally.of(y, p)
     assert not found.one_column
     assert found.pairs_table.total.sum() == 600

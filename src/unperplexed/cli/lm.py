@@ -11,9 +11,7 @@ from typing import Any
 
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
-from ..language_models.graded import epoch_answers, read_answers, read_words
 from ..language_models.items import Answer, Item, Question, Remarks, Text
-from ..language_models.ranking import leaderboard
 from ..language_models.reading import read_items
 from .outputs import Outputs, sayer
 
@@ -45,6 +43,9 @@ def _refuse_table(a: argparse.Namespace) -> None:
 
 def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Rank the models of a table of graded answers, and judge their confidences."""
+    from ..language_models.graded import read_answers, read_words
+    from ..language_models.ranking import leaderboard
+
     if a.compare:
         raise InputError("--compare: compares logs; a table of graded answers has its models in --by.")
     pairs = [each.partition("=") if "=" in each else (each, "=", each) for each in a.stated]
@@ -68,6 +69,9 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
 def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Judge the confidences in answers that a log has several samples of, their agreement among them."""
+    from ..language_models.graded import epoch_answers
+    from ..language_models.ranking import leaderboard
+
     answers = [each for each in _items(a, files, remarks) if isinstance(each, Answer)]
     if not any(each.text for each in answers):
         raise InputError(
@@ -123,7 +127,6 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
-    from ..language_models.questions import assess_answers, assess_questions
     from ..language_models.text_result import assess_texts
     from ..language_models.text_tally import TextTally
 
@@ -149,6 +152,8 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
     found: dict[str, Any] = {}
     if tally.n_documents or not kept:
         found["texts"] = assess_texts(tally, confidence=a.confidence, remarks=remarks)
+    if kept:
+        from ..language_models.questions import assess_answers, assess_questions
     if questions:
         own = {"events": a.events, "outside": a.outside, "missing": _missing(a)}
         found["questions"] = assess_questions(questions, remarks=_once(found, remarks), **own, **settings)

@@ -328,9 +328,20 @@ class Forecasts:
         return slice(start, stop) if self._selected is None else self._selected[start:stop]
 
     @property
+    def counts_tell(self) -> bool:
+        """Whether counts tell the scores of rows whose two probabilities are complements, as in one column."""
+        return self.one_column or (self.n_classes == 2 and self._as_counted)
+
+    @property
     def plain_column(self) -> bool:
-        """Whether that is given as it is counted, in rows of equal weight."""
-        return self.one_column and self._weights is None and self._scale == "probability" and not self._rescales
+        """Whether one column, or the second of two, is given as it is counted, in rows of equal weight."""
+        here = self.one_column or (self.n_classes == 2 and self._there is None)
+        return here and self._weights is None and self._as_counted
+
+    @property
+    def _as_counted(self) -> bool:
+        """Whether probabilities are given, which no sum divides."""
+        return self._scale == "probability" and not self._rescales
 
     @property
     def logarithmic(self) -> bool:
@@ -340,6 +351,7 @@ class Forecasts:
     def runs(self, rows: int) -> Iterator[tuple[AnyFloats, Codes, int]]:
         """Yield so many rows at a time of one column, unchecked: values, outcomes, and their place.
 
+        Of two columns rows that are no exact complements are NaN.
         Who reads them leaves to `blocks` what is not plainly a probability with an outcome, which is 0 or 1.
         """
         for start in range(0, self.n_rows, rows):
@@ -347,7 +359,9 @@ class Forecasts:
             codes = self._codes[places]
             if codes.dtype != np.int64:
                 codes = self._codes_at(places).astype(np.int8, copy=False)
-            yield self._columns.rows(places).reshape(-1), np.ascontiguousarray(codes), start
+            p = self._columns.rows(places)
+            p = p.reshape(-1) if self.one_column else np.where(complements(p), p[:, 1], np.nan)
+            yield p, np.ascontiguousarray(codes), start
 
     @property
     def index(self) -> Ints:
@@ -464,6 +478,11 @@ class Forecasts:
     @property
     def _unreadable(self) -> Unreadable | None:
         return getattr(self._columns, "unreadable", None)
+
+
+def complements(p: AnyFloats) -> Bools:
+    """Whether rows of two classes have the probability of the second and 1 minus it, as one column is read."""
+    return np.asarray(p[:, 0] == 1 - p[:, 1])
 
 
 _OF_SCALE: Mapping[str, tuple[Callable[[AnyFloats], AnyFloats], Callable[[AnyFloats], AnyFloats]]] = {

@@ -49,6 +49,10 @@ class ExactSum:
         """Add exactly, but for the rests."""
         return ExactSum(self.units + other.units, self.rest + other.rest)
 
+    def __rmul__(self, sign: int) -> ExactSum:
+        """Add it up so many times; -1 takes it off."""
+        return ExactSum(sign * self.units, sign * self.rest)
+
     def __float__(self) -> float:
         """Round once."""
         try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import math
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from .._lib.arrays import distinct
 from .._lib.dataclasses import dataclass, field, replace
-from .._lib.typing import ByValue, Floats
+from .._lib.typing import ByValue, Floats, Ints
 from ..statistics.intervals import Interval
 from ..statistics.means import ROBUST
 from .clustered_ratios import RatioSums
@@ -57,6 +58,15 @@ class SurprisingToken(NamedTuple):
     context: str
 
 
+class TokenRows(dict[str, int]):
+    """Row of each distinct token; one that is looked up for the first time has the next row."""
+
+    def __missing__(self, token: str) -> int:
+        """Give it the next row."""
+        self[token] = row = len(self)
+        return row
+
+
 @dataclass(eq=False)
 class TokenSums:
     """Occurrences and log-probability of each distinct token, in each group of documents.
@@ -64,10 +74,9 @@ class TokenSums:
     Its size does not grow beyond `MOST_TOKENS` distinct tokens; with more of them nothing is kept.
     """
 
-    index: dict[str, int] = field(default_factory=dict)
-    """Row of each distinct token."""
-    sums: Floats = field(default_factory=lambda: np.zeros((64, 2, GROUPS)))
-    """By row: occurrences and log-probability in each group."""
+    index: TokenRows = field(default_factory=TokenRows)
+    sums: Floats = field(default_factory=lambda: np.zeros((64, GROUPS, 2)))
+    """By row and group: occurrences and log-probability."""
     too_many: bool = False
 
     def add(self, text: Text) -> None:
@@ -75,16 +84,16 @@ class TokenSums:
         if text.pieces is None or text.log_probs is None or self.too_many:
             return
         group = zlib.crc32(utf8(text.name)) % GROUPS
-        rows = self._rows([*text.pieces])
+        rows = self._rows(text.pieces)
         if not self.too_many:
-            np.add.at(self.sums[:, 0, group], rows, 1.0)
-            np.add.at(self.sums[:, 1, group], rows, np.rint(text.log_probs * _STEPS) / _STEPS)
+            np.add.at(self.sums[:, group, 0], rows, 1.0)
+            np.add.at(self.sums[:, group, 1], rows, np.rint(text.log_probs * _STEPS) / _STEPS)
 
     def __add__(self, other: TokenSums) -> TokenSums:
         """Add the sums of other texts."""
-        found = TokenSums(dict(self.index), self.sums.copy(), self.too_many)
+        found = TokenSums(TokenRows(self.index), self.sums.copy(), self.too_many)
         if not found.too_many:
-            rows = found._rows([*other.index])
+            rows = found._rows(other.index)
             if other.too_many:
                 found._give_up()
             elif not found.too_many:
@@ -104,13 +113,13 @@ class TokenSums:
     def losses(self, confidence: float) -> tuple[FrequencyLoss, ...]:
         """Return the loss of the tokens that occur once, 2 to 9 times, 10 to 99 times and so on."""
         sums = self.sums[: len(self.index)]
-        occurrences = sums[:, 0].sum(1)
-        whole = float(sums[:, 1].sum())
+        occurrences = sums[..., 0].sum(1)
+        whole = float(sums[..., 1].sum())
         starts = np.array([1, 2, *(10**k for k in range(1, 16))])
         of = np.searchsorted(starts, occurrences, side="right") - 1
         found = []
-        for at in np.unique(of).tolist():
-            counts, log_probs = sums[of == at].sum(0)
+        for at in distinct(of).tolist():
+            counts, log_probs = sums[of == at].sum(0).T
             some = counts > 0
             bits, limits = RatioSums.of(log_probs[some], counts[some]).estimate().bits(confidence)
             found.append(
@@ -126,20 +135,20 @@ class TokenSums:
             )
         return tuple(found)
 
-    def _rows(self, pieces: list[str]) -> list[int]:
+    def _rows(self, pieces: Collection[str]) -> Ints:
         """Return the rows of tokens; new ones are added."""
         index = self.index
-        rows = [index.setdefault(each, len(index)) for each in pieces]
+        rows = np.fromiter(map(index.__getitem__, pieces), np.int64, len(pieces))
         if len(index) > MOST_TOKENS:
             self._give_up()
         elif len(index) > len(self.sums):
-            grown = np.zeros((min(2 * len(index), MOST_TOKENS), 2, GROUPS))
+            grown = np.zeros((min(2 * len(index), MOST_TOKENS), GROUPS, 2))
             grown[: len(self.sums)] = self.sums
             self.sums = grown
         return rows
 
     def _give_up(self) -> None:
-        self.index, self.sums, self.too_many = {}, np.zeros((0, 2, GROUPS)), True
+        self.index, self.sums, self.too_many = TokenRows(), np.zeros((0, GROUPS, 2)), True
 
 
 @dataclass
@@ -248,7 +257,7 @@ class _Rows:
         lost[: starts.size] = np.add.reduceat(x, starts)
         counted[: starts.size] = np.diff(np.append(starts, x.size))
         self._positions.append((lost, counted))
-        if text.pieces is not None:
+        if text.pieces is not None and (x <= self._highest).any():
             self._surprising(text, x)
 
     def _surprising(self, text: Text, x: Floats) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError, is_whole, rows_text
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
-from ..forecasts.forecasts import Block, Forecasts, Notes
+from ..forecasts.forecasts import Block, Forecasts, Notes, complements
 from ..forecasts.labels import Label
 from ..kernels.devices import DeviceRows
 from ..kernels.exact_sum import ExactSum, exact_sums_of_powers
-from ..kernels.rows import Rows, crowded
+from ..kernels.rows import Grid, Rows, crowded, row_primitives
 from ..scores.rules import Score
 from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
@@ -30,7 +31,7 @@ from .surprises import RUN_ROWS, ColumnCounter, SurpriseCounter
 from .tables import Cells, DenseCells, ExactCounts, PairTable, grid_of
 
 ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
-"""For a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""
+"""For a score x the sums of w x, w^2 x and w^2 x^2: over all rows; or what counts of two classes do not tell of it."""
 
 NO_SUMS: ScoreSums = (ExactSum(), ExactSum(), ExactSum())
 
@@ -41,14 +42,14 @@ class BlockCounter:
     def __init__(
         self,
         n_classes: int,
-        one_column: bool,
+        counts_tell: bool,
         exact_limit: int,
         fraction_bits: int,
         scores: Sequence[Score],
         parts: Sequence[str],
         diagnosed: int = DIAGNOSED_UNASKED,
     ) -> None:
-        self.one_column = one_column
+        self.counts_tell = counts_tell
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
         self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
         self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
@@ -136,25 +137,28 @@ class BlockCounter:
             self.diagnosis.add(block.probabilities, block.truth, weights, shard)
         if self.shards is not None and shard is not None:
             self.shards.add(shard, block.probabilities, block.truth, rows, weights)
-        summed: slice | NDArray[np.bool_] = slice(None)
-        if self.one_column:  # counts tell the scores, but for a few rows; ties are told by those of the top class
-            summed = self.grid.undetermined(rows.correct) & (rows.ties == 1)
-            if shard is None:
-                block, summed = block[summed], slice(None)
-                weights = block.weights
+        self._add_scores(block, forecasts.one_column, shard)
+
+    def _add_scores(self, block: Block, one_column: bool, shard: Ints | None) -> None:
+        summed: slice | Bools = slice(None)
+        told: list[Block] = []
+        if self.counts_tell:  # but for a few rows, and those that are no complements
+            rows = block.rows
+            unlike = np.zeros(len(block), bool) if one_column else ~complements(block.probabilities)
+            told = [*_as_told(block, unlike, self.grid)] if unlike.any() else []
+            summed = untold = unlike | (self.grid.undetermined(rows.correct) & (rows.ties == 1))
+            if shard is None and 2 * np.count_nonzero(untold) < len(block):
+                block, summed = block[untold], slice(None)
         for score in self.scores if len(block) else ():
             x = score.rows(block)
-            self._add_score(score.name, x[summed], None if weights is None else weights[summed])
+            sums = _sums(x[summed], None if block.weights is None else block.weights[summed])
+            for like in told:
+                y = score.rows(like)
+                some = np.isfinite(y)  # an infinite sum stays so
+                sums = added(sums, _sums(y[some], None if like.weights is None else like.weights[some], -1))
+            self.score_sums[score.name] = added(self.score_sums[score.name], sums)
             if self.shards is not None and shard is not None:
-                self.shards.add_score(score.name, shard, x, weights)
-
-    def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
-        if weights is None:
-            mean, square = exact_sums_of_powers(x)
-            found = mean, mean, square
-        else:
-            found = weighted_sums(x, weights, weights * weights)
-        self.score_sums[name] = added(self.score_sums[name], found)
+                self.shards.add_score(score.name, shard, x, block.weights)
 
     def _count_pairs(self, block: Block) -> None:
         if not block.counted:
@@ -222,9 +226,9 @@ def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts
     found: dict[tuple[int, bool], BlockCounter] = {}
 
     def add(job: int, part: Forecasts) -> None:
-        if (job, part.one_column) not in found:
-            found[job, part.one_column] = new(part)
-        found[job, part.one_column].add(part)
+        if (job, part.counts_tell) not in found:
+            found[job, part.counts_tell] = new(part)
+        found[job, part.counts_tell].add(part)
 
     if jobs == 1:
         for part in stream:
@@ -269,6 +273,26 @@ def jobs_of(n_jobs: int | None) -> int:
 
 _ANY = 1 << 62
 """Room for any number of values: of those of a block, or no more than all pairs have."""
+
+
+def _as_told(block: Block, some: Bools, grid: Grid) -> Iterator[Block]:
+    """Rows as counts tell their scores: by the probability of the outcome and 1 minus it, or 1/2 where both tie."""
+    rows = block.rows
+    half = np.full(len(block), 0.5)
+    for p, told in ((rows.correct, ~grid.undetermined(rows.correct)), (half, rows.ties == 2)):
+        here = some & told
+        w = None if block.weights is None else block.weights[here]
+        both = np.stack([1 - p[here], p[here]], axis=1)
+        ones = np.ones(len(both), dtype=np.int64)
+        yield replace(block, reported=both, truth=ones, weights=w, rows=row_primitives(both, ones))
+
+
+def _sums(x: Floats, weights: Floats | None, sign: int = 1) -> ScoreSums:
+    """Sums of a score's values, exact without weights, or minus them."""
+    if weights is not None:
+        return weighted_sums(x, sign * weights, sign * weights * weights)
+    mean, square = exact_sums_of_powers(x)
+    return sign * mean, sign * mean, sign * square
 
 
 def weighted_sums(x: Floats, w: Floats, w2: Floats) -> ScoreSums:

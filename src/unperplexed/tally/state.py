@@ -76,7 +76,7 @@ class TallyState:
     labels: tuple[Label | None, ...] = ()
     weighted: bool = False
     one_column: bool = False
-    """Whether all rows gave the probability of the positive class alone, so that their counts tell their scores."""
+    """Whether counts tell scores, as of one column: by the probability of the outcome and 1 minus it."""
     weight: float = 0.0
     """Sum of the weights."""
     weight_squared: float = 0.0
@@ -85,7 +85,7 @@ class TallyState:
     top_tables: Mapping[int, PairTable] = field(default_factory=dict, repr=False)
     """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
     score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
-    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it.
+    """For each score x the sums of w x, w^2 x and w^2 x^2; where counts tell scores, less what they tell.
 
     A rule of `SCORES` that an older file does not have is in the sum of two tallies where it is in both.
     """

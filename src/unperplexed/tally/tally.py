@@ -225,7 +225,7 @@ class Tally(ByValue, TallyState, Result):
                 yield part
 
         def new(part: Forecasts) -> BlockCounter:
-            return BlockCounter(part.n_classes, part.one_column, exact_limit, fraction_bits, kept, parts, diagnosed)
+            return BlockCounter(part.n_classes, part.counts_tell, exact_limit, fraction_bits, kept, parts, diagnosed)
 
         counters = counters_of(seen(), jobs, new)
         return sum((cls._counted(counter, labels) for counter in counters), cls(exact_limit, fraction_bits))
@@ -243,7 +243,7 @@ class Tally(ByValue, TallyState, Result):
             n_classes=len(labels),
             labels=labels,
             weighted=counter.weighted,
-            one_column=counter.one_column,
+            one_column=counter.counts_tell,
             weight=counter.weight,
             weight_squared=counter.weight_squared,
             exact=not isinstance(pairs, Cells),

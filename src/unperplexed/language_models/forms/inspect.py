@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..graded import stated_confidence
 from ..items import UNREAD, Answer, Item, Text
 from ..tokens import text_of_tokens
 from . import Form, Log, Record
@@ -82,6 +81,8 @@ def _stated(score: Mapping[str, Any], log: Log) -> float | None:
     """Follow a path such as metadata.confidence, value.confidence, or output.completion, which is read as a text."""
     found = _at(score, log.stated)
     if isinstance(found, str):
+        from ..graded import stated_confidence
+
         return stated_confidence(found, scale=log.scale)
     if not isinstance(found, int | float) or isinstance(found, bool):
         return None

@@ -26,8 +26,7 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
         raise InputError(f"{where}bytes: expected a whole number of UTF-8 bytes, got {size!r}.")
     values = record["logprobs"]
     try:
-        known = values if isinstance(values, np.ndarray) else [np.nan if each is None else each for each in values]
-        x = np.asarray(known, dtype=np.float64)
+        x = np.asarray(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where}logprobs: expected a list of numbers.") from None
     if (np.isnan(x) | ((x < MISSING_BELOW) & (x > -np.inf))).any():

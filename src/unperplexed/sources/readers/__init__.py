@@ -10,9 +10,8 @@ from contextlib import suppress
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import polars as pl
 from numpy.typing import NDArray
 
 from ..._lib.arrays import Columns, Unreadable
@@ -20,7 +19,10 @@ from ..._lib.dataclasses import dataclass, field
 from ..._lib.errors import InputError
 from ..._lib.typing import Ints
 
-Column = pl.Series | NDArray[Any]
+if TYPE_CHECKING:
+    import polars as pl
+
+Column: TypeAlias = "pl.Series | NDArray[Any]"
 
 BATCH_VALUES = 1 << 20
 """Numbers in a batch of a binary format: 4 to 8 MB. More takes more memory and measured no faster."""
