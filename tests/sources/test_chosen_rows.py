@@ -153,7 +153,7 @@ def test_a_column_of_that_name_is_not_taken_apart(tmp_path, table):
 
 
 @pytest.mark.slow
-def test_engines_choose_the_same_rows(tmp_path, table):
+def test_engines_choose_the_same_rows(dask_in_threads, tmp_path, table):
     halves = [written(tmp_path / f"{at}.csv", table[at * 200 : at * 200 + 200]) for at in range(2)]
     local = tally_files(halves, where="age >= 50", **COLUMNS)
     assert tally_files(halves, where="age >= 50", engine="dask", **COLUMNS).to_bytes() == local.to_bytes()
