@@ -136,6 +136,7 @@ def test_groups_by_several_columns(data, of_arrays, files, capsys):
                 assert difference[figure] == pytest.approx(differences[name][figure], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_the_rows(data, of_arrays, files, capsys):
     weighted = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft")
     assert_same(
@@ -161,7 +162,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-@pytest.mark.parametrize("spelling", ["numbers", "texts"])
+@pytest.mark.parametrize("spelling", [pytest.param("numbers", marks=pytest.mark.slow), "texts"])
 def test_files_are_paired_by_id_whatever_their_order_and_format(
     data, of_arrays, tmp_path, rng, capsys, monkeypatch, suffix, spelling
 ):

@@ -44,7 +44,7 @@ def npz(table, path):
 SAVE = {"csv": pl.DataFrame.write_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet}
 
 
-@pytest.mark.parametrize("form", [*SAVE, "npz"])
+@pytest.mark.parametrize("form", [*SAVE, pytest.param("npz", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("column", ["p", "w"])
 def test_text_among_the_numbers_of_other_rows_does_not_matter(tmp_path, table, form, column, monkeypatch):
     """As in a file of the same rows alone, however the rows fall into batches, and by both readers of JSON Lines."""
