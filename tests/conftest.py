@@ -59,3 +59,12 @@ collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEE
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240229)
+
+
+@pytest.fixture
+def dask_in_threads():
+    """A Dask cluster in this process, where its own processes, which take seconds to start, are not the question."""
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster):
+        yield

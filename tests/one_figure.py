@@ -86,7 +86,7 @@ class Commands:
     """Runs commands on files of rows: outcomes y, forecasts p or p0, p1, ..., others q, and what rows have beside."""
 
     def __init__(self, columns, folder, capsys):
-        self.capsys, self.folder, self.columns = capsys, folder, columns
+        self.capsys, self.folder, self.columns, self.halves = capsys, folder, columns, {}
         frame = pl.DataFrame(self.columns)
         frame.write_csv(folder / "rows.csv")
         self.prob = [column for column in frame.columns if column.startswith("p")]
@@ -102,9 +102,16 @@ class Commands:
         assert main(words) in ((0, 1) if command == "monitor" else (0,)), self.capsys.readouterr()
         return " ".join(self.capsys.readouterr().out.split())
 
-    def json(self, command, *more, files=("rows.csv",)):
-        out = self.text(command, *more, "--json", "-", "-q", files=files)
-        return json.loads(out)
+    def both(self, command, *more, files=("rows.csv",)):
+        """What a command writes as JSON, and what it prints."""
+        text = self.text(command, *more, "--json", self.folder / "found.json", files=files)
+        return json.loads((self.folder / "found.json").read_text("utf-8")), text
+
+    def half(self, value):
+        """JSON of the rows of one half, chosen by a condition."""
+        if value not in self.halves:
+            self.halves[value], _ = self.both("assess", "--where", f"half = {value}", "--reference", "base-rate")
+        return self.halves[value]
 
     def pooled(self, *more):
         """Fit a pool of p and q."""
@@ -114,7 +121,7 @@ class Commands:
         options += ["--forecaster", f"p={','.join(self.prob)}", f"q={','.join(others)}"]
         self.options = [*options, "--method", "logarithmic", "-o", str(self.folder / "pool.json")]
         try:
-            return self.text("pool", *more)
+            return self.both("pool", *more)
         finally:
             self.options = given
 
@@ -123,13 +130,10 @@ class Commands:
         assert main([command, str(self.folder / "rows.tally"), *map(str, more)]) == 0
         return self.capsys.readouterr().out
 
-    def page(self):
+    def page(self, name="page.html"):
         """Text of the page that a command wrote."""
-        page = unescape(re.sub(r"<[^>]+>", " ", (self.folder / "page.html").read_text("utf-8")))
+        page = unescape(re.sub(r"<[^>]+>", " ", (self.folder / name).read_text("utf-8")))
         return " ".join(page.split())
-
-    def recalibrated(self, *more):
-        return self.json("recalibrate", "-o", self.folder / "map.json", *more)
 
 
 def add_assessment(figures, command, a, of=""):
@@ -177,14 +181,13 @@ def add_parameters(figures, command, parameters, label):
 
 def add_groups(figures, run, by):
     """Take the figures of each group, which are those of its rows chosen by a condition."""
-    for half, remedies in ((0, by["remedies"]), (1, by["remedies"])):
-        of = f" in half {half}"
-        alone = run.json("assess", "--where", f"half = {half}")
+    for half in (0, 1):
+        of, alone = f" in half {half}", run.half(half)
         add_assessment(figures, "assess --where", alone, of)
         [group] = [group for group in by["groups"] if group["key"] == {"half": half}]
         figures.add("assess --by", **{f"log loss{of}": number(group["log_loss"]), f"cost{of}": group["cost"]})
         assert group["verdict"] == alone["verdict"]
-        for remedy in remedies:
+        for remedy in by["remedies"]:
             if remedy["key"] == {"half": half}:
                 hold_simultaneous(remedy, alone["remedy"])
                 add_remedy(figures, "assess --by", remedy, of)
@@ -198,14 +201,13 @@ def hold_simultaneous(remedy, alone):
     assert (low > 0) == (remedy["adjusted_p_value"] < 0.05 and remedy["gain"]["value"] > 0)
 
 
-def add_recalibrations(figures, run):
+def add_recalibration(figures, made, folder):
     """Take the gain of the average of maps, which the assessment tried too."""
-    made, label = run.recalibrated("--method", "auto"), "by auto"
-    saved = made["gain"]
+    saved, label = made["gain"], "by auto"
     values = (saved[name] for name in ("log_loss", "recalibrated", "gain", "interval"))
     figures.add("recalibrate", **gain_figures(*values, label), clusters=saved["clusters"] or 0)
     figures.add("recalibrate", **{f"base rate {label}": made["baseline"]["log_loss"]})
-    add_parameters(figures, "recalibrate", Recalibrator.load(run.folder / "map.json").parameters_, label)
+    add_parameters(figures, "recalibrate", Recalibrator.load(folder / "map.json").parameters_, label)
 
 
 def add_comparison(figures, compared, alone):
@@ -224,22 +226,21 @@ def add_comparison(figures, compared, alone):
 
 def hold_pool(figures, run):
     """A forecaster that is recalibrated alone has the log losses of its recalibration: in JSON, text and page."""
-    held_out = json.loads(run.pooled("--json", "-", "-q"))["held_out"]
+    found, text = run.pooled("--report", run.folder / "page.html")
+    held_out = found["held_out"]
     losses = {"before by auto": held_out["members"]["p"], "after by auto": held_out["recalibrated"]["p"]}
     figures.add("pool", **losses)
-    text = run.pooled("--report", run.folder / "page.html")
     for command, shown in (("pool", text), ("pool --report", run.page())):
         figures.printed(command, shown, rf" p \d\.\d+ {N} {N} q \d", *losses)
 
 
 def hold_monitor(figures, run):
     """Each half as a period, and the rows since an alarm: in JSON, text and page, with the figures of `assess`."""
-    options = "--time", "half", "--report", run.folder / "page.html"
-    found, text = run.json("monitor", *options), run.text("monitor", *options)
+    found, text = run.both("monitor", "--time", "half", "--report", run.folder / "page.html")
     page = run.page()
     for point in found["control"]:
         of, end = f" in half {point['first']}", rf" {point['first']} [\d,]+ \S+% \S+%"
-        alone = run.json("assess", "--where", f"half = {point['first']}", "--reference", "base-rate")
+        alone = run.half(int(point["first"]))
         intercept = alone["intercept"]
         for label, key in {"log loss": "log_loss", "slope": "slope", "intercept": "bias"}.items():
             figures.add("monitor", **{f"{label}{of}": number(point[key])})
@@ -307,7 +308,7 @@ COSTS = {"cost": "predicted probabilities", "recalibrated": "recalibrated probab
 def hold_decision(figures, run):
     """Costs of decisions by held-out probabilities, and clusters: in JSON, text and page; of rows and of a tally."""
     costs = "--costs", "fp=1", "fn=4"
-    found = run.json("decide", *costs)
+    found, text = run.both("decide", *costs, "--report", run.folder / "page.html")
     figures.add("decide", clusters=found["n_clusters"] or 0)
     for name, shown in COSTS.items():
         value, ends = found[name]["value"], found[name]["interval"]
@@ -317,7 +318,6 @@ def hold_decision(figures, run):
         of_tally = json.loads(run.of_tally("decide", *costs, "--json", "-", "-q"))
         for name, shown in COSTS.items():
             figures.add("decide TALLY", **{f"decisions by {shown}": of_tally[name]["value"]})
-    text = run.text("decide", *costs, "--report", run.folder / "page.html")
     for command, printed in (("decide", text), ("decide --report", run.page())):
         for shown in COSTS.values():
             labels = f"decisions by {shown}", f"interval of decisions by {shown}"
@@ -327,20 +327,24 @@ def hold_decision(figures, run):
 
 
 def figures_of(run):
-    """Run every command that gives such a figure, and take them from JSON."""
-    figures = Figures()
-    alone, by = run.json("assess"), run.json("assess", "--by", "half")
+    """Run every command that gives such a figure, and take them from JSON; return what the commands print, too."""
+    figures, texts = Figures(), {}
+    alone, texts["assess"] = run.both("assess")
+    by, texts["assess --by"] = run.both("assess", "--by", "half")
     add_assessment(figures, "assess", alone)
     limits = [number(end) for end in alone["uncertainty"]["intervals"]["log_loss"]]
     figures.add("assess", **{"log loss interval": limits})
     add_assessment(figures, "assess --by", by["whole"])
     add_groups(figures, run, by)
-    add_recalibrations(figures, run)
-    at = add_comparison(figures, run.json("compare", "--in-order", files=("p.csv", "q.csv")), alone)
-    skill = run.json("skill")
+    outputs = "-o", run.folder / "map.json", "--report", run.folder / "map.html"
+    made, texts["recalibrate"] = run.both("recalibrate", *outputs)
+    add_recalibration(figures, made, run.folder)
+    compared, texts["compare"] = run.both("compare", "--in-order", files=("p.csv", "q.csv"))
+    at = add_comparison(figures, compared, alone)
+    skill, texts["skill"] = run.both("skill")
     [score] = [of["log_loss"]["score"] for of in skill["whole"]["scores"].values()]
     figures.add("skill", **{f"log loss{at}": score, "clusters": skill["n_clusters"] or 0})
-    checked = run.json("check", *MET)
+    checked, _ = run.both("check", *MET)
     if not at:
         limits = [checked["log_loss.lower"], checked["log_loss.upper"]]
         figures.add("check", **{"log loss": checked["log_loss"], "log loss interval": limits})
@@ -350,7 +354,7 @@ def figures_of(run):
         hold_monitor(figures, run)
     if len(run.prob) == 1:
         hold_decision(figures, run)
-    return figures, alone
+    return figures, alone, texts | {"check": run.text("check", *REQUIRED)}
 
 
 X = r"(\d(?:[\d.e−]*\d)?)"
@@ -379,20 +383,23 @@ def hold_temperatures(figures, command, text):
     return len(shown)
 
 
+def hold_recalibration_page(figures, page):
+    """The page of a recalibration has the figures of the assessment."""
+    low, high = figures.known["gain interval by auto"][1]
+    figures.add("recalibrate", **{"minus gain": -figures.known["gain by auto"][1], "minus ends": [-high, -low]})
+    pattern = rf"Log loss of recalibrated − raw: {N} \(95% CI {N} to {N},"
+    figures.printed("recalibrate --report", page, pattern, "minus gain", "minus ends")
+    found = re.search(rf"Log loss recalibrated {N} {N} to {N} raw {N} {N} to {N}", page)
+    assert agrees(found[1], figures.known["after by auto"][1])
+    figures.printed("recalibrate --report", page, rf" raw {N} {N} to {N} Brier", "log loss", "log loss interval")
+
+
 def hold_together(columns, folder, capsys):
-    """Run every command on these rows, and compare what is in JSON, and in text, label by label; return the figures."""
+    """Run every command on these rows, and compare what is in JSON, and in text, label by label."""
     run = Commands(columns, folder, capsys)
-    figures, alone = figures_of(run)
+    figures, alone, texts = figures_of(run)
     advised = alone["remedy"] is not None and alone["remedy"]["advised"]
     by = "by auto" if alone["remedy"] else ""
-    texts = {
-        "assess": run.text("assess"),
-        "assess --by": run.text("assess", "--by", "half"),
-        "compare": run.text("compare", "--in-order", files=("p.csv", "q.csv")),
-        "recalibrate": run.text("recalibrate", "-o", folder / "map.json"),
-        "skill": run.text("skill"),
-        "check": run.text("check", *REQUIRED),
-    }
     finite = math.isfinite(number(alone["scores"]["log_loss"]))
     for command, text in texts.items():
         if "match" in run.columns and command != "check":
@@ -424,7 +431,7 @@ def hold_together(columns, folder, capsys):
         labels = "log loss", "log loss interval", *([f"after {by}"] if advised else [])
         figures.printed("assess", texts["assess"], rf"Log loss {N} {N} to {N}" + f" {N}" * advised, *labels)
         figures.printed("compare", texts["compare"], rf" p {N} \d\.\d+ [\d.]+%", "log loss")
+        hold_recalibration_page(figures, run.page("map.html"))
     if np.isfinite(figures.known["slope interval"][1]).all():
         slope = rf"Calibration slope(?:, top class)? {N} {N} to {N}"
         figures.printed("assess", texts["assess"], slope, "slope", "slope interval")
-    return run, figures

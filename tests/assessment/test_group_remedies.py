@@ -68,6 +68,7 @@ def test_text_and_json_say_it():
     assert "Recalibrator().fit(y_true[rows], y_prob[rows]).transform(new_y_prob[new_rows])" in text
 
 
+@pytest.mark.slow
 def test_rows_of_more_classes_and_clusters_have_remedies_and_tallies_none():
     rng = np.random.default_rng(1)
     p = rng.dirichlet([1, 1, 1], 400)

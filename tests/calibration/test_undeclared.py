@@ -225,7 +225,10 @@ def test_every_function_takes_the_same_clusters():
     assert "Rows of the same 'question' (100) err alike" in words(compare(Y, {"a": P, "b": np.sqrt(P)}, **searched))
 
 
-@pytest.mark.parametrize(("fitted", "by"), [(Recalibrator, {}), (GroupRecalibrator, {"by": np.arange(N) % 2})])
+@pytest.mark.parametrize(
+    ("fitted", "by"),
+    [(Recalibrator, {}), pytest.param(GroupRecalibrator, {"by": np.arange(N) % 2}, marks=pytest.mark.slow)],
+)
 def test_recalibration_takes_them_too(fitted, by):
     columns = {"question": COLUMNS["question"], "digit": COLUMNS["digit"]}
     found = fitted().fit(Y, P, columns=columns, **by)

@@ -26,6 +26,7 @@ def struck(folder, names, kinds):
             yield machine.run(str(name), kind, lambda steps: int(rng.integers(steps)))
 
 
+@pytest.mark.slow
 def test_commands_struck_one_after_another_leave_all_outputs_old_or_all_new(tmp_path):
     assert {*struck(tmp_path, sorted(COMMANDS.keys() - {*SLOW}), KINDS)} == {"old", "new"}
 

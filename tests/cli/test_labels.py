@@ -180,12 +180,12 @@ def test_a_map_is_not_applied_to_a_column_of_the_other_class(tmp_path, monkeypat
     assert "of the classes 'benign', 'malignant', the columns of 'p_benign'" in capsys.readouterr().err
 
 
-def hundred(path, outcomes, seed=46):
+def hundred(path, outcomes, seed=46, n=800):
     """Write overconfident forecasts of a hundred classes, whose columns are not in the order of the classes."""
     rng = np.random.default_rng(seed)
-    logits = rng.normal(0, 2, (2000, 100))
+    logits = rng.normal(0, 2, (n, 100))
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    y = (p.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     sharp = p**1.6 / (p**1.6).sum(axis=1, keepdims=True)
     columns = {f"c{k}": sharp[:, k] for k in rng.permutation(100)}
     pl.DataFrame({"y": [outcomes(k) for k in y], **columns}).write_csv(path)
@@ -197,7 +197,7 @@ def printed_commands(out):
     return [shlex.split(unfolded(each)) for each in found], sum(each.count("\n") + 1 for each in found)
 
 
-@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("numbers", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_hundred_classes_need_no_labels_and_the_commands_to_copy_are_short_and_run(
     tmp_path, monkeypatch, capsys, numbers
 ):
@@ -214,6 +214,7 @@ def test_a_hundred_classes_need_no_labels_and_the_commands_to_copy_are_short_and
     assert "No evidence of miscalibration" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_many_labels_are_named_once_and_kept_in_a_file_that_later_commands_name(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     hundred("f.csv", "class {}".format)
@@ -235,8 +236,7 @@ def test_many_labels_are_named_once_and_kept_in_a_file_that_later_commands_name(
 def test_a_comparison_names_many_labels_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate("ab"):
-        hundred(f"{name}.csv", "class {}".format, seed)
-        hundred(f"NEW-{name}.csv", "class {}".format, seed)
+        hundred(f"{name}.csv", "class {}".format, seed, n=500)
     y = pl.read_csv("a.csv")["y"]
     pl.read_csv("b.csv").with_columns(y).write_csv("b.csv")
     labels = ["--labels", *(f"class {column[1:]}" for column in pl.read_csv("a.csv").columns[1:])]
@@ -246,9 +246,8 @@ def test_a_comparison_names_many_labels_once(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("engine", ["local", "dask"])
-def test_outcomes_of_later_files_settle_how_names_are_read(tmp_path, monkeypatch, capsys, engine):
+def test_outcomes_of_later_files_settle_how_names_are_read(dask_in_threads, tmp_path, monkeypatch, capsys, engine):
     """The first file alone may mean two things, and the last one alone names what the first one does not hold."""
-    pytest.importorskip("dask")
     monkeypatch.chdir(tmp_path)
     write("1.csv", ["p_a_b", "p_a_a_b"], ["a_b"])
     write("2.csv", ["p_a_b", "p_a_a_b"], ["b"])

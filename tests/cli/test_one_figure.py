@@ -4,13 +4,11 @@ Gain, log loss, cost, clusters, calibration slope, temperature and the errors of
 forecasts: with clusters, weights, exact zeros, few values, rare events, and up to fifty classes.
 """
 
-import re
-
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from one_figure import Figures, N, agrees, hold_temperatures, hold_together
+from one_figure import Figures, N, hold_temperatures, hold_together
 
 
 def with_columns(rng, columns, clusters, weights):
@@ -66,26 +64,12 @@ SETS = {
     "fifty classes": lambda: more_classes(14, n=1200, classes=50, bias=1.0),
     "five classes with a lapse": lambda: more_classes(15, n=1500, classes=5, lapse=0.06),
 }
-FAST = ("weighted clusters", "two classes")
+ALL = [pytest.param(name, marks=() if name == "two classes" else pytest.mark.slow) for name in SETS]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in SETS])
+@pytest.mark.parametrize("name", ALL)
 def test_every_command_gives_one_figure_for_a_label(name, tmp_path, capsys):
     hold_together(SETS[name](), tmp_path, capsys)
-
-
-def test_the_page_of_a_recalibration_has_the_figures_of_the_assessment(tmp_path, capsys):
-    run, figures = hold_together(SETS["clusters"](), tmp_path, capsys)
-    run.text("recalibrate", "-o", tmp_path / "map.json", "--report", tmp_path / "page.html")
-    page = run.page()
-    low, high = figures.known["gain interval by auto"][1]
-    figures.add("recalibrate", **{"minus gain": -figures.known["gain by auto"][1], "minus ends": [-high, -low]})
-    pattern = rf"Log loss of recalibrated − raw: {N} \(95% CI {N} to {N},"
-    figures.printed("recalibrate --report", page, pattern, "minus gain", "minus ends")
-    pattern = rf"Log loss recalibrated {N} {N} to {N} raw {N} {N} to {N}"
-    found = re.search(pattern, page)
-    assert agrees(found[1], figures.known["after by auto"][1])
-    figures.printed("recalibrate --report", page, rf" raw {N} {N} to {N} Brier", "log loss", "log loss interval")
 
 
 def test_the_harness_knows_the_label_of_a_temperature():

@@ -127,6 +127,7 @@ def test_a_pool_of_several_files_keeps_its_scale(folder, capsys):
     assert (folder / "new.csv").read_bytes() == (folder / "typed.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_columns_of_one_forecaster_and_of_each_give_way_to_those_that_are_typed(folder, capsys):
     text = 'truth = "rain"\nseparator = ";"\ndecimal-comma = true\ninvalid = "drop"\n'
     (folder / "one.toml").write_text(f'{text}prob = "yes=p"\n')

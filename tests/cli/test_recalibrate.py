@@ -385,6 +385,7 @@ def test_classes_of_a_map_are_found_as_they_are_spelled(tmp_path, capsys, labels
     assert "other" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_groups_of_more_classes_have_remedies_in_files_and_a_command_for_all(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)

@@ -125,7 +125,9 @@ def test_p_values_are_adjusted_over_the_pairs_of_a_score(data):
     assert two.interval == pytest.approx(tuple(expected), rel=1e-9)
 
 
-@pytest.mark.parametrize("how", ["rows", "clusters", "lag", "two ways"])
+@pytest.mark.parametrize(
+    "how", ["clusters", *(pytest.param(how, marks=pytest.mark.slow) for how in ("rows", "lag", "two ways"))]
+)
 def test_an_interval_excludes_0_just_where_the_adjusted_p_value_is_below_the_level(rng, how):
     """For four forecasters of nearly the same skill, whatever rows depend on, in all rows and in groups."""
     n = 240

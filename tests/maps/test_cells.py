@@ -76,6 +76,7 @@ def test_without_a_prior_they_are_those_of_logistic_regression(names):
     assert found.penalty == 0
 
 
+@pytest.mark.slow
 def test_other_starts_hardly_ever_find_a_better_lapse():
     """SciPy from fifteen: with few rows the likelihood of a lapse may have a second optimum, which must not be lost."""
     precision, missed = np.array([PRIOR.sd[name] ** -2.0 for name in ("bias", "slope", "lapse")]), []

@@ -92,7 +92,7 @@ def test_the_scale_of_coefficients_does_not_matter():
     np.testing.assert_allclose(fitted(less, none).theta / size, fitted(of, none).theta, atol=1e-8)
 
 
-@pytest.mark.parametrize(("k", "sd"), [(8, 0.5), (40, 0.5), (40, 0.05)])
+@pytest.mark.parametrize(("k", "sd"), [(8, 0.5), pytest.param(40, 0.5, marks=pytest.mark.slow), (40, 0.05)])
 def test_estimated_variances_are_the_fixed_point(k, sd):
     """The fixed point of MacKay (1992) by bisection, each time with the coefficients that SciPy fits."""
     of = regression(k, sd=sd, n=2000, seed=1)

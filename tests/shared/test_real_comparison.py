@@ -117,8 +117,8 @@ def test_the_printed_table_fits_and_ranks(capsys, tmp_path):
 
 
 def test_networks_in_another_order_are_paired_by_id(capsys, tmp_path):
-    y, vgg = (x[:2000] for x in npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels"))
-    wide = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")[1][:2000]
+    y, vgg = (x[:600] for x in npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels"))
+    wide = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")[1][:600]
     order = np.random.default_rng(0).permutation(len(y))
     names = np.array([f"image {at}" for at in range(len(y))])
     np.savez(tmp_path / "wide.npz", image=names, labels=y, probs=wide)
@@ -155,7 +155,7 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
     dropped = {name: each["assessment"]["notes"]["dropped"] for name, each in result["forecasters"].items()}
     rest = "not chosen, or no valid counterpart"
     assert (dropped["NEU"], dropped["KOT"]) == ({"NaN": 3, rest: 636}, {rest: 639})
-    rows = found(capsys, *TEAMS, *FLU, "--invalid", "drop")
+    rows = found(capsys, *TEAMS, *FLU, *NEAR, "--invalid", "drop", "--clusters", "none")
     narrower = [
         each["differences"]["log_loss"]["standard_error"] < other["differences"]["log_loss"]["standard_error"]
         for each, other in zip(rows["pairs"], result["pairs"], strict=True)

@@ -44,7 +44,7 @@ def npz(table, path):
 SAVE = {"csv": pl.DataFrame.write_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet}
 
 
-@pytest.mark.parametrize("form", [*SAVE, "npz"])
+@pytest.mark.parametrize("form", [*SAVE, pytest.param("npz", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("column", ["p", "w"])
 def test_text_among_the_numbers_of_other_rows_does_not_matter(tmp_path, table, form, column, monkeypatch):
     """As in a file of the same rows alone, however the rows fall into batches, and by both readers of JSON Lines."""
@@ -153,7 +153,7 @@ def test_a_column_of_that_name_is_not_taken_apart(tmp_path, table):
 
 
 @pytest.mark.slow
-def test_engines_choose_the_same_rows(tmp_path, table):
+def test_engines_choose_the_same_rows(dask_in_threads, tmp_path, table):
     halves = [written(tmp_path / f"{at}.csv", table[at * 200 : at * 200 + 200]) for at in range(2)]
     local = tally_files(halves, where="age >= 50", **COLUMNS)
     assert tally_files(halves, where="age >= 50", engine="dask", **COLUMNS).to_bytes() == local.to_bytes()

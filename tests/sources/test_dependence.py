@@ -46,7 +46,7 @@ def found(capsys, *words):
     return json.loads(run(capsys, *words, "--json", "-")[1])
 
 
-FORECASTS = ("--truth", "y", "--prob", "p")
+FORECASTS = ("--truth", "y", "--prob", "p", "--resamples", "0")
 
 
 def test_further_columns_tell_and_rows_without_a_value_are_one_cluster(path, capsys):
@@ -68,7 +68,7 @@ def test_further_columns_tell_and_rows_without_a_value_are_one_cluster(path, cap
         "assess {} --truth y --prob p --reference base-rate",
         "compare {} --truth y --forecaster a=p --forecaster b=share",
         "recalibrate {} --truth y --prob p -o {}.map",
-        "recalibrate {} --truth y --prob p --by day:month -o {}.map",
+        pytest.param("recalibrate {} --truth y --prob p --by day:month -o {}.map", marks=pytest.mark.slow),
         "check {} --truth y --prob p --require log_loss<0.7",
         "monitor {} --truth y --prob p --time day:iso-week",
     ],

@@ -563,6 +563,7 @@ def test_errors_too_large_for_sums_have_no_price(calibrated):
     assert of_sums(few, np.arange(300) // 7 % 3).errors == ("shape",)
 
 
+@pytest.mark.slow
 def test_errors_of_many_rows_are_named_and_priced_by_some_of_them_and_tested_by_all(rng, monkeypatch):
     p, y = simulate(rng, 24_000, 4)
     bold = softmax(1.6 * np.log(p), axis=1)

@@ -275,7 +275,7 @@ def exchanged(tmp_path, monkeypatch, rng):
         "lists.parquet --truth y --prob p --labels 0 1 2",
     ],
 )
-@pytest.mark.parametrize("command", ["assess", "recalibrate"])
+@pytest.mark.parametrize("command", ["assess", pytest.param("recalibrate", marks=pytest.mark.slow)])
 def test_the_printed_command_names_the_columns_rightly(exchanged, capsys, read, command):
     p, y = exchanged
     assert cli.main([command, *shlex.split(read), *(["-o", "map.json"] if command == "recalibrate" else [])]) in (
