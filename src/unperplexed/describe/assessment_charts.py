@@ -120,11 +120,11 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
     """
     curve, groups = event.curve, event.groups
     level = confidence_interval(event.confidence)
-    line = curve.line("observed", "Observed", label="Observed frequency")
     of_groups = np.array(event.intervals)
     certain = bool(np.isfinite(of_groups).any())
     points = Points(groups.mean, groups.observed, *((of_groups[:, 0], of_groups[:, 1]) if certain else (None, None)))
-    end = percent_end(event.pairs.reported, curve.observed, curve.high, groups.observed, of_groups[:, 1])
+    end = percent_end(event.pairs.reported, curve.observed, groups.observed, of_groups[:, 1])
+    line = curve.line("observed", "Observed", label="Observed frequency", end=end)
     title = _finding(event)
     shown = " and ".join(["band"] * (line.low is not None) + ["intervals"] * certain)
     about = f"{number_of(len(groups), 'group')} of about {event.rows(float(groups.total.mean()))}"
@@ -400,7 +400,9 @@ class OwnCurve(ReadOnlyArrays):
     low: Floats
     high: Floats
 
-    def line(self, role: Role = "observed", name: str = "", *, label: str = "", most: int = 90) -> Line:
+    def line(
+        self, role: Role = "observed", name: str = "", *, label: str = "", most: int = 90, end: float = 1.0
+    ) -> Line:
         """Make the curve with its band, if there is one, at no more points than a picture shows.
 
         Parameters
@@ -411,12 +413,14 @@ class OwnCurve(ReadOnlyArrays):
             Its name under the cursor, and what is written beside it.
         most : int, default 90
             Number of points.
+        end : float, default 1
+            Where the axis ends, and the band.
 
         Returns
         -------
         Line
         """
-        x, y, low, high = thinned(self.predicted, self.observed, self.low, self.high, most=most)
+        x, y, low, high = thinned(self.predicted, self.observed, self.low, np.minimum(self.high, end), most=most)
         if not np.isfinite(low).any():
             return Line(x, y, role, name, label=label)
         return Line(x, y, role, name, low, high, label)

@@ -30,15 +30,14 @@ MOST_RATIOS, MOST_LINES = 30, 3
 def reliability_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
     """Calibration curves of the first forecasters."""
     events = {name: Event(each.assessment) for name, each in c.forecasters.items()}
-    lines, ends, of = [], [], next(iter(events.values()))
-    for name, event, role in zip(short_names(events), [*events.values()][:most], ROLES, strict=False):
-        curve = curve_of(event.assessment, event.pairs)
-        ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
-        lines.append(curve.line(role, name, label=name))
+    first, of = [*events.values()][:most], next(iter(events.values()))
+    curves = [curve_of(event.assessment, event.pairs) for event in first]
+    end = percent_end(*(event.pairs.reported for event in first), *(curve.observed for curve in curves))
+    named = zip(short_names(events), curves, ROLES, strict=False)
+    lines = [curve.line(role, name, label=name, end=end) for name, curve, role in named]
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
     level = percent(of.confidence)
     band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
-    end = max(ends)
     return Chart(
         title=_title(list(events.items())[:most]),
         subtitle=f"Curves of {of.name}{band}{more}",
