@@ -90,8 +90,8 @@ def two_by_two(forecasters: Mapping[str, Any], observed: Any, assess: Callable[.
         assess(observed, predicted, resamples=0).plot(ax)
         for histogram in set(figure.axes) - before:
             histogram.remove()
-        for words in ax.texts:
-            words.set_visible(False)
+        for each in (*ax.texts, *ax.collections[:1]):  # words and the band
+            each.set_visible(False)
         ax.set_title(name, loc="left", fontweight="bold", fontsize=11)
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
         ax.tick_params(labelbottom=True)

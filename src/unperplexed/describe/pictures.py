@@ -16,6 +16,7 @@ from .._lib.typing import Floats, Ints
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import MeasuredProfile, RiskProfile
 from ..report.axes import COLOURS, GREY, MARKS, SIZES, axes_or_new, draw_legend, drawable
+from ..report.chart import thinned
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     ):
         if band is not None:
             fill = ax.fill_betweenx if swapped else ax.fill_between
-            fill(band.reported, band.low, band.high, color=colour, alpha=0.25, linewidth=0, zorder=1, label=label)
+            fill(*thinned(band.reported, band.low, band.high), color=colour, alpha=0.25, linewidth=0, zorder=1, label=label)
 
 
 def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
