@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from .._lib.arrays import check_indexes
+from .._lib.arrays import check_indexes, run_starts
 from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
-from ..calibration.dependence_search import DependenceSearch
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
@@ -29,8 +29,18 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
 from .assess import assess_tally, parts_for
+from .group_figures import GroupFigures, unscreened
+from .groups import (
+    MOST_DIAGNOSED,
+    CostShare,
+    GroupAssessment,
+    GroupRemedy,
+    ShrunkenAccuracy,
+    cost_shares,
+    drivers_text,
+    group_remedies,
+)
 from .groups import MOST_GROUPS as REMEDIED
-from .groups import CostShare, GroupAssessment, GroupRemedy, ShrunkenAccuracy, cost_shares, drivers_text, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings, Auto, skill_against
 
@@ -58,12 +68,12 @@ class Shrinkage(ByValue):
 
 _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
     "geometric_accuracy": lambda group: (
-        (group.shrunken or group.assessment.reported).geometric_accuracy,
-        group.assessment.reported.geometric_accuracy,  # shrunk, all are equal where groups do not differ
+        (group.shrunken or group).geometric_accuracy,
+        group.geometric_accuracy,  # shrunk, all are equal where groups do not differ
     ),
     "cost": lambda group: (-group.cost,),
-    "prediction_accuracy": lambda group: (group.assessment.prediction_accuracy,),
-    "rows": lambda group: (-group.assessment.n_rows,),
+    "prediction_accuracy": lambda group: (group.prediction_accuracy,),
+    "rows": lambda group: (-group.n_rows,),
     "group": lambda _: (0.0,),
 }
 """What is lowest for the group that comes first; what follows decides between equal ones."""
@@ -109,21 +119,38 @@ class Breakdown(JsonResult):
 
     @cached_property
     def cost_shares(self) -> dict[Key, CostShare]:
-        """Share of each group in the total cost of miscalibration, by key, and whether it is beyond chance (Holm)."""
-        return cost_shares(self.groups)
+        """Share of each group in the total cost of miscalibration, by key, and whether it is beyond chance (Holm).
+
+        None is known where there are too many groups to diagnose each.
+        """
+        return cost_shares(self.groups) if self.diagnosed else {}
 
     @property
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
         return drivers_text(self.cost_shares, self.total, self.groups, self.by)
 
-    def depending(self, dependence: DependenceSearch) -> Breakdown:
-        """Return the same with what was found of the dependence of all rows."""
+    @property
+    def diagnosed(self) -> bool:
+        """Whether each group is diagnosed: there are at most 1,000. Of more ``breakdown["group"]`` is, if asked for."""
+        return len(self) <= MOST_DIAGNOSED
 
-        def of(group: GroupAssessment) -> GroupAssessment:
-            return replace(group, assessment=replace(group.assessment, dependence=dependence))
+    def with_whole(self, whole: Assessment) -> Breakdown:
+        """Return the same with another assessment of all rows."""
+        return replace(self, total=replace(self.total, figures=GroupFigures.of([whole], [self.total.weight])))
 
-        return replace(self, total=of(self.total), groups=tuple(map(of, self.groups)))
+    def with_groups(self, change: Callable[[Key, Assessment], Assessment]) -> Breakdown:
+        """Return the same with other assessments of groups, which are made when somebody asks for one."""
+
+        def changed(group: GroupAssessment) -> GroupAssessment:
+            figures = replace(
+                group.figures,
+                assessment=lambda at: change(group.key, group.figures.assessment(at)),
+                screened=unscreened,
+            )
+            return replace(group, figures=figures)
+
+        return replace(self, groups=tuple(map(changed, self.groups)))
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -168,7 +195,9 @@ class Breakdown(JsonResult):
         }
 
     def _metrics(self, group: GroupAssessment) -> dict[str, Any]:
-        """Give a group's metrics, its share of the cost behind the cost."""
+        """Give a group's metrics, its share of the cost behind the cost; of very many groups what is known of all."""
+        if not self.diagnosed:
+            return group.headline()
         found = plain_values(self.cost_shares[group.key])
         return group.metrics({"cost_share": found.pop("share"), **found})
 
@@ -248,8 +277,8 @@ def assess_by(
     shrink : bool, default False
         Also give geometric accuracies shrunk towards what all groups have in common, the more the fewer rows a group
         has. It takes at least four groups.
-    most_groups : int, default 1000
-        More groups than this are refused: each takes the memory of a tally.
+    most_groups : int, default 200,000
+        More groups than this are refused.
     reference, metrics, measured, view, floor, confidence, resamples, seed
         As in `assess`.
     **reading
@@ -268,7 +297,8 @@ def assess_by(
 
     Notes
     -----
-    Rows are counted in one pass into one tally for each group; the tally of the whole is their sum. Groups are shrunk
+    Rows are read in one pass. Of more than 1,000 groups none is diagnosed by itself, which takes a millisecond for each
+    and thirty where something is wrong; ``breakdown["group"]`` makes the assessment of one. Groups are shrunk
     on the log scale by the credibility estimator of Bühlmann and Straub (1970), empirical Bayes with the between-group
     variance of DerSimonian and Laird (1986), with errors after Morris (1983). A group is marked as small after the
     rule that assessing calibration takes at least 100 events and 100 non-events (Vergouwe et al. 2005).
@@ -298,7 +328,7 @@ def assess_by(
     by_rows = forecasts.n_classes > 2 or forecasts.clustered
     rows = _rows_by_group(forecasts, by) if by_rows else None
     skill = skill_against(reference, forecasts, settings, y_true, known, by, dependence)
-    return replace(broken_down(tallies, sort, shrink, settings, rows).depending(dependence), skill=skill)
+    return replace(broken_down(tallies, sort, shrink, settings, dependence, rows), skill=skill)
 
 
 RowsOfGroup = Callable[[Key], Forecasts]
@@ -311,7 +341,12 @@ def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
 
 
 def broken_down(
-    tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
+    tallies: Tallies,
+    sort: Sort,
+    shrink: bool,
+    settings: AssessmentSettings,
+    dependence: DependenceSearch = OF_A_TALLY,
+    rows: RowsOfGroup | None = None,
 ) -> Breakdown:
     """Assess what tallies have counted, group by group.
 
@@ -325,6 +360,8 @@ def broken_down(
         Whether geometric accuracies are shrunk as well.
     settings : AssessmentSettings
         How each group is assessed.
+    dependence : DependenceSearch, optional
+        What was found of the dependence of all rows.
     rows : callable, optional
         Gives the rows of a group by its key, where they are in memory.
 
@@ -335,10 +372,20 @@ def broken_down(
     Raises
     ------
     InputError
-        For a tally without weight, and for groups that cannot be shrunk.
+        For a tally without weight, for groups that cannot be shrunk, and for too many to be sorted by cost.
     """
-    total = _group((), tallies.whole(), settings, rows)
-    groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
+
+    def assessed(key: Key, tally: Tally) -> Assessment:
+        return replace(_assessed(key, tally, settings, rows), dependence=dependence)
+
+    whole = tallies.whole()
+    total = GroupAssessment((), GroupFigures.of([assessed((), whole)], [whole.weight]), 0)
+    groups, empty = _groups(tallies, whole, settings, assessed, rows is None)
+    if sort == "cost" and len(groups) > MOST_DIAGNOSED:
+        raise InputError(
+            f"sort (--sort): the cost is found for up to {MOST_DIAGNOSED:,} groups, here {len(groups):,}. Choose"
+            " another order, or group by what has fewer values."
+        )
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)
     small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
 
@@ -347,8 +394,43 @@ def broken_down(
         return math.isnan(value[0]), small_last and group.small, value
 
     groups.sort(key=place)  # stable: ties stay in the keys' order
-    empty = tuple(key for key, tally in tallies.items() if not tally.weight > 0)
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
+
+
+def _groups(
+    tallies: Tallies,
+    whole: Tally,
+    settings: AssessmentSettings,
+    assessed: Callable[[Key, Tally], Assessment],
+    screened: bool,
+) -> tuple[list[GroupAssessment], tuple[Key, ...]]:
+    """Give the groups in the order of their keys, and those without weight.
+
+    Parameters
+    ----------
+    tallies : Tallies
+        Counts of each group.
+    whole : Tally
+        All rows.
+    settings : AssessmentSettings
+        How groups are assessed.
+    assessed : callable
+        Assesses the tally of a key.
+    screened : bool
+        Whether diagnoses are those of the tallies.
+    """
+    keys, waiting = list(tallies), tallies.rows()
+    found: dict[Key, GroupAssessment] = {}
+    if waiting is not None:
+        of = [keys[at] for at in waiting.group[run_starts(waiting.group)].tolist()]
+        figures = GroupFigures.of_rows(waiting, whole, settings, lambda at: assessed(of[at], tallies[of[at]]))
+        figures = figures if screened else replace(figures, screened=unscreened)
+        found = {key: GroupAssessment(key, figures, at) for at, key in enumerate(of)}
+    others = {key: tally for key in keys if key not in found and (tally := tallies[key]).weight > 0}
+    counted = [assessed(key, tally) for key, tally in others.items()]
+    figures = GroupFigures.of(counted, [tally.weight for tally in others.values()])
+    found |= {key: GroupAssessment(key, figures, at) for at, key in enumerate(others)}
+    return [found[key] for key in keys if key in found], tuple(key for key in keys if key not in found)
 
 
 def with_shrinkage(b: Breakdown) -> Breakdown:
@@ -360,16 +442,16 @@ def with_shrinkage(b: Breakdown) -> Breakdown:
     return replace(b, groups=tuple(groups), shrinkage=shrinkage)
 
 
-def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> GroupAssessment:
+def _assessed(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> Assessment:
     """Assess a group; its rows, where they are in memory, give the diagnosis and the remedy that counts do not."""
     found = assess_tally(tally, settings)
-    if rows is not None:
+    if rows is None:
+        return found
 
-        def chunks() -> list[Forecasts]:
-            return [rows(key)]
+    def chunks() -> list[Forecasts]:
+        return [rows(key)]
 
-        found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
-    return GroupAssessment(key, found, float(tally.weight))
+    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
@@ -378,10 +460,10 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
         raise InputError(
             f"shrink: takes at least {FEWEST_GROUPS} groups, here {len(groups)}; too few to say how much groups differ."
         )
-    accuracy = np.array([group.assessment.reported.geometric_accuracy for group in groups])
+    accuracy = np.array([group.geometric_accuracy for group in groups])
     if not accuracy.all():
         raise InputError("shrink: a group has a geometric accuracy of 0; give a floor above 0.")
-    size = np.array([group.assessment.effective_rows for group in groups])
+    size = np.array([group.effective_rows for group in groups])
     error = np.array([group.standard_error for group in groups]) / accuracy
     within = pooled_variance(error, size)
     if math.isnan(within):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,15 @@ from .._lib.typing import ByValue
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
 from ..statistics.intervals import holm, simultaneous
+from .group_figures import GroupFigures
 from .remedy import Remedy
 from .result import Assessment
 
 MOST_GROUPS = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
+
+MOST_DIAGNOSED = 1000
+"""Groups up to which each is diagnosed unasked: a group takes a millisecond, and thirty where something is wrong."""
 
 LEVEL = 0.05
 """Largest adjusted p-value of what is significant among groups."""
@@ -57,15 +62,47 @@ class GroupAssessment(ByValue):
 
     key: Key
     """These values."""
-    assessment: Assessment
-    weight: float
-    """Total weight of its rows."""
+    figures: GroupFigures = field(repr=False)
+    """Figures of all groups, made together."""
+    at: int = field(repr=False)
+    """Place of this group among them."""
     shrunken: ShrunkenAccuracy | None = None
+
+    @cached_property
+    def assessment(self) -> Assessment:
+        """The assessment of these rows; made when first asked for."""
+        return self.figures.assessment(self.at)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.figures.n_rows[self.at])
+
+    @property
+    def weight(self) -> float:
+        """Total weight of its rows."""
+        return float(self.figures.weight[self.at])
+
+    @property
+    def effective_rows(self) -> float:
+        """Effective sample size."""
+        return float(self.figures.effective_rows[self.at])
+
+    @property
+    def geometric_accuracy(self) -> float:
+        """Predicted geometric accuracy. Larger is better."""
+        return float(self.figures.geometric_accuracy[self.at])
 
     @property
     def standard_error(self) -> float:
         """Standard error of the predicted geometric accuracy; NaN for an effective sample size below two."""
-        return self.assessment.geometric_accuracy_standard_error
+        known = self.figures.standard_error
+        return self.assessment.geometric_accuracy_standard_error if known is None else float(known[self.at])
+
+    @property
+    def prediction_accuracy(self) -> float:
+        """Share of rows whose top class happened. Larger is better."""
+        return float(self.figures.prediction_accuracy[self.at])
 
     @property
     def small(self) -> bool:
@@ -73,31 +110,81 @@ class GroupAssessment(ByValue):
 
         A slope of such a group says next to nothing.
         """
-        rows, hits = self.assessment.effective_rows, self.assessment.prediction_accuracy
-        return min(hits, 1 - hits) * rows < FEW * (1 - _ROUNDING)
+        return self.rarer < FEW * (1 - _ROUNDING)
+
+    @property
+    def rarer(self) -> float:
+        """Number of rows whose top class happened, or did not if those are fewer."""
+        hits = self.prediction_accuracy
+        return min(hits, 1 - hits) * self.effective_rows
+
+    @cached_property
+    def _screened(self) -> float | None:
+        return self.figures.screened(self.at)
 
     @property
     def cost(self) -> float:
         """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
-        return self.assessment.cost
+        return self.assessment.cost if self._screened is None else 0.0
+
+    @property
+    def p_value(self) -> float:
+        """p-value of the group's diagnosis, which is to be compared with a small part of 5%; NaN without a diagnosis.
+
+        The test is asymptotic: at 5% it keeps its level in a hundred rows, but far below it rejects too often in so
+        few. So its p-value, as one of chi2 with 2 degrees of freedom, is replaced by that of F with so many degrees of
+        freedom below as there are rows whose top class was wrong (or right, if these are fewer).
+        benchmarks/cost_shares.py has the levels.
+        """
+        p, certain = self._screened, list[float]()
+        if p is None:
+            d = self.assessment.diagnosis
+            if not d.made:
+                return math.nan
+            p, certain = d.p_value, [finding.p_value for finding in d.findings if finding.error == "certainty"]
+        tested = [p for p in (_with_few(p, self.rarer), *certain) if not math.isnan(p)]
+        return min(1.0, len(tested) * min(tested)) if tested else 1.0
+
+    def headline(self) -> dict[str, Any]:
+        """Give the figures that are known without an assessment, by their names in the frame."""
+        return {
+            "n_rows": self.n_rows,
+            "effective_rows": self.effective_rows,
+            "small": self.small,
+            **self._shrunken(),
+            "reported_geometric_accuracy": self.geometric_accuracy,
+            "prediction_accuracy": self.prediction_accuracy,
+        }
+
+    def _shrunken(self) -> dict[str, Any]:
+        found = {} if self.shrunken is None else plain_values(self.shrunken)
+        return {f"shrunken_{name}": value for name, value in found.items()}
 
     def metrics(self, shares: Mapping[str, float]) -> dict[str, Any]:
         """Give the group's metrics by name, in the order of the frame; its shares of the cost are given."""
         a = self.assessment
         errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
-        shrunken = {} if self.shrunken is None else plain_values(self.shrunken)
         return {
             "n_rows": a.n_rows,
             "verdict": a.verdict,
             "effective_rows": a.effective_rows,
             "small": self.small,
-            "geometric_accuracy_standard_error": self.standard_error,
-            **{f"shrunken_{name}": value for name, value in shrunken.items()},
+            "geometric_accuracy_standard_error": a.geometric_accuracy_standard_error,
+            **self._shrunken(),
             "cost": self.cost,
             **shares,
             **a.metrics(),
             **errors,
         }
+
+    def _values(self) -> Any:
+        """Compare assessments, not how they are made."""
+        return self.key, self.weight, self.assessment, self.shrunken
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Assess before the rows are left behind."""
+        alone = GroupFigures.of([self.assessment], [self.weight])
+        return {**vars(self), "figures": alone, "at": 0, "assessment": self.assessment}
 
 
 @dataclass(frozen=True)
@@ -175,29 +262,12 @@ def cost_shares(groups: Sequence[GroupAssessment]) -> dict[Key, CostShare]:
     cost = weight * np.array([group.cost for group in groups])
     total = float(np.nansum(cost))
     shares = cost / total if total > 0 else np.full(weight.size, math.nan)
-    p = np.array([_p_value(group.assessment) for group in groups], dtype=np.float64)
+    p = np.array([group.p_value for group in groups], dtype=np.float64)
     columns = shares, weight / weight.sum(), p, holm(p)
     return {
         group.key: CostShare(*map(float, values))
         for group, values in zip(groups, zip(*columns, strict=True), strict=True)
     }
-
-
-def _p_value(a: Assessment) -> float:
-    """p-value of a group's diagnosis, which is to be compared with a small part of 5%.
-
-    The test is asymptotic: at 5% it keeps its level in a hundred rows, but far below it rejects too often in so few. So
-    its p-value, as one of chi2 with 2 degrees of freedom, is replaced by that of F with so many degrees of freedom
-    below as there are rows whose top class was wrong (or right, if these are fewer). benchmarks/cost_shares.py has
-    the levels.
-    """
-    d = a.diagnosis
-    if not d.made:
-        return math.nan
-    few = a.effective_rows * min(a.prediction_accuracy, 1 - a.prediction_accuracy)
-    certain = [finding.p_value for finding in d.findings if finding.error == "certainty"]
-    tested = [p for p in (_with_few(d.p_value, few), *certain) if not math.isnan(p)]
-    return min(1.0, len(tested) * min(tested)) if tested else 1.0
 
 
 def _with_few(p: float, few: float) -> float:

@@ -114,6 +114,17 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     return replace(_diagnosed(data, line, power), n_clusters=n_clusters, line=line, power=power)
 
 
+def screened(rows: Scored, n: float) -> float | None:
+    """Return the p-value of a diagnosis that finds nothing wrong with n rows, NaN for too few to tell.
+
+    None if it may find something: for rows that are certain, and where the gate rejects.
+    """
+    if (np.abs(rows.s) > math.log(n / CERTAIN)).any():
+        return None
+    p_value = math.nan if rows.information <= _LEAST_INFORMATION else gate(rows).p_value
+    return None if p_value < LEVEL else p_value
+
+
 def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> Diagnosis:
     s, n, weighing = data.rows.s, data.n, float(data.rows.squared.sum() / data.rows.total.sum())
     certain = np.abs(s) > math.log(n / CERTAIN)
