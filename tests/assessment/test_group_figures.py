@@ -6,7 +6,6 @@ import pytest
 from unperplexed import Forecasts, InputError, Tallies, Tally, assess_by
 from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.breakdown import broken_down
-from unperplexed.assessment.group_figures import GroupFigures
 from unperplexed.assessment.groups import MOST_DIAGNOSED, GroupAssessment
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.tally import waiting
@@ -37,7 +36,7 @@ def same_as_each_alone(stream, alone, settings=None):
     result = broken_down(Tallies.count(stream, parts=PARTS), "group", False, settings)
     assert [group.key for group in result.groups] == [(key,) for key in alone]
     for group, tally in zip(result.groups, alone.values(), strict=True):
-        single = GroupAssessment(group.key, GroupFigures.of([assess_tally(tally, settings)], [tally.weight]), 0)
+        single = GroupAssessment.of(group.key, assess_tally(tally, settings), tally.weight)
         names = ("weight", "effective_rows", "geometric_accuracy", "standard_error", "prediction_accuracy")
         for name in (*names, "n_rows", "small", "cost", "p_value"):
             exact = {"rel": 1e-12, "abs": 1e-15, "nan_ok": True}

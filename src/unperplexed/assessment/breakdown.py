@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from .._lib.arrays import check_indexes, run_starts
+from .._lib.arrays import check_indexes
 from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
@@ -29,7 +29,7 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
 from .assess import assess_tally, parts_for
-from .group_figures import GroupFigures, unscreened
+from .group_figures import groups_of_rows
 from .groups import (
     MOST_DIAGNOSED,
     CostShare,
@@ -137,20 +137,7 @@ class Breakdown(JsonResult):
 
     def with_whole(self, whole: Assessment) -> Breakdown:
         """Return the same with another assessment of all rows."""
-        return replace(self, total=replace(self.total, figures=GroupFigures.of([whole], [self.total.weight])))
-
-    def with_groups(self, change: Callable[[Key, Assessment], Assessment]) -> Breakdown:
-        """Return the same with other assessments of groups, which are made when somebody asks for one."""
-
-        def changed(group: GroupAssessment) -> GroupAssessment:
-            figures = replace(
-                group.figures,
-                assessment=lambda at: change(group.key, group.figures.assessment(at)),
-                screened=unscreened,
-            )
-            return replace(group, figures=figures)
-
-        return replace(self, groups=tuple(map(changed, self.groups)))
+        return replace(self, total=GroupAssessment.of((), whole, self.total.weight))
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -378,9 +365,16 @@ def broken_down(
     def assessed(key: Key, tally: Tally) -> Assessment:
         return replace(_assessed(key, tally, settings, rows), dependence=dependence)
 
-    whole = tallies.whole()
-    total = GroupAssessment((), GroupFigures.of([assessed((), whole)], [whole.weight]), 0)
-    groups, empty = _groups(tallies, whole, settings, assessed, rows is None)
+    whole, waiting, keys = tallies.whole(), tallies.rows(), list(tallies)
+    total = GroupAssessment.of((), assessed((), whole), whole.weight)
+    found = {}
+    if waiting is not None:
+        at_once = groups_of_rows(keys, waiting, whole, settings, lambda x: assessed(x, tallies[x]), rows is None)
+        found = {group.key: group for group in at_once}
+    for key in keys:
+        if key not in found and (tally := tallies[key]).weight > 0:
+            found[key] = GroupAssessment.of(key, assessed(key, tally), tally.weight)
+    groups, empty = [found[key] for key in keys if key in found], tuple(key for key in keys if key not in found)
     if sort == "cost" and len(groups) > MOST_DIAGNOSED:
         raise InputError(
             f"sort (--sort): the cost is found for up to {MOST_DIAGNOSED:,} groups, here {len(groups):,}. Choose"
@@ -395,42 +389,6 @@ def broken_down(
 
     groups.sort(key=place)  # stable: ties stay in the keys' order
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
-
-
-def _groups(
-    tallies: Tallies,
-    whole: Tally,
-    settings: AssessmentSettings,
-    assessed: Callable[[Key, Tally], Assessment],
-    screened: bool,
-) -> tuple[list[GroupAssessment], tuple[Key, ...]]:
-    """Give the groups in the order of their keys, and those without weight.
-
-    Parameters
-    ----------
-    tallies : Tallies
-        Counts of each group.
-    whole : Tally
-        All rows.
-    settings : AssessmentSettings
-        How groups are assessed.
-    assessed : callable
-        Assesses the tally of a key.
-    screened : bool
-        Whether diagnoses are those of the tallies.
-    """
-    keys, waiting = list(tallies), tallies.rows()
-    found: dict[Key, GroupAssessment] = {}
-    if waiting is not None:
-        of = [keys[at] for at in waiting.group[run_starts(waiting.group)].tolist()]
-        figures = GroupFigures.of_rows(waiting, whole, settings, lambda at: assessed(of[at], tallies[of[at]]))
-        figures = figures if screened else replace(figures, screened=unscreened)
-        found = {key: GroupAssessment(key, figures, at) for at, key in enumerate(of)}
-    others = {key: tally for key in keys if key not in found and (tally := tallies[key]).weight > 0}
-    counted = [assessed(key, tally) for key, tally in others.items()]
-    figures = GroupFigures.of(counted, [tally.weight for tally in others.values()])
-    found |= {key: GroupAssessment(key, figures, at) for at, key in enumerate(others)}
-    return [found[key] for key in keys if key in found], tuple(key for key in keys if key not in found)
 
 
 def with_shrinkage(b: Breakdown) -> Breakdown:

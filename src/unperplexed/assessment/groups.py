@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
+from ..report.result import frames_alike
 from ..statistics.intervals import holm, simultaneous
-from .group_figures import GroupFigures
 from .remedy import Remedy
 from .result import Assessment
 
@@ -56,53 +56,51 @@ class ShrunkenAccuracy(ByValue):
     """Weight of the group's own rows in it, from 0 to 1; the rest is that of all groups."""
 
 
+def unscreened() -> None:
+    """Say that there may be something wrong with a group."""
+
+
 @dataclass(frozen=True)
 class GroupAssessment(ByValue):
     """Rows with the same values in the columns that were grouped by."""
 
     key: Key
     """These values."""
-    figures: GroupFigures = field(repr=False)
-    """Figures of all groups, made together."""
-    at: int = field(repr=False)
-    """Place of this group among them."""
+    n_rows: int
+    weight: float
+    """Total weight of its rows."""
+    effective_rows: float
+    """Effective sample size."""
+    geometric_accuracy: float
+    """As predicted. Larger is better."""
+    prediction_accuracy: float
+    """Share of rows whose top class happened. Larger is better."""
+    _error: float | None = field(repr=False)
+    _assess: Callable[[], Assessment] = field(repr=False)
+    _screen: Callable[[], float | None] = field(repr=False, default=unscreened)
+    """Gives the p-value of a diagnosis that finds nothing; None if something may be wrong."""
     shrunken: ShrunkenAccuracy | None = None
+    frames_of: ClassVar[str] = Assessment.frames_of
+
+    @classmethod
+    def of(cls, key: Key, a: Assessment, weight: float) -> GroupAssessment:
+        """Take an assessment that is there."""
+        figures = a.n_rows, weight, a.effective_rows, a.reported.geometric_accuracy, a.prediction_accuracy
+        return cls(key, *figures, a.geometric_accuracy_standard_error, partial(_given, a))
 
     @cached_property
     def assessment(self) -> Assessment:
         """The assessment of these rows; made when first asked for."""
-        return self.figures.assessment(self.at)
+        return frames_alike(self._assess(), self)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.figures.n_rows[self.at])
-
-    @property
-    def weight(self) -> float:
-        """Total weight of its rows."""
-        return float(self.figures.weight[self.at])
-
-    @property
-    def effective_rows(self) -> float:
-        """Effective sample size."""
-        return float(self.figures.effective_rows[self.at])
-
-    @property
-    def geometric_accuracy(self) -> float:
-        """Predicted geometric accuracy. Larger is better."""
-        return float(self.figures.geometric_accuracy[self.at])
+    def changed(self, change: Callable[[Assessment], Assessment]) -> GroupAssessment:
+        """Return it with another assessment, which is made when first asked for and has a diagnosis of its own."""
+        return replace(self, _assess=lambda: change(self.assessment), _screen=unscreened)
 
     @property
     def standard_error(self) -> float:
         """Standard error of the predicted geometric accuracy; NaN for an effective sample size below two."""
-        known = self.figures.standard_error
-        return self.assessment.geometric_accuracy_standard_error if known is None else float(known[self.at])
-
-    @property
-    def prediction_accuracy(self) -> float:
-        """Share of rows whose top class happened. Larger is better."""
-        return float(self.figures.prediction_accuracy[self.at])
+        return self.assessment.geometric_accuracy_standard_error if self._error is None else self._error
 
     @property
     def small(self) -> bool:
@@ -120,7 +118,7 @@ class GroupAssessment(ByValue):
 
     @cached_property
     def _screened(self) -> float | None:
-        return self.figures.screened(self.at)
+        return self._screen()
 
     @property
     def cost(self) -> float:
@@ -182,9 +180,13 @@ class GroupAssessment(ByValue):
         return self.key, self.weight, self.assessment, self.shrunken
 
     def __getstate__(self) -> dict[str, Any]:
-        """Assess before the rows are left behind."""
-        alone = GroupFigures.of([self.assessment], [self.weight])
-        return {**vars(self), "figures": alone, "at": 0, "assessment": self.assessment}
+        """Assess and test before the rows are left behind."""
+        given = {"_assess": partial(_given, self.assessment), "_screen": unscreened}
+        return {**vars(self), **given, "_screened": self._screened}
+
+
+def _given(a: Assessment) -> Assessment:
+    return a
 
 
 @dataclass(frozen=True)

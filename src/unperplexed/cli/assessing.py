@@ -23,8 +23,8 @@ from .own_options import PERIODS
 
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
+    from ..assessment.groups import GroupAssessment
     from ..assessment.result import Assessment
-    from ..forecasts.group_keys import Key
     from ..recalibration.group_rows import GroupRows
 
 
@@ -158,10 +158,13 @@ def _with_rows_of_groups(asked: Asked, found: Breakdown) -> Breakdown:
 
         return gathered_groups(asked.rows.grouped_chunks()())
 
-    def by_rows(key: Key, assessment: Assessment) -> Assessment:
-        return _diagnosed(assessment, lambda: [rows().of(key).named_forecasts()], numbered=False)
+    def by_rows(group: GroupAssessment) -> GroupAssessment:
+        def chunks() -> list[Forecasts]:
+            return [rows().of(group.key).named_forecasts()]
 
-    return found.with_groups(by_rows)
+        return group.changed(lambda assessment: _diagnosed(assessment, chunks, numbered=False))
+
+    return replace(found, groups=tuple(map(by_rows, found.groups)))
 
 
 _DATES = re.compile(r"date|timestamp|^(time|day)$", re.IGNORECASE)

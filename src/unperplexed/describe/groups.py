@@ -95,51 +95,36 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
 def groups_table(b: Breakdown) -> Table:
     """Return all rows, and the groups, with their figures."""
     of, shrunk, costs = [b.total, *b.groups], b.shrinkage is not None, b.cost_shares
-    shares: list[CostShare | None] = [None, *(costs.get(group.key) for group in b.groups)]
 
-    def each(
-        heading: str, value: Callable[[Any], str], detail: bool = False, meaning: str = "", words: bool = False
-    ) -> Column:
-        return Column(heading, Lazily(of, value), detail=detail, meaning=meaning, words=words)
+    def each(heading: str, value: Callable[[GroupAssessment], str], **more: Any) -> Column:
+        return Column(heading, Lazily(of, value), **more)
 
-    def of_costs(
-        heading: str, first: str, value: Callable[[CostShare], str], detail: bool, meaning: str = ""
-    ) -> Column:
-        values = Lazily(shares, lambda found: first if found is None else value(found))
-        return Column(heading, values, detail=detail, meaning=meaning)
+    def of_cost(heading: str, value: Callable[[CostShare], str], all_rows: str = "", **more: Any) -> Column:
+        return each(heading, lambda group: value(costs[group.key]) if group.key in costs else all_rows, **more)
 
+    names = [ALL_ROWS, *_names(b.groups, LONGEST_NAME)], ["few rows" if group.small else "" for group in of]
     diagnosed = [
-        each("cost in nats", lambda group: small(group.cost), meaning="What the errors found cost, nats a row. Smaller"
-             " is better."),
-        of_costs("share of all cost", "", lambda found: share(found.share), False, "Cost times rows, of the total over"
-                 " all groups."),
-        of_costs("share of all rows", "100%", lambda found: share(found.row_share), True),
-        of_costs("adjusted p-value", "", lambda found: p_value_cell(found.adjusted_p_value), True, "Of the group's test"
-                 " of miscalibration, Holm-adjusted for the number of groups."),
+        each("cost in nats", lambda group: small(group.cost), meaning="What the errors found cost, nats a row."
+             " Smaller is better."),
+        of_cost("share of all cost", lambda found: share(found.share), meaning="Cost times rows, of the total over all"
+                " groups."),
+        of_cost("share of all rows", lambda found: share(found.row_share), "100%", detail=True),
+        of_cost("adjusted p-value", lambda found: p_value_cell(found.adjusted_p_value), detail=True,
+                meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
+    verdict = each("miscalibration", lambda x: short_verdict(x.assessment.diagnosis), words=True, detail=shrunk)
     columns = [
-        Column(
-            ", ".join(map(printable, b.by)),
-            [ALL_ROWS, *_names(b.groups, LONGEST_NAME)],
-            ["few rows" if group.small else "" for group in of],
-        ),
+        Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
         each("predicted geometric accuracy", lambda group: number(group.geometric_accuracy)),
-        each("standard error", lambda group: small(group.standard_error), True),
-        each(
-            "calibrated geometric accuracy",
-            lambda group: number(group.assessment.measured.geometric_accuracy),
-            True,
-        ),
+        each("standard error", lambda group: small(group.standard_error), detail=True),
+        each("calibrated geometric accuracy", lambda x: number(x.assessment.measured.geometric_accuracy), detail=True),
         *(diagnosed if b.diagnosed else ()),
-        each("slope of the averages", lambda group: number(group.assessment.averages_slope), True, "1 is best."),
+        each("slope of the averages", lambda x: number(x.assessment.averages_slope), detail=True, meaning="1 is best."),
         *(each(rule_text(name), _score(name)) for name in _further_scores(b)),
-        each("accuracy", lambda group: share(group.prediction_accuracy), shrunk),
+        each("accuracy", lambda group: share(group.prediction_accuracy), detail=shrunk),
+        *([verdict] if b.diagnosed else ()),
     ]
-    if b.diagnosed:
-        columns.append(
-            each("miscalibration", lambda group: short_verdict(group.assessment.diagnosis), shrunk, words=True)
-        )
     if b.shrinkage is not None:
         shrunken = [group.shrunken for group in of]
         columns[3:3] = [

@@ -13,7 +13,7 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, in_order, row_keys, value_of
 from .class_sums import DIAGNOSED_UNASKED
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
-from .waiting import RowsOfGroups, WaitingTallies
+from .waiting import GroupedRows, WaitingTallies
 
 MOST_GROUPS = 200_000
 """More groups than these are taken for a mistake, such as to group by the number of the row."""
@@ -171,7 +171,7 @@ class Tallies(Mapping[Key, Tally]):
             return self.tallies.whole()
         return Tally.merged(self.values(), mixed=True)  # groups of one data set, even if each has been tagged
 
-    def rows(self) -> RowsOfGroups | None:
+    def rows(self) -> GroupedRows | None:
         """Give the rows of groups that wait to be counted, if there are any."""
         return self.tallies.rows() if isinstance(self.tallies, WaitingTallies) else None
 

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import dataclass
 from .._lib.typing import Codes, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order
 from .adding import BySize
+from .tables import Keyed
 from .tally import EXACT_LIMIT, Tally
 
 AT_ONCE = 4096
@@ -23,11 +25,10 @@ _WAITING, _WAITING_EACH = 1 << 22, 1024
 """Rows that wait at most, and rows a group if that is more: its tally would take several times their 20 bytes each."""
 
 
-class RowsOfGroups(NamedTuple):
-    """Rows group after group, those of a group by the probability assigned to the outcome."""
+@dataclass(frozen=True)
+class GroupedRows(Keyed):
+    """Rows group after group, whose key is the group's place; those of one by the probability of the outcome."""
 
-    group: Ints
-    """Place of the group among the keys in order."""
     correct: Floats
     """Probability assigned to the outcome."""
     hit: Floats
@@ -36,11 +37,6 @@ class RowsOfGroups(NamedTuple):
     """Probability of the second class."""
     truth: Codes
     weight: Floats
-
-    def only(self, rows: Ints) -> RowsOfGroups:
-        """Take some of the rows."""
-        of_rows = self.correct[rows], self.hit[rows], self.second[rows], self.truth[rows], self.weight[rows]
-        return RowsOfGroups(self.group[rows], *of_rows)
 
 
 class _Part(NamedTuple):
@@ -122,21 +118,21 @@ class WaitingTallies(Mapping[Key, Tally]):
         """Count all groups: the rows are left behind."""
         return dict, ([*self.items()],)
 
-    def rows(self) -> RowsOfGroups | None:
+    def rows(self) -> GroupedRows | None:
         """Give the rows of groups all of whose rows wait and would be counted by value; None if there are none.
 
         Rows that were left out are not among them, nor groups without weight.
         """
         if not self._parts:
             return None
-        found = _joined([rows for part in self._parts for rows in _read(part)])
+        found = GroupedRows.beside([rows for part in self._parts for rows in _read(part)])
         most = self._counting.get("exact_limit", EXACT_LIMIT) // self._parts[0].forecasts.n_classes
-        weight = np.bincount(found.group, found.weight, len(self))
-        here = (np.bincount(found.group, minlength=len(self)) <= most) & (weight > 0)
+        weight = np.bincount(found.key, found.weight, len(self))
+        here = (np.bincount(found.key, minlength=len(self)) <= most) & (weight > 0)
         here[[*self._sums]] = False
-        rows = np.flatnonzero(here[found.group])
+        rows = np.flatnonzero(here[found.key])
         rows = rows[np.argsort(found.correct[rows])]
-        group = found.group[rows].astype(np.min_scalar_type(len(self)))  # short numbers are sorted digit by digit
+        group = found.key[rows].astype(np.min_scalar_type(len(self)))  # short numbers are sorted digit by digit
         return found.only(rows[np.argsort(group, kind="stable")]) if rows.size else None
 
 
@@ -164,16 +160,11 @@ class _Waiting:
                     yield part.forecasts[rows[a:b] - start]
 
 
-def _read(part: _Part) -> Iterator[RowsOfGroups]:
+def _read(part: _Part) -> Iterator[GroupedRows]:
     """Read rows with their groups."""
     numbers = part.forecasts.index
     for block in part.forecasts.blocks():
         group = part.group[np.searchsorted(numbers, block.index)]
         second = np.asarray(block.probabilities[:, 1], dtype=np.float64)
         weight = np.ones(len(block)) if block.weights is None else block.weights
-        yield RowsOfGroups(group, block.rows.correct, block.rows.hit, second, block.truth, weight)
-
-
-def _joined(parts: Sequence[RowsOfGroups]) -> RowsOfGroups:
-    group, correct, hit, second, truth, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return RowsOfGroups(group, correct, hit, second, truth, weight)
+        yield GroupedRows(group, block.rows.correct, block.rows.hit, second, block.truth, weight)
