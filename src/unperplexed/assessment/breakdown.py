@@ -393,6 +393,7 @@ def broken_down(
 
 def with_shrinkage(b: Breakdown) -> Breakdown:
     """Give also accuracies shrunk towards all groups, in the order as it is; unchanged where too little is known."""
+    _ = b.cost_shares  # found once for both
     try:
         groups, shrinkage = _shrunken([*b.groups], b.whole.source.sampling.confidence)
     except InputError:
@@ -434,8 +435,7 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
-        replace(group, shrunken=ShrunkenAccuracy(*map(float, value)))
-        for group, value in zip(groups, values, strict=True)
+        group.with_shrunken(ShrunkenAccuracy(*map(float, value))) for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)
 

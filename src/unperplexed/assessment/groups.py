@@ -13,6 +13,7 @@ from .._lib.dataclasses import dataclass, field, replace
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
+from ..calibration.diagnosis.words import calm_verdict
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
 from ..report.result import frames_alike
@@ -97,6 +98,12 @@ class GroupAssessment(ByValue):
         """Return it with another assessment, which is made when first asked for and has a diagnosis of its own."""
         return replace(self, _assess=lambda: change(self.assessment), _screen=unscreened)
 
+    def with_shrunken(self, shrunken: ShrunkenAccuracy) -> GroupAssessment:
+        """Return it with its shrunken accuracy, and with what has been made of it."""
+        found = replace(self, shrunken=shrunken)
+        vars(found).update((name, made) for name, made in vars(self).items() if name not in vars(found))
+        return found
+
     @property
     def standard_error(self) -> float:
         """Standard error of the predicted geometric accuracy; NaN for an effective sample size below two."""
@@ -160,11 +167,11 @@ class GroupAssessment(ByValue):
 
     def metrics(self, shares: Mapping[str, float]) -> dict[str, Any]:
         """Give the group's metrics by name, in the order of the frame; its shares of the cost are given."""
-        a = self.assessment
+        a = vars(self).get("assessment") or self._assess()  # not kept: so many take much memory
         errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
         return {
             "n_rows": a.n_rows,
-            "verdict": a.verdict,
+            "verdict": a.verdict if self._screened is None else calm_verdict(a.n_rows, self._screened),
             "effective_rows": a.effective_rows,
             "small": self.small,
             "geometric_accuracy_standard_error": a.geometric_accuracy_standard_error,

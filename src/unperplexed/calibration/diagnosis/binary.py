@@ -231,8 +231,8 @@ def _surprising(data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate) 
         positive[at] -= weight * outcome
         left = total > 1e-9 * rows.total
         without = rows._replace(total=total, positive=positive).only(left)
-        found = Search(without, tested, 1).found
-        if max(each.ratio for each in found.values()) < squared_normal_isf(LEVEL / len(found)):
+        found = Search(without, tested, 1).found if left.any() else {}
+        if not found or max(each.ratio for each in found.values()) < squared_normal_isf(LEVEL / len(found)):
             said = few_rows.said([math.exp(each.log_p) for each in chosen[:k]])
             numbers: tuple[int, ...] = ()
             if data.rows_at is not None:
