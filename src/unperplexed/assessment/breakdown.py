@@ -369,7 +369,9 @@ def broken_down(
     total = GroupAssessment.of((), assessed((), whole), whole.weight)
     found = {}
     if waiting is not None:
-        at_once = groups_of_rows(keys, waiting, whole, settings, lambda x: assessed(x, tallies[x]), rows is None)
+        at_once = groups_of_rows(
+            keys, waiting, whole, settings, lambda x: assessed(x, tallies.counted(x)), rows is None
+        )
         found = {group.key: group for group in at_once}
     for key in keys:
         if key not in found and (tally := tallies[key]).weight > 0:

@@ -60,13 +60,14 @@ def groups_of_rows(
         error = mean * np.sqrt(np.add.reduceat(distances**2, first) * effective / (effective - 1))
     error[(effective < LEAST_WORTH) | (mean == 0)] = math.nan
 
+    second, truth = rows.second, rows.truth  # all that is kept
     closely = whole.n_classes > 2 or whole.weighted or whole.clustered or not screens
 
     def screen(at: int) -> float | None:
         if closely:
             return None
         here = slice(first[at], first[at] + n[at])
-        return screened(rows_of_values(rows.second[here], rows.truth[here]), float(n[at]))
+        return screened(rows_of_values(second[here], truth[here]), float(n[at]))
 
     of = [keys[number] for number in rows.key[first].tolist()]
     columns: list[Sequence[Any]] = [of, *(x.tolist() for x in (n, weight, effective, mean, hits / weight))]

@@ -13,6 +13,7 @@ from .._lib.dataclasses import dataclass, field, replace
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
+from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import calm_verdict
 from ..forecasts.group_keys import Key, key_text
 from ..report.numbers import share
@@ -92,7 +93,18 @@ class GroupAssessment(ByValue):
     @cached_property
     def assessment(self) -> Assessment:
         """The assessment of these rows; made when first asked for."""
-        return frames_alike(self._assess(), self)
+        return frames_alike(self._made(), self)
+
+    def _made(self) -> Assessment:
+        """Make the assessment, with its diagnosis if that has been made."""
+        found = vars(self).get("assessment") or self._assess()
+        vars(found).update((name, made) for name, made in vars(self).items() if name == "diagnosis")
+        return found
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What is wrong with these rows, made without keeping the rest of the assessment."""
+        return self._made().diagnosis
 
     def changed(self, change: Callable[[Assessment], Assessment]) -> GroupAssessment:
         """Return it with another assessment, which is made when first asked for and has a diagnosis of its own."""
@@ -130,7 +142,9 @@ class GroupAssessment(ByValue):
     @property
     def cost(self) -> float:
         """What the errors found cost, in nats a row (`Diagnosis.cost`). Smaller is better; NaN without a diagnosis."""
-        return self.assessment.cost if self._screened is None else 0.0
+        if self._screened is not None:
+            return 0.0
+        return self.diagnosis.cost if self.diagnosis.made else math.nan
 
     @property
     def p_value(self) -> float:
@@ -143,7 +157,7 @@ class GroupAssessment(ByValue):
         """
         p, certain = self._screened, list[float]()
         if p is None:
-            d = self.assessment.diagnosis
+            d = self.diagnosis
             if not d.made:
                 return math.nan
             p, certain = d.p_value, [finding.p_value for finding in d.findings if finding.error == "certainty"]
@@ -167,11 +181,11 @@ class GroupAssessment(ByValue):
 
     def metrics(self, shares: Mapping[str, float]) -> dict[str, Any]:
         """Give the group's metrics by name, in the order of the frame; its shares of the cost are given."""
-        a = vars(self).get("assessment") or self._assess()  # not kept: so many take much memory
+        a = self._made()
         errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
         return {
             "n_rows": a.n_rows,
-            "verdict": a.verdict if self._screened is None else calm_verdict(a.n_rows, self._screened),
+            "verdict": self.diagnosis.verdict if self._screened is None else calm_verdict(a.n_rows, self._screened),
             "effective_rows": a.effective_rows,
             "small": self.small,
             "geometric_accuracy_standard_error": a.geometric_accuracy_standard_error,
@@ -233,7 +247,7 @@ class GroupRemedy:
 
 def group_remedies(groups: Sequence[GroupAssessment]) -> dict[Key, GroupRemedy]:
     """Find the remedies of groups; one that was diagnosed and has none counts as looked at, with a p-value of 1."""
-    diagnosed = [group for group in groups if group.assessment.diagnosis.made]
+    diagnosed = [group for group in groups if group.diagnosis.made]
     remedies = [group.assessment.remedy for group in diagnosed]
     p = np.array([1.0 if remedy is None else remedy.gain.p_value for remedy in remedies])
     adjusted, level = simultaneous(p, 1 - LEVEL)

@@ -112,7 +112,7 @@ def groups_table(b: Breakdown) -> Table:
         of_cost("adjusted p-value", lambda found: p_value_cell(found.adjusted_p_value), detail=True,
                 meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
-    verdict = each("miscalibration", lambda x: short_verdict(x.assessment.diagnosis), words=True, detail=shrunk)
+    verdict = each("miscalibration", lambda x: short_verdict(x.diagnosis), words=True, detail=shrunk)
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
@@ -369,7 +369,7 @@ SCALE = (f"overpredicted, {_OVER}, other", f"underpredicted, {_UNDER}")
 def findings_chart(b: Breakdown) -> Chart:
     """Make a heat map of the first groups' findings: the costlier an error in a group, the darker its cell."""
     groups = b.groups[:MOST_DRAWN]
-    found = [(row, each) for row, group in enumerate(groups) for each in group.assessment.diagnosis.findings]
+    found = [(row, each) for row, group in enumerate(groups) for each in group.diagnosis.findings]
     seen = {finding.error for _, finding in found}
     kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
     errors = [kind.error for kind in kinds]

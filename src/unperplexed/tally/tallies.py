@@ -171,6 +171,10 @@ class Tallies(Mapping[Key, Tally]):
             return self.tallies.whole()
         return Tally.merged(self.values(), mixed=True)  # groups of one data set, even if each has been tagged
 
+    def counted(self, key: Key) -> Tally:
+        """Tally of a group, not kept if it is counted on demand."""
+        return self.tallies.counted(key) if isinstance(self.tallies, WaitingTallies) else self.tallies[key]
+
     def rows(self) -> GroupedRows | None:
         """Give the rows of groups that wait to be counted, if there are any."""
         return self.tallies.rows() if isinstance(self.tallies, WaitingTallies) else None

@@ -55,6 +55,7 @@ class WaitingTallies(Mapping[Key, Tally]):
         self._sums: dict[int, BySize[Tally]] = {}
         self._whole = BySize[Tally](operator.add)
         self._parts: list[_Part] = []
+        self._found: dict[Key, Tally] = {}
 
     def add(self, forecasts: Forecasts, by: RowKeys) -> None:
         """Take a part of the input: all rows are checked, and those of large groups counted."""
@@ -98,7 +99,13 @@ class WaitingTallies(Mapping[Key, Tally]):
         return _Waiting(self._parts, self._counting)
 
     def __getitem__(self, key: Key) -> Tally:
-        """Count the tally of a group, as often as it is asked for: so many would take much memory."""
+        """Tally of a group, counted when first asked for."""
+        if key not in self._found:
+            self._found[key] = self.counted(key)
+        return self._found[key]
+
+    def counted(self, key: Key) -> Tally:
+        """Count the tally of a group, which is not kept: that of every group would take much memory."""
         number = self._number[key]
         waiting = self._waiting.tally(number)
         return self._sums[number].total(waiting) if number in self._sums else waiting
