@@ -140,6 +140,7 @@ def test_json_and_frame_of_so_many_groups_have_their_headline(many):
         "n_rows": 3,
         "effective_rows": 3.0,
         "small": True,
+        "geometric_accuracy_standard_error": many.groups[0].standard_error,
         "reported_geometric_accuracy": many.groups[0].geometric_accuracy,
         "prediction_accuracy": many.groups[0].prediction_accuracy,
     }

@@ -157,7 +157,8 @@ class Breakdown(JsonResult):
         Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
         shrunken value; the cost of miscalibration, and the fields of `CostShare`; the metrics of
-        ``Assessment.metrics()``, and standard errors of the scores.
+        ``Assessment.metrics()``, and standard errors of the scores. Of more than 1,000 groups it has only what is
+        known of all: rows, accuracies and whether they are few.
         """
         import polars as pl
 
@@ -167,7 +168,7 @@ class Breakdown(JsonResult):
         return frame_like_input(self, pl.DataFrame(keys).hstack(pl.DataFrame(metrics)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values; of each group its metrics, not its whole assessment."""
+        """Give everything as plain Python values; of each group what `frame` has, not its whole assessment."""
         remedies = self.remedies if len(self) <= REMEDIED else {}
         return {
             "by": list(self.by),

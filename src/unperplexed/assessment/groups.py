@@ -165,11 +165,15 @@ class GroupAssessment(ByValue):
         return min(1.0, len(tested) * min(tested)) if tested else 1.0
 
     def headline(self) -> dict[str, Any]:
-        """Give the figures that are known without an assessment, by their names in the frame."""
+        """Give the figures that are known without an assessment, by their names in the frame.
+
+        Standard errors with clusters of dependent rows take the assessment: here they are NaN.
+        """
         return {
             "n_rows": self.n_rows,
             "effective_rows": self.effective_rows,
             "small": self.small,
+            "geometric_accuracy_standard_error": math.nan if self._error is None else self._error,
             **self._shrunken(),
             "reported_geometric_accuracy": self.geometric_accuracy,
             "prediction_accuracy": self.prediction_accuracy,
