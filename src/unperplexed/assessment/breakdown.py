@@ -16,7 +16,8 @@ from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
-from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
+from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
@@ -366,13 +367,17 @@ def broken_down(
     def assessed(key: Key, tally: Tally) -> Assessment:
         return replace(_assessed(key, tally, settings, rows), dependence=dependence)
 
+    def counted(key: Key) -> Assessment:
+        return assessed(key, tallies.counted(key))
+
+    def diagnosed(key: Key) -> Diagnosis:
+        return diagnosis_of_tally(tallies.counted(key))
+
     whole, waiting, keys = tallies.whole(), tallies.rows(), list(tallies)
     total = GroupAssessment.of((), assessed((), whole), whole.weight)
     found = {}
     if waiting is not None:
-        at_once = groups_of_rows(
-            keys, waiting, whole, settings, lambda x: assessed(x, tallies.counted(x)), rows is None
-        )
+        at_once = groups_of_rows(keys, waiting, whole, settings, counted, diagnosed if rows is None else None)
         found = {group.key: group for group in at_once}
     for key in keys:
         if key not in found and (tally := tallies[key]).weight > 0:

@@ -12,6 +12,7 @@ import numpy as np
 from .._lib.arrays import run_starts
 from ..calibration.diagnosis.binary import screened
 from ..calibration.diagnosis.binary_data import rows_of_values
+from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key
 from ..statistics.intervals import LEAST_WORTH
 from ..statistics.means import apply_limit, floor_for, means_of_runs
@@ -28,7 +29,7 @@ def groups_of_rows(
     whole: Tally,
     settings: AssessmentSettings,
     assess: Callable[[Key], Assessment],
-    screens: bool,
+    diagnose: Callable[[Key], Diagnosis] | None,
 ) -> list[GroupAssessment]:
     """Compute the figures of groups from their rows.
 
@@ -44,8 +45,9 @@ def groups_of_rows(
         How they are assessed.
     assess : callable
         Makes the assessment of a group.
-    screens : bool
-        Whether diagnoses are those of tallies, so that of most groups the test alone is made.
+    diagnose : callable or None
+        Makes the diagnosis of a group from its tally, so that of most groups the test alone is made; None if rows are
+        diagnosed.
     """
     low, limit = settings.limits
     first = run_starts(rows.key)
@@ -61,7 +63,7 @@ def groups_of_rows(
     error[(effective < LEAST_WORTH) | (mean == 0)] = math.nan
 
     second, truth = rows.second, rows.truth  # all that is kept
-    closely = whole.n_classes > 2 or whole.weighted or whole.clustered or not screens
+    closely = whole.n_classes > 2 or whole.weighted or whole.clustered or diagnose is None
 
     def screen(at: int) -> float | None:
         if closely:
@@ -73,4 +75,5 @@ def groups_of_rows(
     columns: list[Sequence[Any]] = [of, *(x.tolist() for x in (n, weight, effective, mean, hits / weight))]
     columns.append([None] * n.size if whole.clustered else error.tolist())
     columns += [partial(assess, key) for key in of], [partial(screen, at) for at in range(n.size)]
+    columns += [[None if diagnose is None else partial(diagnose, key) for key in of]]
     return list(map(GroupAssessment, *columns))

@@ -81,6 +81,8 @@ class GroupAssessment(ByValue):
     _assess: Callable[[], Assessment] = field(repr=False)
     _screen: Callable[[], float | None] = field(repr=False, default=unscreened)
     """Gives the p-value of a diagnosis that finds nothing; None if something may be wrong."""
+    _diagnose: Callable[[], Diagnosis] | None = field(repr=False, default=None)
+    """Makes the diagnosis alone; None if it takes the assessment."""
     shrunken: ShrunkenAccuracy | None = None
     frames_of: ClassVar[str] = Assessment.frames_of
 
@@ -104,11 +106,11 @@ class GroupAssessment(ByValue):
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """What is wrong with these rows, made without keeping the rest of the assessment."""
-        return self._made().diagnosis
+        return self._made().diagnosis if self._diagnose is None else self._diagnose()
 
     def changed(self, change: Callable[[Assessment], Assessment]) -> GroupAssessment:
         """Return it with another assessment, which is made when first asked for and has a diagnosis of its own."""
-        return replace(self, _assess=lambda: change(self.assessment), _screen=unscreened)
+        return replace(self, _assess=lambda: change(self.assessment), _screen=unscreened, _diagnose=None)
 
     def with_shrunken(self, shrunken: ShrunkenAccuracy) -> GroupAssessment:
         """Return it with its shrunken accuracy, and with what has been made of it."""
@@ -206,7 +208,7 @@ class GroupAssessment(ByValue):
 
     def __getstate__(self) -> dict[str, Any]:
         """Assess and test before the rows are left behind."""
-        given = {"_assess": partial(_given, self.assessment), "_screen": unscreened}
+        given = {"_assess": partial(_given, self.assessment), "_screen": unscreened, "_diagnose": None}
         return {**vars(self), **given, "_screened": self._screened}
 
 
