@@ -22,7 +22,7 @@ AT_ONCE = 4096
 """Rows of a group in one part of the input from which on they are counted at once: then rows, not groups, cost time."""
 
 _WAITING, _WAITING_EACH = 1 << 22, 1024
-"""Rows that wait at most, and rows a group if that is more: its tally would take several times their 20 bytes each."""
+"""Probabilities that wait at most, and for each group if that is more: a tally takes several times their memory."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class GroupedRows(Keyed):
     hit: Floats
     """Whether the most probable class happened; a k-way tie counts 1/k."""
     second: Floats
-    """Probability of the second class."""
+    """Probability of the second of two classes."""
     truth: Codes
     weight: Floats
 
@@ -70,7 +70,8 @@ class WaitingTallies(Mapping[Key, Tally]):
             rows = rows[np.argsort(forecasts.numbers_of(rows), kind="stable")]
             self._whole.add(Tally.count(forecasts[rows], **self._counting))
             self._parts.append(_Part(forecasts.kept(rows), number[by.group[rows]]))
-        if sum(part.group.size for part in self._parts) > max(_WAITING, _WAITING_EACH * len(self)):
+        waiting = sum(part.group.size for part in self._parts) * (forecasts.n_classes - 1)
+        if waiting > max(_WAITING, _WAITING_EACH * len(self)):
             for each in np.unique(np.concatenate([part.group for part in self._parts])).tolist():
                 self._sum(each).add(self._waiting.tally(each))
             self._parts = []
@@ -166,9 +167,9 @@ class _Waiting:
 
 def _read(part: _Part) -> Iterator[GroupedRows]:
     """Read rows with their groups."""
-    numbers = part.forecasts.index
+    numbers, two = part.forecasts.index, part.forecasts.n_classes == 2
     for block in part.forecasts.blocks():
         group = part.group[np.searchsorted(numbers, block.index)]
-        second = np.asarray(block.probabilities[:, 1], dtype=np.float64)
+        second = np.asarray(block.probabilities[:, 1], dtype=np.float64) if two else block.rows.correct
         weight = np.ones(len(block)) if block.weights is None else block.weights
         yield GroupedRows(group, block.rows.correct, block.rows.hit, second, block.truth, weight)
