@@ -106,7 +106,9 @@ class GroupAssessment(ByValue):
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """What is wrong with these rows, made without keeping the rest of the assessment."""
-        return self._made().diagnosis if self._diagnose is None else self._diagnose()
+        if self._diagnose is None or "assessment" in vars(self):
+            return self._made().diagnosis
+        return self._diagnose()
 
     def changed(self, change: Callable[[Assessment], Assessment]) -> GroupAssessment:
         """Return it with another assessment, which is made when first asked for and has a diagnosis of its own."""
