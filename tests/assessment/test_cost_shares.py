@@ -7,8 +7,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from unperplexed import assess, assess_by
-from unperplexed.assessment.groups import _p_value
+from unperplexed import assess_by
 
 
 def forecasts(rng, names, rows, overconfident):
@@ -87,5 +86,5 @@ def test_far_below_five_per_cent_a_calibrated_group_is_not_named_too_often(rng):
     few = 0
     for _ in range(300):
         y, p, _ = forecasts(rng, ["a"], 100, [])
-        few += _p_value(assess(y, p, labels=[0, 1], resamples=0)) < 0.01
+        few += assess_by(y, p, by=np.zeros(100), labels=[0, 1], resamples=0).groups[0].p_value < 0.01
     assert few <= 8

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from helpers import softmax_forecasts
 from unperplexed import Forecasts, InputError, Tallies, Tally, assess, tally_files, tally_files_by
+from unperplexed.tally.tallies import MOST_GROUPS
 
 
 @pytest.fixture
@@ -235,10 +236,13 @@ def test_columns_that_cannot_be_used(by, expected):
 @pytest.mark.slow
 def test_too_many_groups_are_refused_by_name():
     y, p = np.ones(1100, dtype=int), np.full(1100, 0.6)
-    text = message(Tallies.of, y, p, by={"id": np.arange(1100)})
+    text = message(Tallies.of, y, p, by={"id": np.arange(1100)}, most_groups=1000)
     assert "more than 1,000 groups in id, such as 998, 999, 1000" in text
     assert "allow more with most_groups (Python)" in text
-    assert len(Tallies.of(y, p, by=np.arange(1100), most_groups=1100)) == 1100
+    assert len(Tallies.of(y, p, by=np.arange(1100))) == 1100
+    n = MOST_GROUPS + 1
+    text = message(Tallies.of, np.ones(n, dtype=int), np.full(n, 0.6), by={"id": np.arange(n)})
+    assert "more than 200,000 groups in id" in text
     text = message(Tallies.of, y, p, by={"x": np.arange(1100) % 40, "z": np.arange(1100) // 50}, most_groups=50)
     assert "groups in x, z together" in text
     assert "most_groups: expected a whole number" in message(Tallies.of, y, p, by=y, most_groups=0)

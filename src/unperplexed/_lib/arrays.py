@@ -230,8 +230,8 @@ def check_indexes(**inputs: Any) -> None:
             )
 
 
-def run_starts(numbers: Ints) -> Ints:
-    """Find the first entry of each run of equal numbers, where the entries are numbered from 0."""
+def run_starts(numbers: Ints | Floats) -> Ints:
+    """Find the first entry of each run of equal numbers, none of which is negative."""
     return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 

@@ -15,8 +15,9 @@ from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
-from ..calibration.dependence_search import DependenceSearch
-from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
+from ..calibration.diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
+from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
@@ -29,8 +30,18 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
 from .assess import assess_tally, parts_for
+from .group_figures import groups_of_rows
+from .groups import (
+    MOST_DIAGNOSED,
+    CostShare,
+    GroupAssessment,
+    GroupRemedy,
+    ShrunkenAccuracy,
+    cost_shares,
+    drivers_text,
+    group_remedies,
+)
 from .groups import MOST_GROUPS as REMEDIED
-from .groups import CostShare, GroupAssessment, GroupRemedy, ShrunkenAccuracy, cost_shares, drivers_text, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings, Auto, skill_against
 
@@ -58,12 +69,12 @@ class Shrinkage(ByValue):
 
 _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
     "geometric_accuracy": lambda group: (
-        (group.shrunken or group.assessment.reported).geometric_accuracy,
-        group.assessment.reported.geometric_accuracy,  # shrunk, all are equal where groups do not differ
+        (group.shrunken or group).geometric_accuracy,
+        group.geometric_accuracy,  # shrunk, all are equal where groups do not differ
     ),
     "cost": lambda group: (-group.cost,),
-    "prediction_accuracy": lambda group: (group.assessment.prediction_accuracy,),
-    "rows": lambda group: (-group.assessment.n_rows,),
+    "prediction_accuracy": lambda group: (group.prediction_accuracy,),
+    "rows": lambda group: (-group.n_rows,),
     "group": lambda _: (0.0,),
 }
 """What is lowest for the group that comes first; what follows decides between equal ones."""
@@ -109,21 +120,25 @@ class Breakdown(JsonResult):
 
     @cached_property
     def cost_shares(self) -> dict[Key, CostShare]:
-        """Share of each group in the total cost of miscalibration, by key, and whether it is beyond chance (Holm)."""
-        return cost_shares(self.groups)
+        """Share of each group in the total cost of miscalibration, by key, and whether it is beyond chance (Holm).
+
+        None is known where there are too many groups to diagnose each.
+        """
+        return cost_shares(self.groups) if self.diagnosed else {}
 
     @property
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
         return drivers_text(self.cost_shares, self.total, self.groups, self.by)
 
-    def depending(self, dependence: DependenceSearch) -> Breakdown:
-        """Return the same with what was found of the dependence of all rows."""
+    @property
+    def diagnosed(self) -> bool:
+        """Whether each group is diagnosed: there are at most 1,000. Of more ``breakdown["group"]`` is, if asked for."""
+        return len(self) <= MOST_DIAGNOSED
 
-        def of(group: GroupAssessment) -> GroupAssessment:
-            return replace(group, assessment=replace(group.assessment, dependence=dependence))
-
-        return replace(self, total=of(self.total), groups=tuple(map(of, self.groups)))
+    def with_whole(self, whole: Assessment) -> Breakdown:
+        """Return the same with another assessment of all rows."""
+        return replace(self, total=GroupAssessment.of((), whole, self.total.weight))
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -143,7 +158,8 @@ class Breakdown(JsonResult):
         Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
         shrunken value; the cost of miscalibration, and the fields of `CostShare`; the metrics of
-        ``Assessment.metrics()``, and standard errors of the scores.
+        ``Assessment.metrics()``, and standard errors of the scores. Of more than 1,000 groups it has only what is
+        known of all: rows, accuracies and whether they are few.
         """
         import polars as pl
 
@@ -153,7 +169,7 @@ class Breakdown(JsonResult):
         return frame_like_input(self, pl.DataFrame(keys).hstack(pl.DataFrame(metrics)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values; of each group its metrics, not its whole assessment."""
+        """Give everything as plain Python values; of each group what `frame` has, not its whole assessment."""
         remedies = self.remedies if len(self) <= REMEDIED else {}
         return {
             "by": list(self.by),
@@ -168,7 +184,9 @@ class Breakdown(JsonResult):
         }
 
     def _metrics(self, group: GroupAssessment) -> dict[str, Any]:
-        """Give a group's metrics, its share of the cost behind the cost."""
+        """Give a group's metrics, its share of the cost behind the cost; of very many groups what is known of all."""
+        if not self.diagnosed:
+            return group.headline()
         found = plain_values(self.cost_shares[group.key])
         return group.metrics({"cost_share": found.pop("share"), **found})
 
@@ -248,8 +266,8 @@ def assess_by(
     shrink : bool, default False
         Also give geometric accuracies shrunk towards what all groups have in common, the more the fewer rows a group
         has. It takes at least four groups.
-    most_groups : int, default 1000
-        More groups than this are refused: each takes the memory of a tally.
+    most_groups : int, default 200,000
+        More groups than this are refused.
     reference, metrics, measured, view, floor, confidence, resamples, seed
         As in `assess`.
     **reading
@@ -268,7 +286,8 @@ def assess_by(
 
     Notes
     -----
-    Rows are counted in one pass into one tally for each group; the tally of the whole is their sum. Groups are shrunk
+    Rows are read in one pass. Of more than 1,000 groups none is diagnosed by itself, which takes a millisecond for each
+    and thirty where something is wrong; ``breakdown["group"]`` makes the assessment of one. Groups are shrunk
     on the log scale by the credibility estimator of Bühlmann and Straub (1970), empirical Bayes with the between-group
     variance of DerSimonian and Laird (1986), with errors after Morris (1983). A group is marked as small after the
     rule that assessing calibration takes at least 100 events and 100 non-events (Vergouwe et al. 2005).
@@ -298,7 +317,7 @@ def assess_by(
     by_rows = forecasts.n_classes > 2 or forecasts.clustered
     rows = _rows_by_group(forecasts, by) if by_rows else None
     skill = skill_against(reference, forecasts, settings, y_true, known, by, dependence)
-    return replace(broken_down(tallies, sort, shrink, settings, rows).depending(dependence), skill=skill)
+    return replace(broken_down(tallies, sort, shrink, settings, dependence, rows), skill=skill)
 
 
 RowsOfGroup = Callable[[Key], Forecasts]
@@ -311,7 +330,12 @@ def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
 
 
 def broken_down(
-    tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
+    tallies: Tallies,
+    sort: Sort,
+    shrink: bool,
+    settings: AssessmentSettings,
+    dependence: DependenceSearch = OF_A_TALLY,
+    rows: RowsOfGroup | None = None,
 ) -> Breakdown:
     """Assess what tallies have counted, group by group.
 
@@ -325,6 +349,8 @@ def broken_down(
         Whether geometric accuracies are shrunk as well.
     settings : AssessmentSettings
         How each group is assessed.
+    dependence : DependenceSearch, optional
+        What was found of the dependence of all rows.
     rows : callable, optional
         Gives the rows of a group by its key, where they are in memory.
 
@@ -335,10 +361,33 @@ def broken_down(
     Raises
     ------
     InputError
-        For a tally without weight, and for groups that cannot be shrunk.
+        For a tally without weight, for groups that cannot be shrunk, and for too many to be sorted by cost.
     """
-    total = _group((), tallies.whole(), settings, rows)
-    groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
+
+    def assessed(key: Key, tally: Tally) -> Assessment:
+        return replace(_assessed(key, tally, settings, rows), dependence=dependence)
+
+    def counted(key: Key) -> Assessment:
+        return assessed(key, tallies.counted(key))
+
+    def diagnosed(key: Key) -> Diagnosis:
+        return diagnosis_of_tally(tallies.counted(key))
+
+    whole, waiting, keys = tallies.whole(), tallies.rows(), list(tallies)
+    total = GroupAssessment.of((), assessed((), whole), whole.weight)
+    found = {}
+    if waiting is not None:
+        at_once = groups_of_rows(keys, waiting, whole, settings, counted, diagnosed if rows is None else None)
+        found = {group.key: group for group in at_once}
+    for key in keys:
+        if key not in found and (tally := tallies[key]).weight > 0:
+            found[key] = GroupAssessment.of(key, assessed(key, tally), tally.weight)
+    groups, empty = [found[key] for key in keys if key in found], tuple(key for key in keys if key not in found)
+    if sort == "cost" and len(groups) > MOST_DIAGNOSED:
+        raise InputError(
+            f"sort (--sort): the cost is found for up to {MOST_DIAGNOSED:,} groups, here {len(groups):,}. Choose"
+            " another order, or group by what has fewer values."
+        )
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)
     small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
 
@@ -347,12 +396,12 @@ def broken_down(
         return math.isnan(value[0]), small_last and group.small, value
 
     groups.sort(key=place)  # stable: ties stay in the keys' order
-    empty = tuple(key for key, tally in tallies.items() if not tally.weight > 0)
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
 
 
 def with_shrinkage(b: Breakdown) -> Breakdown:
     """Give also accuracies shrunk towards all groups, in the order as it is; unchanged where too little is known."""
+    _ = b.cost_shares  # found once for both
     try:
         groups, shrinkage = _shrunken([*b.groups], b.whole.source.sampling.confidence)
     except InputError:
@@ -360,16 +409,16 @@ def with_shrinkage(b: Breakdown) -> Breakdown:
     return replace(b, groups=tuple(groups), shrinkage=shrinkage)
 
 
-def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> GroupAssessment:
+def _assessed(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> Assessment:
     """Assess a group; its rows, where they are in memory, give the diagnosis and the remedy that counts do not."""
     found = assess_tally(tally, settings)
-    if rows is not None:
+    if rows is None:
+        return found
 
-        def chunks() -> list[Forecasts]:
-            return [rows(key)]
+    def chunks() -> list[Forecasts]:
+        return [rows(key)]
 
-        found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
-    return GroupAssessment(key, found, float(tally.weight))
+    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
@@ -378,10 +427,10 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
         raise InputError(
             f"shrink: takes at least {FEWEST_GROUPS} groups, here {len(groups)}; too few to say how much groups differ."
         )
-    accuracy = np.array([group.assessment.reported.geometric_accuracy for group in groups])
+    accuracy = np.array([group.geometric_accuracy for group in groups])
     if not accuracy.all():
         raise InputError("shrink: a group has a geometric accuracy of 0; give a floor above 0.")
-    size = np.array([group.assessment.effective_rows for group in groups])
+    size = np.array([group.effective_rows for group in groups])
     error = np.array([group.standard_error for group in groups]) / accuracy
     within = pooled_variance(error, size)
     if math.isnan(within):
@@ -394,8 +443,7 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
-        replace(group, shrunken=ShrunkenAccuracy(*map(float, value)))
-        for group, value in zip(groups, values, strict=True)
+        group.with_shrunken(ShrunkenAccuracy(*map(float, value))) for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)
 

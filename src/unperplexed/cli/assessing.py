@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.groups import GroupAssessment
     from ..assessment.result import Assessment
-    from ..forecasts.group_keys import Key
     from ..recalibration.group_rows import GroupRows
 
 
@@ -133,27 +132,25 @@ def breakdown_of(asked: Asked) -> Breakdown:
 
     counted = asked.rows.groups({"parts": asked.parts, "diagnosed": _MOST_CLASSES_BY_GROUP}, asked.change)
     try:
-        found = broken_down(counted, asked.sort, False, asked.settings)
+        found = broken_down(counted, asked.sort, False, asked.settings, asked.rows.dependence)
     except InputError as error:
         raise asked.rows.naming(error) from None
-    found = found.depending(asked.rows.dependence)
     whole = found.whole.advising(asked.commands)
     tally = whole.source.tally
     if not asked.once:
         chunks = asked.rows.chunks(asked.change)
         if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(chunks):
-            return replace(found, total=replace(found.total, assessment=whole))
+            return found.with_whole(whole)
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
-        found = replace(found, groups=tuple(_groups_with_rows(asked, found)))
-    return replace(found, total=replace(found.total, assessment=whole))
+        found = _with_rows_of_groups(asked, found)
+    return found.with_whole(whole)
 
 
-def _groups_with_rows(asked: Asked, found: Breakdown) -> Iterator[GroupAssessment]:
+def _with_rows_of_groups(asked: Asked, found: Breakdown) -> Breakdown:
     """Let groups be diagnosed and mended by their rows, up to so many as fit in memory and take seconds."""
     tally = found.whole.source.tally
     if asked.change is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
-        yield from found.groups
-        return
+        return found
 
     @cache
     def rows() -> GroupRows:
@@ -161,12 +158,13 @@ def _groups_with_rows(asked: Asked, found: Breakdown) -> Iterator[GroupAssessmen
 
         return gathered_groups(asked.rows.grouped_chunks()())
 
-    for group in found.groups:
+    def by_rows(group: GroupAssessment) -> GroupAssessment:
+        def chunks() -> list[Forecasts]:
+            return [rows().of(group.key).named_forecasts()]
 
-        def chunks(key: Key = group.key) -> list[Forecasts]:
-            return [rows().of(key).named_forecasts()]
+        return group.changed(lambda assessment: _diagnosed(assessment, chunks, numbered=False))
 
-        yield replace(group, assessment=_diagnosed(group.assessment, chunks, numbered=False))
+    return replace(found, groups=tuple(map(by_rows, found.groups)))
 
 
 _DATES = re.compile(r"date|timestamp|^(time|day)$", re.IGNORECASE)

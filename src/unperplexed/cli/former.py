@@ -134,7 +134,7 @@ FLAGS = _by_former(
         "--where": ("--filter", "--query", "--sql", "--subset", "-w"),
         "logs hold log-probabilities; leave it out.": ("lm --logits", "lm --from-logits", "lm --from-log-probs"),
         "shrunken accuracies are in the report and the JSON of --by, unasked.": ("assess --shrink",),
-        "up to 1,000 groups are counted (--by); most_groups of Python allows more.": ("assess --most-groups",),
+        "up to 200,000 groups are counted (--by); most_groups of Python allows more.": ("assess --most-groups",),
     }
 )
 """What to type instead of a flag; "COMMAND --flag" is for one command alone."""

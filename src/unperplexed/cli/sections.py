@@ -55,7 +55,7 @@ class Sections:
 
     def added(self, document: Document, found: Assessment | Breakdown) -> Document:
         """Add the sections to what text shows: those of all rows, then those of each group under its name."""
-        groups = getattr(found, "groups", ())
+        groups = getattr(found, "groups", ()) if self._settings else ()
         blocks = self._blocks(_all_rows(found), "All rows:" if groups else "")
         for group in groups:
             named = zip(found.by, group.key, strict=True)  # type: ignore[union-attr]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -12,16 +12,27 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..assessment.breakdown import Breakdown, PlotKind
+from ..assessment.groups import MOST_DIAGNOSED, CostShare, GroupAssessment, GroupRemedy
 from ..assessment.groups import MOST_GROUPS as REMEDIED
-from ..assessment.groups import GroupAssessment, GroupRemedy
 from ..assessment.remedy import Commands, PythonLine
-from ..assessment.result import Assessment
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding
 from ..forecasts.group_keys import ALL_ROWS, Key, Value, in_order, key_text, key_texts
 from ..report.chart import Cells, Chart
 from ..report.charts import Row, forest, heat_map
-from ..report.document import LONGEST_NAME, Block, Code, Column, Document, Prose, Section, SmallCharts, Table, lookup
+from ..report.document import (
+    LONGEST_NAME,
+    Block,
+    Code,
+    Column,
+    Document,
+    Lazily,
+    Prose,
+    Section,
+    SmallCharts,
+    Table,
+    lookup,
+)
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Naming, document, pictures
 from ..report.tables import aside, ci
@@ -83,28 +94,37 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
 
 def groups_table(b: Breakdown) -> Table:
     """Return all rows, and the groups, with their figures."""
-    of, shrunk = [b.total, *b.groups], b.shrinkage is not None
-    found = [group.assessment for group in of]
-    few = ["few rows" if group.small else "" for group in of]
-    shares = [b.cost_shares[group.key] for group in b.groups]
-    columns = [
-        Column(", ".join(map(printable, b.by)), [ALL_ROWS, *_names(b.groups, LONGEST_NAME)], few),
-        Column("rows", [count(a.n_rows) for a in found]),
-        Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
-        Column("standard error", [small(group.standard_error) for group in of], detail=True),
-        Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
-        Column("cost in nats", [small(group.cost) for group in of], meaning="What the errors found cost, nats a row."
-               " Smaller is better."),
-        Column("share of all cost", ["", *(share(each.share) for each in shares)], meaning="Cost times rows, of"
-               " the total over all groups."),
-        Column("share of all rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
-        Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
-               meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
-        Column("slope of the averages", [number(a.averages_slope) for a in found], detail=True, meaning="1 is best."),
-        *_further_scores(b, found),
-        Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
-        Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),
+    of, shrunk, costs = [b.total, *b.groups], b.shrinkage is not None, b.cost_shares
+
+    def each(heading: str, value: Callable[[GroupAssessment], str], **more: Any) -> Column:
+        return Column(heading, Lazily(of, value), **more)
+
+    def of_cost(heading: str, value: Callable[[CostShare], str], all_rows: str = "", **more: Any) -> Column:
+        return each(heading, lambda group: value(costs[group.key]) if group.key in costs else all_rows, **more)
+
+    names = [ALL_ROWS, *_names(b.groups, LONGEST_NAME)], ["few rows" if group.small else "" for group in of]
+    diagnosed = [
+        each("cost in nats", lambda group: small(group.cost), meaning="What the errors found cost, nats a row."
+             " Smaller is better."),
+        of_cost("share of all cost", lambda found: share(found.share), meaning="Cost times rows, of the total over all"
+                " groups."),
+        of_cost("share of all rows", lambda found: share(found.row_share), "100%", detail=True),
+        of_cost("adjusted p-value", lambda found: p_value_cell(found.adjusted_p_value), detail=True,
+                meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
+    verdict = each("miscalibration", lambda x: short_verdict(x.diagnosis), words=True, detail=shrunk)
+    columns = [
+        Column(", ".join(map(printable, b.by)), *names),
+        each("rows", lambda group: count(group.n_rows)),
+        each("predicted geometric accuracy", lambda group: number(group.geometric_accuracy)),
+        each("standard error", lambda group: small(group.standard_error), detail=True),
+        each("calibrated geometric accuracy", lambda x: number(x.assessment.measured.geometric_accuracy), detail=True),
+        *(diagnosed if b.diagnosed else ()),
+        each("slope of the averages", lambda x: number(x.assessment.averages_slope), detail=True, meaning="1 is best."),
+        *(each(rule_text(name), _score(name)) for name in _further_scores(b)),
+        each("accuracy", lambda group: share(group.prediction_accuracy), detail=shrunk),
+        *([verdict] if b.diagnosed else ()),
+    ]
     if b.shrinkage is not None:
         shrunken = [group.shrunken for group in of]
         columns[3:3] = [
@@ -120,12 +140,15 @@ def groups_table(b: Breakdown) -> Table:
     return Table(_caption(b), columns, sortable=True, notes=level)
 
 
-def _further_scores(b: Breakdown, found: list[Assessment]) -> list[Column]:
+def _further_scores(b: Breakdown) -> list[str]:
     """Return the scores that were asked for by name."""
     asked = b.whole.source.asked
     names = [name for name in b.whole.scores if name not in KEY_SCORES and is_printed(name, asked)]
-    names += [name for name in KEY_SCORES if name in asked]
-    return [Column(rule_text(name), [number(a.scores[name]) for a in found]) for name in names]
+    return [*names, *(name for name in KEY_SCORES if name in asked)]
+
+
+def _score(name: str) -> Callable[[GroupAssessment], str]:
+    return lambda group: number(group.assessment.scores[name])
 
 
 ORDERS = {
@@ -154,6 +177,11 @@ def _caption(b: Breakdown) -> str:
         sentences.append(
             "Few rows: the most probable class was right in fewer than 100 rows of the group, or wrong in fewer than"
             " 100. Do not rely on the calibration of such a group."
+        )
+    if not b.diagnosed:
+        sentences.append(
+            f"No group is diagnosed by itself, as there are more than {MOST_DIAGNOSED:,}: choose one (--where) or group"
+            " by what has fewer values."
         )
     return " ".join([*sentences, "All groups are in frame() and --json."])
 
@@ -198,9 +226,9 @@ def groups_chart(b: Breakdown) -> Chart:
     shown = b.groups[:MOST_DRAWN]
     rows = []
     for name, group in zip(_names(shown), shown, strict=True):
-        value, half = group.assessment.reported.geometric_accuracy, _REACH * group.standard_error
+        value, half = group.geometric_accuracy, _REACH * group.standard_error
         interval = (value - half, value + half)
-        known = f"{number(value)} in {count(group.assessment.n_rows)} rows{aside(ci('95% CI', interval))}"
+        known = f"{number(value)} in {count(group.n_rows)} rows{aside(ci('95% CI', interval))}"
         rows.append(Row(name, value, interval, f"{name}: {known}"))
     more = f"; the first {len(shown)} of {len(b):,} groups" if len(b) > len(shown) else ""
     return forest(
@@ -341,7 +369,7 @@ SCALE = (f"overpredicted, {_OVER}, other", f"underpredicted, {_UNDER}")
 def findings_chart(b: Breakdown) -> Chart:
     """Make a heat map of the first groups' findings: the costlier an error in a group, the darker its cell."""
     groups = b.groups[:MOST_DRAWN]
-    found = [(row, each) for row, group in enumerate(groups) for each in group.assessment.diagnosis.findings]
+    found = [(row, each) for row, group in enumerate(groups) for each in group.diagnosis.findings]
     seen = {finding.error for _, finding in found}
     kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
     errors = [kind.error for kind in kinds]
@@ -360,7 +388,7 @@ def findings_chart(b: Breakdown) -> Chart:
     more = f"; the first {len(groups)} of {len(b):,} groups" if len(b) > len(groups) else ""
     return heat_map(
         Cells(places[:, 1], len(groups) - places[:, 0], strength, shown, texts, scale),
-        [f"{name} ({count(group.assessment.n_rows)})" for name, group in zip(names, groups, strict=True)],
+        [f"{name} ({count(group.n_rows)})" for name, group in zip(names, groups, strict=True)],
         [kind.heading or kind.error for kind in kinds],
         title=f"Evidence of miscalibration in {miscalibrated:,} of {len(groups):,} groups",
         subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"

@@ -198,6 +198,7 @@ class Forecasts:
         self.first_row = first_row
         """Number of the first row among all of its source."""
         self._selected: Ints | None = None
+        self._numbers: Ints | None = None
         self._whole: Forecasts | None = None
         self._columns = device_columns(y_prob, names[1]) or as_columns(y_prob, names[1], first_row)
         self.one_column = self._columns.n_columns == 1
@@ -272,12 +273,22 @@ class Forecasts:
         part._whole = None
         return part
 
+    def kept(self, rows: Ints) -> Forecasts:
+        """Copy rows, whose numbers increase: what becomes of the arrays and of the other rows is nothing to them."""
+        part, places = copy(self), rows if self._selected is None else self._selected[rows]
+        part._columns, part._codes = self._columns[places], self._codes_at(places)
+        part._weights = None if self._weights is None else self._weights[places]
+        part._clusters = None if self._clusters is None else self._clusters[places]
+        part._numbers, part._selected, part._whole = self.numbers_of(rows), None, None
+        part.n_rows, part._borrowed = rows.size, False
+        return part
+
     def in_clusters(self, hashes: Ints | None) -> Forecasts:
         """Return the same rows in these clusters of dependent rows, by the hashes of their groups, or in none."""
         part, clusters = copy(self), None
         if hashes is not None:
             clusters = np.zeros(self._columns.n_rows, dtype=np.uint64)
-            clusters[self.index - self.first_row] = hashes.view(np.uint64)
+            clusters[self._places_of(self.index)] = hashes.view(np.uint64)
         part._clusters = clusters
         return part
 
@@ -289,7 +300,7 @@ class Forecasts:
         new = np.full((self._columns.n_rows, self.n_classes), np.nan)
         for block in self.blocks():
             if len(block):
-                new[block.index - self.first_row] = change(block)
+                new[self._places_of(block.index)] = change(block)
         part = copy(self)
         names = None if self.one_column else self._columns.names
         part._columns, part.one_column = Columns((new,), names, self._unreadable), False
@@ -370,7 +381,15 @@ class Forecasts:
 
     def numbers_of(self, places: Ints) -> Ints:
         """Numbers of rows at some places, among all of their source."""
-        return self.first_row + (places if self._selected is None else self._selected[places])
+        return self._numbered(places if self._selected is None else self._selected[places])
+
+    def _numbered(self, places: Ints) -> Ints:
+        """Numbers of rows at some places in the arrays."""
+        return self.first_row + places if self._numbers is None else self._numbers[places]
+
+    def _places_of(self, index: Ints) -> Ints:
+        """Places in the arrays of rows of these numbers."""
+        return index - self.first_row if self._numbers is None else np.searchsorted(self._numbers, index)
 
     @property
     def clustered(self) -> bool:
@@ -389,7 +408,7 @@ class Forecasts:
 
     def hashes(self, index: Ints) -> NDArray[np.uint64] | None:
         """Hash of the group of each row, by which it goes into a shard; None where no groups are known."""
-        return None if self._clusters is None else self._clusters[index - self.first_row]
+        return None if self._clusters is None else self._clusters[self._places_of(index)]
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability assigned to the outcome of each row, and the weights (None if all are 1)."""
@@ -409,7 +428,7 @@ class Forecasts:
         given = self._given(places)
         p = self._probabilities(given.values)
         ignored = missing = 0
-        index = self.first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
+        index = self._numbered(np.arange(places.start, places.stop) if isinstance(places, slice) else places)
         keep: slice | Bools = slice(None)
         if codes.min(initial=0) < 0:
             ignored, missing = (int(np.count_nonzero(codes == mark)) for mark in (IGNORED, MISSING))

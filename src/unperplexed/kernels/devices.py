@@ -45,7 +45,7 @@ class DeviceColumns:
     """Whether it is on a device that can compute what is needed."""
     names = None
 
-    def __getitem__(self, rows: slice) -> DeviceColumns:
+    def __getitem__(self, rows: slice | Ints) -> DeviceColumns:
         """Some rows."""
         return replace(self, array=self._taken(rows))
 

@@ -7,8 +7,8 @@ escaped by what shows them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypedDict, Unpack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 from .._lib.dataclasses import dataclass, replace
 from .._lib.formatting import capital
@@ -45,6 +45,25 @@ class Column:
     """Drawn instead of the values."""
     detail: bool = False
     """Whether it is left out of a short form, such as text or a card."""
+
+
+class Lazily(Sequence[str]):
+    """Values of a column that are made when they are shown."""
+
+    def __init__(self, of: Sequence[Any], value: Callable[[Any], str]) -> None:
+        self._of, self._value = of, value
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        """Make a value, or some."""
+        return list(map(self._value, self._of[at])) if isinstance(at, slice) else self._value(self._of[at])
+
+    def __len__(self) -> int:
+        """Count the values."""
+        return len(self._of)
 
 
 class TableOptions(TypedDict, total=False):

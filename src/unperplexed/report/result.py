@@ -203,6 +203,7 @@ class JsonResult(ByValue, Result):
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+Made = TypeVar("Made", bound=Result)
 
 PANDAS = "pandas"
 _DEEPEST = 5
@@ -234,6 +235,12 @@ def frame_like_input(result: Result, data: Any) -> Any:
     return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
 
 
+def frames_alike(result: Made, other: Any) -> Made:
+    """Let a result that is made later give frames of the package that those of another are of; return it."""
+    object.__setattr__(result, "frames_of", other.frames_of)
+    return result
+
+
 def _packages(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, Mapping):
@@ -243,7 +250,7 @@ def _packages(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _mark(value: Any, levels: int) -> None:
-    if isinstance(value, Result):
+    if hasattr(type(value), "frames_of"):
         object.__setattr__(value, "frames_of", PANDAS)
     if not levels:
         return

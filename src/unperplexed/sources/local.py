@@ -105,8 +105,8 @@ def tally_files_by(
         Columns that say which group a row is in. Rows with the same values in all of them are a group; empty fields
         are a value of their own, None. "date:month" (year, quarter, weekday, hour; date, iso-week, year-month,
         year-quarter) and "age:quartiles" (halves, thirds, quintiles, deciles) make groups of a column.
-    most_groups : int, default 1000
-        More groups than this are refused: each takes the memory of a tally.
+    most_groups : int, default 200,000
+        More groups than this are refused.
     **options
         Everything else that `tally_files` takes, but ``n_jobs``.
 

@@ -228,9 +228,11 @@ def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> fl
     if part > 0:
         low = max(low, -(1 - 1e-12) / (2 * part))
     for _ in range(200):
-        middle = (low + high) / 2
+        before, middle = (low, high), (low + high) / 2
         slope = (w / (1 - 2 * middle * w)).sum() - x / (1 + 2 * middle * part)
         low, high = (middle, high) if slope < 0 else (low, middle)
+        if (low, high) == before:  # two neighbouring numbers
+            break
     t = (low + high) / 2
     below = t * x if part == 0 else freedom / 2 * math.log1p(2 * t * part)
     r = np.sign(t) * np.sqrt(2 * (below + 0.5 * np.log1p(-2 * t * w).sum()))

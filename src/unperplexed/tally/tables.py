@@ -56,7 +56,7 @@ class Keyed:
         """Put the entries of several tables of this kind one after the other, unmerged."""
         return cls(*(np.concatenate([getattr(each, f.name) for each in tables]) for f in fields(cls)))
 
-    def only(self, here: slice | NDArray[np.bool_]) -> Self:
+    def only(self, here: slice | NDArray[np.bool_] | Ints) -> Self:
         """Take some of the entries."""
         return type(self)(*(getattr(self, f.name)[here] for f in fields(self)))
 

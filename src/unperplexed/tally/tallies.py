@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,11 +11,12 @@ from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, in_order, row_keys, value_of
-from .adding import BySize
 from .class_sums import DIAGNOSED_UNASKED
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from .waiting import GroupedRows, WaitingTallies
 
-MOST_GROUPS = 1000
+MOST_GROUPS = 200_000
+"""More groups than these are taken for a mistake, such as to group by the number of the row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ class Tallies(Mapping[Key, Tally]):
         by : array_like of shape (n,), mapping from name to such, or data frame
             Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3" and "3.0"
             are the same group. Rows without a value, None, NaN or "", are a group of their own, None.
-        most_groups : int, default 1000
-            More groups than this are refused: each takes the memory of a tally.
+        most_groups : int, default 200,000
+            More groups than this are refused.
         metrics, parts, exact_limit, fraction_bits : optional
             As in `Tally.of`; they hold for each group by itself.
         diagnosed : int, default 20
@@ -122,15 +122,16 @@ class Tallies(Mapping[Key, Tally]):
         """
         check_whole("most_groups", most_groups)
         names: tuple[str, ...] = ()
-        sums: dict[Key, BySize[Tally]] = {}
+        tallies = WaitingTallies(**counting)
         for forecasts, by in stream:
             found = row_keys(by, forecasts.n_rows)
             names = _same_columns(names, found.names)
-            for key, rows in found.groups():
-                if len(sums) == most_groups and key not in sums:
-                    raise InputError(_too_many(names, most_groups, [*sums, key]))
-                sums.setdefault(key, BySize[Tally](operator.add)).add(Tally.count(forecasts[rows], **counting))
-        return cls(names, {key: sums[key].total(Tally()) for key in in_order(list(sums))})
+            if len(tallies) + len(found.keys) > most_groups:
+                keys = [*dict.fromkeys([*tallies, *found.keys])]
+                if len(keys) > most_groups:
+                    raise InputError(_too_many(names, most_groups, keys[: most_groups + 1]))
+            tallies.add(forecasts, found)
+        return cls(names, tallies.in_order())
 
     def __getitem__(self, key: Any) -> Tally:
         """Tally of a group."""
@@ -149,6 +150,8 @@ class Tallies(Mapping[Key, Tally]):
         if not isinstance(other, Tallies):
             return NotImplemented
         names = _same_columns(self.by, other.by)
+        if not (self.tallies and other.tallies):
+            return Tallies(names, self.tallies or other.tallies)
         keys = in_order(list(self.tallies.keys() | other.tallies.keys()))
         return Tallies(names, {key: self.get(key, Tally()) + other.get(key, Tally()) for key in keys})
 
@@ -164,7 +167,17 @@ class Tallies(Mapping[Key, Tally]):
 
     def whole(self) -> Tally:
         """Tally of all rows: the sum of the groups."""
+        if isinstance(self.tallies, WaitingTallies):
+            return self.tallies.whole()
         return Tally.merged(self.values(), mixed=True)  # groups of one data set, even if each has been tagged
+
+    def counted(self, key: Key) -> Tally:
+        """Tally of a group, not kept if it is counted on demand."""
+        return self.tallies.counted(key) if isinstance(self.tallies, WaitingTallies) else self.tallies[key]
+
+    def rows(self) -> GroupedRows | None:
+        """Give the rows of groups that wait to be counted, if there are any."""
+        return self.tallies.rows() if isinstance(self.tallies, WaitingTallies) else None
 
 
 def key_of(key: Any) -> Key:

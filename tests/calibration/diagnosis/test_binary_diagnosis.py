@@ -205,6 +205,13 @@ def test_one_surprise_that_carries_all_the_evidence_is_told(rng):
     assert "carries all the evidence" in found.verdict
 
 
+def test_all_of_two_or_three_rows_may_be_surprising():
+    for p in ([0.05, 0.07], [0.05, 0.07, 0.06]):
+        found = diagnose([1] * len(p), p, labels=[0, 1], clusters=None)
+        assert found.errors == ("rows",)
+        assert found.findings[0].parameter == len(p)
+
+
 def test_a_shape_without_a_name_is_found(rng):
     s = rng.normal(0, 2, 20_000)
     t = s + 0.5 * np.sin(3 * s)

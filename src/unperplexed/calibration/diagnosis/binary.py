@@ -114,6 +114,17 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     return replace(_diagnosed(data, line, power), n_clusters=n_clusters, line=line, power=power)
 
 
+def screened(rows: Scored, n: float) -> float | None:
+    """Return the p-value of a diagnosis that finds nothing wrong with n rows, NaN for too few to tell.
+
+    None if it may find something: for rows that are certain, and where the gate rejects.
+    """
+    if (np.abs(rows.s) > math.log(n / CERTAIN)).any():
+        return None
+    p_value = math.nan if rows.information <= _LEAST_INFORMATION else gate(rows).p_value
+    return None if p_value < LEVEL else p_value
+
+
 def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> Diagnosis:
     s, n, weighing = data.rows.s, data.n, float(data.rows.squared.sum() / data.rows.total.sum())
     certain = np.abs(s) > math.log(n / CERTAIN)
@@ -220,8 +231,8 @@ def _surprising(data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate) 
         positive[at] -= weight * outcome
         left = total > 1e-9 * rows.total
         without = rows._replace(total=total, positive=positive).only(left)
-        found = Search(without, tested, 1).found
-        if max(each.ratio for each in found.values()) < squared_normal_isf(LEVEL / len(found)):
+        found = Search(without, tested, 1).found if left.any() else {}
+        if not found or max(each.ratio for each in found.values()) < squared_normal_isf(LEVEL / len(found)):
             said = few_rows.said([math.exp(each.log_p) for each in chosen[:k]])
             numbers: tuple[int, ...] = ()
             if data.rows_at is not None:

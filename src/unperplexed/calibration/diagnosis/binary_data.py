@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ..._lib.arrays import distinct
+from ..._lib.arrays import distinct, run_starts
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...kernels.logarithms import log_odds
 from ...kernels.rows import COARSE, COARSE_CELLS
+from ...tally.tables import without_last_digits
 from ...tally.tally import Tally
 from ..resampling import positive_pairs
 from .binary import BinaryData
@@ -163,6 +164,15 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
         weighted_counts=tally.uneven,
         wrong_rows=_wrong_rows(tally) if tally.uneven else None,
     )
+
+
+def rows_of_values(p: Floats, positive: np.ndarray) -> Scored:
+    """Return what a tally would know of rows of weight 1, given their probabilities and outcomes."""
+    order = np.argsort(p)
+    shown = without_last_digits(p[order])
+    first = run_starts(shown)
+    total, happened = (np.add.reduceat(x, first) for x in (np.ones(p.size), positive[order].astype(np.float64)))
+    return Scored(log_odds(shown[first, None], "probability"), total, happened, total, happened, total)
 
 
 def line_of_tally(tally: Tally) -> CalibrationLine:

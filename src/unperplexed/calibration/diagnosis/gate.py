@@ -79,10 +79,10 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
 
 def _independent(rows: Scored, q: Floats) -> Floats:
     """Return components as standard normal values, corrected for their skewness (Hall 1992)."""
-    z = product(q, rows.residual)
+    z, v = product(q, rows.residual), rows.variance
     # v (1 - 2p), whose square root of 1 - 4v is right next to 0 and 1 too.
-    third = rows.variance * np.sqrt(np.maximum(1 - 4 * rows.variance, 0)) * -np.sign(rows.s)
-    skewness = product(q**3, rows.cubed * third)
+    third = v * np.sqrt(np.maximum(1 - 4 * v, 0)) * -np.sign(rows.s)
+    skewness = product(q * q * q, rows.cubed * third)
     return hall(z, skewness)
 
 
@@ -124,7 +124,7 @@ _BEYOND = 2.0
 def columns(s: Floats, v: Floats) -> Floats:
     """Return the components before they are made orthonormal: four named errors, and four shapes."""
     x = 2 * information_time(s, v) - 1
-    return np.stack([np.ones_like(s), s, tail(s), np.abs(s), *(legendre.Legendre.basis(k)(x) for k in (2, 3, 4, 5))])
+    return np.stack([np.ones_like(s), s, tail(s), np.abs(s), *legendre.legval(x, np.eye(6)[:, 2:])])
 
 
 def orthonormal(columns: Floats, v: Floats) -> Floats:

@@ -13,7 +13,7 @@ from .kind import OfClasses, OfTwo
 from .kinds import KINDS, permuted, shape
 from .kinds.bias import MISSHAPED
 from .kinds.confidence import SWAPPED
-from .result import COUNTS, Advice, Clause, Diagnosis, Finding
+from .result import COUNTS, Advice, Clause, Diagnosis, Finding, joined
 
 if TYPE_CHECKING:
     from .permutations import Permutation
@@ -164,6 +164,11 @@ def nothing_found(n: int, clusters: int | None, tested: str, at_least: bool = Fa
     """
     among = "" if clusters is None else f" in {'at least ' if at_least else ''}{clusters:,} clusters"
     return Clause("no evidence of miscalibration", detail=f"n = {n:,}{among}, {tested}")
+
+
+def calm_verdict(n: int, p_value: float) -> str:
+    """Return the verdict of a diagnosis of independent rows that finds nothing."""
+    return f"{joined([nothing_found(n, None, _tested(p_value))])}."
 
 
 def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis:

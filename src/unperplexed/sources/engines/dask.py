@@ -94,8 +94,8 @@ def tally_dask_by(
         Rows of forecasts.
     by : str or sequence of str
         Columns that say which group a row is in, as in `tally_files_by`.
-    most_groups : int, default 1000
-        More groups than this are refused: each takes the memory of a tally.
+    most_groups : int, default 200,000
+        More groups than this are refused.
     **options
         As in `tally_dask`.
 
