@@ -140,7 +140,8 @@ def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     ):
         if band is not None:
             fill = ax.fill_betweenx if swapped else ax.fill_between
-            fill(*thinned(band.reported, band.low, band.high), color=colour, alpha=0.25, linewidth=0, zorder=1, label=label)
+            x, low, high = thinned(band.reported, band.low, band.high)
+            fill(x, low, high, color=colour, alpha=0.25, linewidth=0, zorder=1, label=label)
 
 
 def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
