@@ -368,7 +368,7 @@ def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGro
         def chunks() -> list[Forecasts]:
             return [rows(key)]
 
-        found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
+        found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels, tally), chunks)
     return GroupAssessment(key, found, float(tally.weight))
 
 
