@@ -139,7 +139,8 @@ def _moments(chunk: Chunk) -> tuple[Any, ...]:
     ab = [np.einsum("ij,ij->i", x, y) for x, y in ((pa, a), (pa, b), (pb, b))]
     cov, info = (product(power, np.stack(ab, 1))[[0, 1, 1, 2]].reshape(2, 2) for power in (w * w, w))
     with_classes = np.stack([product(w * w, pa), product(w * w, pb)])  # Cov(f, 1[y = c]) = p_c (f_c - E f)
-    third = np.stack([np.einsum("ij,ij,ij->i", *each) for each in ((pa, a, a), (pa, a, b), (pa, b, b), (pb, b, b))], 1)
+    pa, pb = pa * a, pb * b
+    third = np.stack([np.einsum("ij,ij->i", *each) for each in ((pa, a), (pa, b), (pb, a), (pb, b))], 1)
     scores = np.stack(own, 1)
     shapes = scores.sum(axis=0), info, cov, with_classes, product(w**3, third)
     variance = product(w, weighted) - np.einsum("ij,ij->j", weighted, weighted)
