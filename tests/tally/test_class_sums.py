@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from many_classes import blocks, diagnose, prepared, simulate
+from many_classes import blocks, diagnose, prepared, simulate, statistics_of
 from unperplexed import InputError, Tallies, Tally, assess, assess_by
 from unperplexed import diagnose as diagnose_tally
 from unperplexed.calibration.diagnosis.class_scores import Curvature
-from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of, statistics_of_sums
+from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of_sums
 from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.cli import parser as cli
 from unperplexed.describe.diagnosis import UNTOLD

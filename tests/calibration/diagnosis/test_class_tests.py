@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, gamma, kstest, multinomial, norm, t
 
-from many_classes import prepared, simulate
-from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
+from many_classes import prepared, simulate, statistics_of
+from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics
 from unperplexed.calibration.diagnosis.class_tails import hall
 from unperplexed.calibration.diagnosis.class_tests import (
     _cluster_effects,

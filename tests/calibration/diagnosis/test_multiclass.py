@@ -9,13 +9,13 @@ from scipy.integrate import quad
 from scipy.special import erfc, softmax
 from scipy.stats import binom, chi2
 
-from many_classes import bent, blocks, diagnose, prepared, simulate
+from many_classes import bent, blocks, diagnose, prepared, simulate, statistics_of
 from unperplexed import Tally, assess
 from unperplexed.calibration.diagnosis import class_rows, multiclass
 from unperplexed.calibration.diagnosis.class_likelihoods import RowLikelihoods
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
 from unperplexed.calibration.diagnosis.class_search import forward, prior_of
-from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
+from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics
 from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail
 from unperplexed.calibration.diagnosis.class_tests import combined, gate
 from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf

@@ -25,8 +25,8 @@ KINDS = ["exchange", "two exchanges", "three-cycle", "shift", "back", "reverse",
 
 
 def permutation_of(p, y, labels, **kinds):
-    rows = prepared(p, y, **kinds)
-    return permutation_of_rows(rows, OutcomeSums.of_rows(rows), labels)
+    sums = OutcomeSums.none(p.shape[1])
+    return permutation_of_rows(prepared(p, y, every=[sums.read], **kinds), sums, labels)
 
 
 def order_of(rng, classes, kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,18 +163,18 @@ class Certain:
     """Weights of the outcomes and of the predictions of each class, in the rows that stay out."""
 
 
-class Reader(Protocol):
-    """What is made of the rows as they are read once."""
-
-    def read(self, every: Chunk, uncertain: Chunk) -> None:
-        """Look at a chunk of all rows, in which log-probabilities may be infinite, and at those not certain."""
+Readers = Sequence[Callable[[Chunk], None]]
+"""What looks at rows as they are read once."""
 
 
 class PreparedRows:
     """All rows without the certain ones, in chunks; kept in memory where they are few."""
 
-    def __init__(self, rows: Rows, counts: RowCounts, *readers: Reader) -> None:
-        """Look at each row once, with others that want to; `certain` then describes those that stay out."""
+    def __init__(self, rows: Rows, counts: RowCounts, uncertain: Readers = (), every: Readers = ()) -> None:
+        """Look at each row once; `certain` then describes those that stay out.
+
+        So do others: at the rows that are not certain, and at every row, in which log-probabilities may be infinite.
+        """
         self.counts = counts
         self._source = rows
         self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
@@ -195,8 +195,10 @@ class PreparedRows:
             some = chunk.only(~certain)
             left = _finite(some, counts.floor)
             self.zeros |= left is not some
-            for each in readers:
-                each.read(chunk, left)
+            for read in uncertain:
+                read(left)
+            for read in every:
+                read(chunk)
             if self._kept is not None:
                 self._kept.append(left)
                 apart.append(chunk.only(certain))
@@ -259,14 +261,13 @@ class MostSurprising:
         self.found: list[tuple[float, int, Chunk]] = []
         """Surprise, number of the row, and the row."""
 
-    def read(self, every: Chunk, uncertain: Chunk) -> None:
-        """Look at some rows."""
-        del every
-        mine = uncertain.pick(uncertain.p)
+    def read(self, chunk: Chunk) -> None:
+        """Look at rows that are not certain."""
+        mine = chunk.pick(chunk.p)
         few = np.flatnonzero(mine < self._level)
-        mass = at_most(uncertain.p[few], mine[few])
-        new = [(float(m), int(uncertain.number[at]), at) for m, at in zip(mass, few, strict=True) if m < self._level]
-        rows = [(m, number, uncertain.only(np.array([at]))) for m, number, at in sorted(new)[:MOST_SURPRISING]]
+        mass = at_most(chunk.p[few], mine[few])
+        new = [(float(m), int(chunk.number[at]), at) for m, at in zip(mass, few, strict=True) if m < self._level]
+        rows = [(m, number, chunk.only(np.array([at]))) for m, number, at in sorted(new)[:MOST_SURPRISING]]
         self.found = sorted([*self.found, *rows])[:MOST_SURPRISING]
 
 
@@ -277,14 +278,11 @@ class RandomRows:
         self._share, self._rng = share, np.random.default_rng(0)
         self._chosen: list[Chunk] = []
 
-    def read(self, every: Chunk, uncertain: Chunk) -> None:
-        """Choose from some rows."""
-        del uncertain
-        some = every.only(np.flatnonzero(self._rng.random(len(every.truth)) < self._share))
-        last = self._chosen[-1:]
-        if last and last[0].log_p.size < CHUNK_VALUES:
-            some = Chunk.joined([self._chosen.pop(), some])
-        self._chosen.append(some)
+    def read(self, chunk: Chunk) -> None:
+        """Choose from some rows, and put them to those before, where these are few."""
+        some = chunk.only(np.flatnonzero(self._rng.random(len(chunk.truth)) < self._share))
+        few = bool(self._chosen) and self._chosen[-1].log_p.size < CHUNK_VALUES
+        self._chosen.append(Chunk.joined([self._chosen.pop(), some]) if few else some)
 
     def __call__(self) -> Iterator[RowBlock]:
         """Read what was chosen."""

@@ -13,7 +13,7 @@ from ..._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
 from ...statistics.products import product
 from ...tally.class_row_sums import CELLS, FIRST_LEVEL, HALF, LEVELS
 from ...tally.class_sums import ClassSums
-from .class_rows import CERTAIN, MOST_SURPRISING, Certain, Chunk, PreparedRows
+from .class_rows import CERTAIN, MOST_SURPRISING, Certain, Chunk
 
 WIDE_ROWS = 1024
 """Rows of which products of classes are made at a time, at the least: each is added to the square of their number."""
@@ -160,10 +160,9 @@ class SummedStatistics:
     def __init__(self, classes: int) -> None:
         self._sum, self._waiting = ClassStatistics.none(classes), list[Chunk]()
 
-    def read(self, every: Chunk, uncertain: Chunk) -> None:
-        """Add the rows that are not certain; many at a time, as products of matrices are faster so."""
-        del every
-        self._waiting.append(uncertain)
+    def read(self, chunk: Chunk) -> None:
+        """Add rows; many at a time, as products of matrices are faster so."""
+        self._waiting.append(chunk)
         if sum(len(each.truth) for each in self._waiting) >= WIDE_ROWS:
             self._add()
 
@@ -176,14 +175,6 @@ class SummedStatistics:
         if self._waiting:
             self._add()
         return self._sum
-
-
-def statistics_of(rows: PreparedRows) -> ClassStatistics:
-    """Statistics of all prepared rows."""
-    found = SummedStatistics(rows.counts.classes)
-    for chunk in rows:
-        found.read(chunk, chunk)
-    return found.total()
 
 
 def _cells(p: AnyFloats) -> tuple[Floats, Floats]:

@@ -151,7 +151,7 @@ def permuted_columns(rows: Rows, labels: tuple[Label | None, ...]) -> Finding | 
     from .permutations import OutcomeSums, permutation_of_rows
 
     sums = OutcomeSums.none(len(labels))
-    moved = permutation_of_rows(PreparedRows(rows, count(rows), sums), sums, labels)
+    moved = permutation_of_rows(PreparedRows(rows, count(rows), every=[sums.read]), sums, labels)
     return None if moved is None else permuted_finding(moved, labels, alone=False)
 
 

@@ -26,19 +26,13 @@ from .class_rows import (
     MostSurprising,
     PreparedRows,
     RandomRows,
-    Reader,
     RowCounts,
     Rows,
     count,
 )
 from .class_scores import SumLikelihoods
 from .class_search import Search
-from .class_statistics import (
-    ClassStatistics,
-    SummedStatistics,
-    statistics_of_sums,
-    surprising_levels,
-)
+from .class_statistics import ClassStatistics, SummedStatistics, statistics_of_sums, surprising_levels
 from .class_tests import ClassGate, gate
 from .kind import ClassMeans
 from .kinds import certainty, shape
@@ -93,8 +87,8 @@ def diagnose_classes(
         summed, surprising, outcomes = SummedStatistics(size), MostSurprising(counts), OutcomeSums.none(size)
         values = counts.rows * counts.classes
         sampled = RandomRows(_MOST_VALUES / values) if values > _MOST_VALUES else None
-        readers: list[Reader] = [summed, surprising, *[outcomes] * permuted, *([] if sampled is None else [sampled])]
-        prepared = PreparedRows(rows, counts, *readers)
+        every = [outcomes.read] * permuted + ([] if sampled is None else [sampled.read])
+        prepared = PreparedRows(rows, counts, [summed.read, surprising.read], every)
         statistics = summed.total()
         return _diagnosed(
             Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters),
@@ -168,7 +162,7 @@ def _evidence_of(sampled: RandomRows | None, prepared: PreparedRows, statistics:
     """Take all rows, or a sample of many."""
     if sampled is not None:
         summed = SummedStatistics(prepared.counts.classes)
-        prepared = PreparedRows(sampled, count(sampled), summed)
+        prepared = PreparedRows(sampled, count(sampled), [summed.read])
         statistics = summed.total()
     return _Evidence(RowLikelihoods(prepared, statistics), statistics, prepared)
 

@@ -53,24 +53,15 @@ class OutcomeSums:
         """Sums of no rows, for so many classes."""
         return cls(np.zeros((size, size)), np.zeros((size, size)), np.zeros(size), 0.0)
 
-    @classmethod
-    def of_rows(cls, rows: PreparedRows) -> OutcomeSums:
-        """Add up all rows, those that were certain too."""
-        found = cls.none(rows.counts.classes)
-        for chunk in rows.everything():
-            found.read(chunk, chunk)
-        return found
-
-    def read(self, every: Chunk, uncertain: Chunk) -> None:
+    def read(self, chunk: Chunk) -> None:
         """Add rows, those that were certain too."""
-        del uncertain
-        least, w = least_log(self.observed.size), every.weights
-        x, each = np.maximum(every.log_p, least, dtype=every.log_p.dtype), w[:, None].astype(every.log_p.dtype)
-        off = x - every.pick(x)[:, None].astype(x.dtype)
-        add_by_class(self.logs, x * each, every.truth)
-        add_by_class(self.squares, off * off * each, every.truth)
-        self.observed += np.bincount(every.truth, w, self.observed.size)
-        self.raised += float(w @ (every.pick(every.log_p) < least))
+        least, w = least_log(self.observed.size), chunk.weights
+        x, each = np.maximum(chunk.log_p, least, dtype=chunk.log_p.dtype), w[:, None].astype(chunk.log_p.dtype)
+        off = x - chunk.pick(x)[:, None].astype(x.dtype)
+        add_by_class(self.logs, x * each, chunk.truth)
+        add_by_class(self.squares, off * off * each, chunk.truth)
+        self.observed += np.bincount(chunk.truth, w, self.observed.size)
+        self.raised += float(w @ (chunk.pick(chunk.log_p) < least))
 
     @classmethod
     def of_tally(cls, sums: ClassSums) -> OutcomeSums | None:
