@@ -286,3 +286,11 @@ def test_no_rows_are_no_evidence():
     nothing, zeros = ClassStatistics.none(3), np.zeros(3)
     assert gate(nothing).p_value == 1
     assert _spread(nothing, zeros, zeros, np.ones(3), np.full(3, np.inf)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.05, 0.1, 0.5])
+def test_a_level_tells_whether_the_p_value_is_below_it(rng, slope):
+    s = statistics_of(prepared(*simulate(rng, 1500, 6, confidence=slope)))
+    whole = gate(s).p_value
+    assert whole <= gate(s, 0.05).p_value
+    assert (gate(s, 0.05).p_value < 0.05) == (whole < 0.05)
