@@ -53,8 +53,6 @@ class ClassStatistics(ReadOnlyArrays):
     """Sum of w p."""
     information: Floats
     """Sum of w p (1 - p)."""
-    covariance: Floats
-    """(classes, classes): sum of w^2 (diag p - p p')."""
     shape_score: Floats
     """Sum of w (f_y - E f) for f = ln p and f = the tail's direction."""
     shape_information: Floats
@@ -69,6 +67,8 @@ class ClassStatistics(ReadOnlyArrays):
     """(classes, CELLS): how many probabilities lie in each cell."""
     cell_sums: Floats
     """(classes, CELLS): their sum."""
+    covariance: Floats
+    """(classes, classes): sum of w^2 (diag p - p p')."""
     clusters: ClusterSums | None = None
 
     @property
@@ -90,7 +90,7 @@ class ClassStatistics(ReadOnlyArrays):
     def none(cls, classes: int) -> ClassStatistics:
         """Statistics of no rows."""
         c, two, cells = classes, (2, 2), (classes, CELLS)
-        shapes = (c, c, c, (c, c), 2, two, two, (2, c), 4, cells, cells)
+        shapes = (c, c, c, 2, two, two, (2, c), 4, cells, cells, (c, c))
         sums: list[Any] = [0, 0.0, 0.0, *(np.zeros(shape) for shape in shapes)]
         return cls(*sums)
 
@@ -105,8 +105,7 @@ class ClassStatistics(ReadOnlyArrays):
         covariance = -product(weighted.T, weighted).astype(np.float64, copy=False)
         np.fill_diagonal(covariance, sum(variance))
         by_shard = _by_shard(np.concatenate(clusters), truth, w, p, np.concatenate(scores)) if clusters else None
-        sums: list[Any] = [*map(sum, moments), by_shard]
-        sums.insert(_COVARIANCE, covariance)
+        sums: list[Any] = [*map(sum, moments), covariance, by_shard]
         return cls(*sums)
 
 
@@ -119,12 +118,8 @@ def _plus(one: Any, other: Any, sign: int) -> Any:
     return one + sign * other
 
 
-_COVARIANCE = 6
-"""Place of the covariance among the statistics: it is made of more rows at a time than other sums."""
-
-
 def _moments(chunk: Chunk) -> tuple[Any, ...]:
-    """Sums of a few rows in the order of `ClassStatistics`, but the covariance; variances, and each row's scores."""
+    """Sums of a few rows in the order of `ClassStatistics`, up to its covariance; variances, and each row's scores."""
     p, w, own, directions = np.asarray(chunk.p, dtype=np.float64), chunk.weights, [], []
     mine, weighted = (np.arange(len(p)), chunk.truth), p * w[:, None]
     predicted = weighted.sum(axis=0)

@@ -95,15 +95,11 @@ def diagnose_classes(
             _Read(statistics, prepared.certain, labels),
             _without_rows(surprising, statistics),
             lambda: _evidence_of(sampled, prepared, statistics),
-            partial(permutation_of_rows, prepared, outcomes, labels) if permuted else _not_looked_for,
+            partial(permutation_of_rows, prepared, outcomes, labels) if permuted else lambda _: None,
             lambda columns: diagnose_classes(
                 lambda: (block.reordered(columns) for block in rows()), labels, False, counts
             ),
         )
-
-
-def _not_looked_for(_: float) -> None:
-    """Find no permutation."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
