@@ -3,6 +3,7 @@
 import numpy as np
 
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, RowBlock, count
+from unperplexed.calibration.diagnosis.class_statistics import SummedStatistics
 from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
 from unperplexed.maps.two import tail
 
@@ -45,6 +46,13 @@ def bent(likelihoods, mapping, parameters=("slope", "tail", "biases")):
     return of.ascent(theta)[1][of.places.get("biases", slice(0))], of.information(theta)
 
 
-def prepared(p, y, **kinds):
+def prepared(p, y, every=(), **kinds):
     rows = blocks(p, y, **kinds)
-    return PreparedRows(rows, count(rows))
+    return PreparedRows(rows, count(rows), every=every)
+
+
+def statistics_of(rows):
+    found = SummedStatistics(rows.counts.classes)
+    for chunk in rows:
+        found.read(chunk)
+    return found.total()

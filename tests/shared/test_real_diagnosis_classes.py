@@ -105,8 +105,9 @@ def holding(kind, classes):
 def test_columns_permuted_of_networks(name, kind):
     p, y = forecasts(name)
     holds = holding(kind, p.shape[1])
-    prepared = PreparedRows(lambda: iter([RowBlock(p[:, holds], y)]), RowCounts(*p.shape, float(len(y))))
-    moved = permutation_of(OutcomeSums.of_rows(prepared), range(p.shape[1]))
+    sums = OutcomeSums.none(p.shape[1])
+    PreparedRows(lambda: iter([RowBlock(p[:, holds], y)]), RowCounts(*p.shape, float(len(y))), every=[sums.read])
+    moved = permutation_of(sums, range(p.shape[1]))
     if (holds == np.arange(p.shape[1])).all():  # ten classes are in the same order as text
         assert moved is None
     else:

@@ -7,15 +7,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from many_classes import blocks, diagnose, prepared, simulate
+from many_classes import blocks, diagnose, prepared, simulate, statistics_of
 from unperplexed import InputError, Tallies, Tally, assess, assess_by
 from unperplexed import diagnose as diagnose_tally
 from unperplexed.calibration.diagnosis.class_scores import Curvature
-from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of, statistics_of_sums
+from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of_sums
 from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.cli import parser as cli
 from unperplexed.describe.diagnosis import UNTOLD
 from unperplexed.tally import class_sums as _class_sums
+from unperplexed.tally.class_row_sums import add_by_class
 from unperplexed.tally.class_sums import ClassSums, ClassSumsCounter, layout, length
 
 MORE = ["diagnosis"]
@@ -375,3 +376,12 @@ def test_forecasts_that_never_change_are_biased_and_not_overconfident():
     for found in (diagnose_tally(y, p), diagnose_tally(Tally.of(y, p, labels=range(3)))):
         assert found.errors == ("bias",)
         assert "'2'" in found.verdict
+
+
+@pytest.mark.parametrize("rows", [0, 3, 40])
+def test_rows_are_added_to_their_classes_few_or_many(rng, rows):
+    x, truth = rng.normal(size=(rows, 6)), rng.integers(0, 6, rows)
+    found = np.ones((6, 6))
+    add_by_class(found, x, truth)
+    expected = [1 + x[truth == each].sum(axis=0) for each in range(6)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -159,7 +159,7 @@ def assess(
 def _diagnosed(forecasts: Forecasts, tally: Tally) -> Diagnosis:
     """Diagnose rows in memory, which are still those that were assessed."""
     _check_unchanged(forecasts, tally)
-    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels)
+    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels, tally)
 
 
 def _each_class(forecasts: Forecasts, tally: Tally, settings: AssessmentSettings) -> Assessment:

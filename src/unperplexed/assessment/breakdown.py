@@ -418,7 +418,7 @@ def _assessed(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOf
     def chunks() -> list[Forecasts]:
         return [rows(key)]
 
-    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
+    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels, tally), chunks)
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:

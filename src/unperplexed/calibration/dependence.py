@@ -262,15 +262,13 @@ def events_of_classes(truth: Ints, p: AnyFloats) -> tuple[tuple[np.ndarray, Floa
         Number of the observed class.
     p : array of shape (n, C)
     """
-    top, number = p.argmax(axis=1), np.arange(p.shape[1])
-    likely, upper = number == top[:, None], np.broadcast_to(number >= p.shape[1] // 2, p.shape)
-
-    def event(of: np.ndarray) -> tuple[np.ndarray, Floats]:
-        yes, no = (np.where(each, p, 0.0).sum(axis=1, dtype=np.float64) for each in (of, ~of))
-        with np.errstate(divide="ignore"):
-            return of[np.arange(top.size), truth], np.log(yes) - np.log(no)
-
-    return event(likely), event(upper)
+    half, top, others = p.shape[1] // 2, p.argmax(axis=1), p.copy()
+    highest = np.arange(top.size), top
+    others[highest] = 0
+    least, low, high = (np.sum(x, axis=1, dtype=np.float64) for x in (others, p[:, :half], p[:, half:]))
+    with np.errstate(divide="ignore"):
+        likely, upper = np.log(p[highest].astype(np.float64)) - np.log(least), np.log(high) - np.log(low)
+    return (top == truth, likely), (truth >= half, upper)
 
 
 class _Scores(NamedTuple):

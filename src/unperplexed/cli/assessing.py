@@ -120,10 +120,11 @@ def _each_class(asked: Asked) -> Assessment:
 
 
 def _diagnosed(found: Assessment, chunks: Callable[[], Iterable[Forecasts]], numbered: bool) -> Assessment:
-    """Let an assessment be diagnosed and mended by its rows, which are read several times then."""
+    """Let an assessment be diagnosed and mended by its rows, which are read again then."""
     from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 
-    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks, numbered), found.labels), chunks)
+    rows, tally = rows_of(chunks, numbered), found.source.tally
+    return found.diagnosed_by(lambda: diagnosis_of_rows(rows, found.labels, tally), chunks)
 
 
 def breakdown_of(asked: Asked) -> Breakdown:

@@ -153,7 +153,7 @@ class _Fitting:
         self.known, self.whole, self.zero = known, float(weights.sum()), zero
         self.n, self.classes = log_p.shape
         finite = np.where(np.isneginf(log_p), math.log(self.zero), log_p)
-        self.chunks = chunks_of(finite, truth, weights)
+        self.chunks = chunks_of(finite.astype(np.float32) if self.classes > MOST_CLASSES else finite, truth, weights)
         self.largest = float(-finite.min(initial=0.0))
         self.found: dict[str, MapOfClasses] = {"identity": ClassMap("identity", zero=self.zero)}
 

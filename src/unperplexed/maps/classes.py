@@ -173,11 +173,25 @@ CURVES = ("rest", "tail")
 
 def log_rest(z: Any, xp: Any = np) -> Any:
     """Return ln(1 - p) for p = exp(z); for the largest of each row from the others, so that it is exact near 1."""
+    if xp is np:
+        return _log_rest(np.asarray(z))
     most = z > _LOG_HALF  # at most one of a row
     others = xp.where(most, -math.inf, z)
     highest = xp.amax(others, axis=-1, keepdims=True)
     rest = highest + xp.log(xp.sum(xp.exp(others - highest), axis=-1, keepdims=True))
     return xp.where(most, rest, xp.log1p(-xp.exp(xp.where(most, -1.0, z))))
+
+
+def _log_rest(z: AnyFloats) -> AnyFloats:
+    """Do the same, and add up the others of those rows alone that have a class above 1/2."""
+    found = np.log1p(-np.minimum(np.exp(z), 0.5))
+    row, most = np.divmod(np.flatnonzero(z > _LOG_HALF), z.shape[-1])
+    others = z.reshape(-1, z.shape[-1])[row]
+    others[np.arange(row.size), most] = -math.inf
+    highest = of_rows(np.maximum, others)
+    rest = highest + np.log(of_rows(np.add, np.exp(others - highest)))
+    found.reshape(-1, z.shape[-1])[row, most] = rest[:, 0]
+    return np.asarray(found)
 
 
 _LOG_HALF = math.log(0.5)

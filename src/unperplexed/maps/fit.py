@@ -44,6 +44,10 @@ _AS_EXPECTED = (0.7, 1.3)
 """The information is kept while steps gain about what it lets expect, as a share of this."""
 _FIRST, _LEAST = 0.25, 1e-6
 """First and smallest value of an estimated variance."""
+_CLOSE = 0.05
+"""Estimated variances are looked for ahead where a step gained what it let expect, but for so large a share."""
+_SMALL, _TURNS = 256, 30
+"""Up to so many coefficients a matrix is factored faster than a likelihood is computed: so often for a step at most."""
 _STILL = 1e-8
 """Estimated variances stay where the evidence, in nats, is to gain less by their change."""
 _FASTEST = 16.0
@@ -228,9 +232,12 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         seen = [*seen, (new - x, gradient - slope)][-_KEPT:]
         x, value, gradient = new, found, slope
         still = precisions.estimated(x, factored)
+        surprising = expected > _NEAR and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
+        foreseen = abs(gained - expected) <= _CLOSE * expected
+        if not still and foreseen and precisions.one and x.size <= _SMALL:
+            _look_ahead(precisions, information, x, gradient)
         if near and still and (expected < ENOUGH or gained <= 0):
             break
-        surprising = expected > _NEAR and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
         came_near = expected < _NEAR and not near
         near = near or came_near
         if surprising or (came_near and number):  # a start that is near has the information that is asked for
@@ -238,6 +245,14 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
     return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), precision, of, whole)
+
+
+def _look_ahead(precisions: _Precisions, information: Floats, x: Floats, gradient: Floats) -> None:
+    """Move estimated variances to where they will be if the information tells how the likelihood bends."""
+    for _ in range(_TURNS):
+        factored = _factored(information, precisions.each)
+        if precisions.estimated(x + factored.solve(gradient - precisions.each * x), factored):
+            break
 
 
 _Pair = tuple[Floats, Floats]
@@ -275,10 +290,11 @@ class _Precisions:
             sd[place], self._kind[place] = prior.sd[name], kind
         free = np.isfinite(theta)
         self.each: Floats = prior.effect * sd[free] ** -2.0
-        self.free = np.isnan(self.each)
+        self.free, self.one = np.isnan(self.each), False
         if self.free.any():
             _, self._kind = np.unique(self._kind[free][self.free], return_inverse=True)
             self._size = np.bincount(self._kind)
+            self.one = self._size.size == 1
             start = np.bincount(self._kind, theta[free][self.free] ** 2) / self._size
             self._log = np.log(np.where(start > _LEAST, start, _FIRST))
             self._last, self._pace = (self._log, np.zeros(self._log.size)), np.full(self._log.size, 0.5)

@@ -43,13 +43,14 @@ class Chunk:
     truth: Ints
     weights: Floats
     curves: dict[str, AnyFloats] = field(init=False, repr=False, default_factory=dict)
-    _top: Ints | None = field(init=False, repr=False, default=None)
+    _places: dict[str, Ints] = field(init=False, repr=False, default_factory=dict)
+    """Where one value of each row is among all: that of the observed class, and of the most probable one."""
 
     def top(self, values: AnyFloats) -> AnyFloats:
-        """Return the value of the most probable class of each row, as a column."""
-        if self._top is None:
-            self._top = self.log_p.argmax(axis=1)
-        return np.asarray(values[np.arange(len(self.truth)), self._top][:, None])
+        """Return the value of the class of each row that was predicted as the most probable."""
+        if "top" not in self._places:
+            self._places["top"] = self._place(self.log_p.argmax(axis=1))
+        return np.asarray(values.take(self._places["top"]))
 
     def curve(self, name: str) -> AnyFloats:
         """Return a curve of the log-odds, as all classes share it."""
@@ -64,7 +65,12 @@ class Chunk:
 
     def pick(self, values: AnyFloats) -> Floats:
         """One value a row: that of the observed class."""
-        return values[np.arange(len(self.truth)), self.truth].astype(np.float64)
+        if "truth" not in self._places:
+            self._places["truth"] = self._place(self.truth)
+        return np.asarray(values.take(self._places["truth"]), dtype=np.float64)
+
+    def _place(self, column: Ints) -> Ints:
+        return np.asarray(np.arange(column.size) * self.log_p.shape[1] + column)
 
 
 def chunks_of(log_p: Floats, truth: Ints, weights: Floats) -> list[Chunk]:
@@ -151,8 +157,7 @@ def observed(chunk: Chunk, t: AnyFloats) -> tuple[Floats, Floats]:
 
     The observed class may be so improbable that its probability is 0 to the last digit.
     """
-    t -= chunk.top(t)  # mostly the largest, and found faster
-    if t.max(initial=0.0) > _HIGHEST:
+    if t.max(initial=0.0) > _HIGHEST or chunk.top(t).min(initial=0.0) < -_HIGHEST:
         t -= of_rows(np.maximum, t)
     mine = chunk.pick(t)
     np.exp(t, out=t)

@@ -31,7 +31,9 @@ def zero_of(log_p: AnyFloats, classes: int, n: float) -> float:
 
     It is .01 / (C n) for n rows, or the smallest other probability if that is smaller, so that none is below a zero.
     """
-    smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
+    smallest = float(np.min(log_p, initial=0.0))
+    if math.isinf(smallest):
+        smallest = float(np.min(log_p, where=np.isfinite(log_p), initial=0.0))
     return max(min(0.01 / (classes * n), math.exp(smallest)), SMALLEST)
 
 

@@ -204,7 +204,11 @@ def _by_outcome(rows: _Few) -> Iterator[tuple[str, Floats]]:
 
 
 def add_by_class(to: Floats, x: Floats, truth: Ints) -> None:
-    """Add rows, (n, C), to those of their observed classes, (C, C)."""
+    """Add rows, (n, C), to those of their observed classes, (C, C): one by one where few have the same."""
+    if len(x) < len(to):
+        for at, row in zip(truth.tolist(), x, strict=True):
+            to[at] += row
+        return
     order = np.argsort(truth, kind="stable")
     first = run_starts(truth[order])
     if len(order):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from many_classes import bent, prepared, simulate
+from many_classes import bent, prepared, simulate, statistics_of
 from unperplexed.calibration.diagnosis import class_findings
 from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
 from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
@@ -21,7 +21,6 @@ from unperplexed.calibration.diagnosis.class_search import (
     forward,
     prior_of,
 )
-from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tails import gamma_p_values
 from unperplexed.calibration.diagnosis.class_tests import gate, third_moments
 from unperplexed.maps.classes import ClassMap

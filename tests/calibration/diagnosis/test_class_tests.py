@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, gamma, kstest, multinomial, norm, t
 
-from many_classes import prepared, simulate
-from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
+from many_classes import prepared, simulate, statistics_of
+from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics
 from unperplexed.calibration.diagnosis.class_tails import hall
 from unperplexed.calibration.diagnosis.class_tests import (
     _cluster_effects,
@@ -286,3 +286,11 @@ def test_no_rows_are_no_evidence():
     nothing, zeros = ClassStatistics.none(3), np.zeros(3)
     assert gate(nothing).p_value == 1
     assert _spread(nothing, zeros, zeros, np.ones(3), np.full(3, np.inf)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.05, 0.1, 0.5])
+def test_a_level_tells_whether_the_p_value_is_below_it(rng, slope):
+    s = statistics_of(prepared(*simulate(rng, 1500, 6, confidence=slope)))
+    whole = gate(s).p_value
+    assert whole <= gate(s, 0.05).p_value
+    assert (gate(s, 0.05).p_value < 0.05) == (whole < 0.05)

@@ -6,12 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from many_classes import prepared
+from many_classes import prepared, statistics_of
 from unperplexed import Tally, assess, assess_by, check, diagnose, explain
 from unperplexed.assessment.flat import WORDS, verdict_words
 from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
 from unperplexed.calibration.diagnosis.class_search import Search
-from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS

@@ -9,13 +9,13 @@ from scipy.integrate import quad
 from scipy.special import erfc, softmax
 from scipy.stats import binom, chi2
 
-from many_classes import bent, blocks, diagnose, prepared, simulate
+from many_classes import bent, blocks, diagnose, prepared, simulate, statistics_of
 from unperplexed import Tally, assess
 from unperplexed.calibration.diagnosis import class_rows, multiclass
 from unperplexed.calibration.diagnosis.class_likelihoods import RowLikelihoods
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
 from unperplexed.calibration.diagnosis.class_search import forward, prior_of
-from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
+from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics
 from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail
 from unperplexed.calibration.diagnosis.class_tests import combined, gate
 from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
@@ -581,3 +581,28 @@ def test_errors_of_many_rows_are_named_and_priced_by_some_of_them_and_tested_by_
     assert slope.cost == pytest.approx(of_all.cost, rel=0.2)
     said = " ".join(str(assess(y, bold, resamples=0)).split())
     assert f"errors named and priced by {some.n_named_by:,} rows chosen at random" in said
+
+
+def test_rows_are_counted_and_then_read_once(rng, monkeypatch):
+    """Also where some of them name the errors, and only once where they were counted before."""
+    p, y = simulate(rng, 6000, 4, confidence=0.6)
+    monkeypatch.setattr(class_rows, "KEPT_VALUES", 0)
+    monkeypatch.setattr(multiclass, "_MOST_VALUES", 12_000)
+    passes = 0
+
+    def rows():
+        nonlocal passes
+        passes += 1
+        return blocks(p, y)()
+
+    assert multiclass.diagnose_classes(rows, (0, 1, 2, 3)).errors == ("confidence",)
+    assert passes == 2
+    multiclass.diagnose_classes(rows, (0, 1, 2, 3), counts=count(blocks(p, y)))
+    assert passes == 3
+
+
+def test_logits_in_single_precision_are_known_no_better(rng):
+    p, y = simulate(rng, 3000, 5, confidence=0.5)
+    logits = (np.log(p) + rng.normal(size=(3000, 1))).astype(np.float32)
+    single, double = (assess(y, x, scale="logits", resamples=0).diagnosis for x in (logits, logits.astype(float)))
+    same(single, double, rel=1e-4)

@@ -15,13 +15,18 @@ from helpers import module_of
 from many_classes import diagnose, prepared, simulate
 from unperplexed import Tally, assess, explain
 from unperplexed import diagnose as diagnose_rows
-from unperplexed.calibration.diagnosis.permutations import permutation_of_rows
+from unperplexed.calibration.diagnosis.permutations import OutcomeSums, permutation_of_rows
 from unperplexed.cli import parser as cli
 from unperplexed.describe.diagnosis import UNORDERED, diagnosis_parts
 from unperplexed.tally.class_sums import ClassSums, length
 
 REFERENCE = Path(os.environ.get("UNPERPLEXED_DATA", "")).parent / "reference" / "real_data_reference.py"
 KINDS = ["exchange", "two exchanges", "three-cycle", "shift", "back", "reverse", "text"]
+
+
+def permutation_of(p, y, labels, **kinds):
+    sums = OutcomeSums.none(p.shape[1])
+    return permutation_of_rows(prepared(p, y, every=[sums.read], **kinds), sums, labels)
 
 
 def order_of(rng, classes, kind):
@@ -36,7 +41,7 @@ def order_of(rng, classes, kind):
 
 
 def found(p, y, labels=None):
-    return permutation_of_rows(prepared(p, y), labels or range(p.shape[1]))
+    return permutation_of(p, y, labels or range(p.shape[1]))
 
 
 # ---- found where it is planted
@@ -137,7 +142,7 @@ def test_repeated_rows_in_clusters_are_no_evidence(rng, clusters, size):
         p, y = simulate(rng, clusters, 3, confidence=-1)
         p, y, cluster = (np.repeat(x, size, axis=0) for x in (p, y, np.arange(clusters)))
         as_rows += found(p, y) is not None
-        as_clusters += permutation_of_rows(prepared(p, y, cluster=cluster), range(3)) is not None
+        as_clusters += permutation_of(p, y, range(3), cluster=cluster) is not None
     assert as_rows > 2
     assert not as_clusters
 
@@ -145,7 +150,7 @@ def test_repeated_rows_in_clusters_are_no_evidence(rng, clusters, size):
 def test_clusters_of_a_row_are_rows(rng):
     p, y = simulate(rng, 400, 4)
     p = p[:, [1, 0, 2, 3]]
-    rows, clusters = (permutation_of_rows(prepared(p, y, cluster=c), range(4)) for c in (None, np.arange(400)))
+    rows, clusters = (permutation_of(p, y, range(4), cluster=c) for c in (None, np.arange(400)))
     assert clusters.p_value == pytest.approx(rows.p_value)
     assert clusters.columns == rows.columns
 

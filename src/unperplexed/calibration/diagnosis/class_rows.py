@@ -19,7 +19,6 @@ CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""
 CHUNK_VALUES = 2**17
 """Probabilities that are read at once: small enough to stay in cache."""
-WIDE_ROWS = 1024
 MOST_NAMED = 20
 """Row numbers that a finding names."""
 MOST_SURPRISING = 3
@@ -49,10 +48,11 @@ class RowBlock(NamedTuple):
         """Give each class another column."""
         return self._replace(p=self.p[:, columns], columns=columns)
 
-    def only(self, at: Ints) -> RowBlock:
-        """Some of the rows."""
-        rows: list[Any] = [None if each is None else each[at] for each in self[:-1]]
-        return RowBlock(*rows)._replace(columns=self.columns)
+    @property
+    def single(self) -> bool:
+        """Whether the rows came in single precision, so that no more digits are known."""
+        given = None if self.given is None else self.given.values
+        return (given if isinstance(given, np.ndarray) else self.p).dtype == np.float32
 
     def log_odds(self) -> Floats:
         """Log-odds of the second of two classes."""
@@ -75,17 +75,6 @@ Rows = Callable[[], Iterator[RowBlock]]
 """Reads all rows from the beginning, block by block."""
 
 
-def some_of(rows: Rows, share: float) -> Rows:
-    """Choose about this share of the rows at random, the same each time they are read."""
-
-    def chosen() -> Iterator[RowBlock]:
-        rng = np.random.default_rng(0)
-        for block in rows():
-            yield block.only(np.flatnonzero(rng.random(len(block.truth)) < share))
-
-    return chosen
-
-
 @dataclass(slots=True, eq=False)
 class Chunk(rows.Chunk):
     """A few rows, prepared: no certain ones, probabilities that sum to 1, log-probabilities that are finite.
@@ -102,6 +91,8 @@ class Chunk(rows.Chunk):
 
     def only(self, here: Bools | Ints) -> Chunk:
         """Some of them."""
+        if here.dtype == bool and here.all():
+            return self
         columns: list[Any] = [None if column is None else column[here] for column in self._columns()]
         return Chunk(*columns)
 
@@ -110,14 +101,12 @@ class Chunk(rows.Chunk):
 
     @staticmethod
     def joined(chunks: Sequence[Chunk]) -> Chunk:
-        """One chunk of several, with the curves that they have."""
+        """One chunk of several."""
         if len(chunks) == 1:
             return chunks[0]
         each_column = zip(*(each._columns() for each in chunks), strict=True)
         columns: list[Any] = [None if column[0] is None else np.concatenate(column) for column in each_column]
-        found = Chunk(*columns)
-        found.curves |= {name: np.concatenate([each.curves[name] for each in chunks]) for name in chunks[0].curves}
-        return found
+        return Chunk(*columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +163,18 @@ class Certain:
     """Weights of the outcomes and of the predictions of each class, in the rows that stay out."""
 
 
+Readers = Sequence[Callable[[Chunk], None]]
+"""What looks at rows as they are read once."""
+
+
 class PreparedRows:
     """All rows without the certain ones, in chunks; kept in memory where they are few."""
 
-    def __init__(self, rows: Rows, counts: RowCounts) -> None:
-        """Look at each row once; `certain` then describes those that stay out."""
+    def __init__(self, rows: Rows, counts: RowCounts, uncertain: Readers = (), every: Readers = ()) -> None:
+        """Look at each row once; `certain` then describes those that stay out.
+
+        So do others: at the rows that are not certain, and at every row, in which log-probabilities may be infinite.
+        """
         self.counts = counts
         self._source = rows
         self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
@@ -197,9 +193,14 @@ class PreparedRows:
             observed += np.bincount(chunk.truth[certain], chunk.weights[certain], counts.classes)
             predicted += chunk.weights[certain] @ chunk.p[certain]
             some = chunk.only(~certain)
-            self.zeros |= bool(np.isneginf(some.log_p).any())
+            left = _finite(some, counts.floor)
+            self.zeros |= left is not some
+            for read in uncertain:
+                read(left)
+            for read in every:
+                read(chunk)
             if self._kept is not None:
-                self._kept.append(_finite(some, counts.floor))
+                self._kept.append(left)
                 apart.append(chunk.only(certain))
         expected = sum(float(_certain_mass(c.p, counts.limit).sum()) for c in self._raw()) if wrong else 0.0
         self._apart = _finite(Chunk.joined(apart), self._zero) if apart and not self.zeros else None
@@ -212,18 +213,6 @@ class PreparedRows:
         for chunk in chunks:
             if len(chunk.truth):
                 yield chunk
-
-    def wide(self) -> Iterator[Chunk]:
-        """The same rows in chunks of about a thousand or more: products of matrices are faster so."""
-        waiting: list[Chunk] = []
-        for chunk in self:
-            chunk.curve("tail")
-            waiting.append(chunk)
-            if sum(len(each.truth) for each in waiting) >= WIDE_ROWS:
-                yield Chunk.joined(waiting)
-                waiting = []
-        if waiting:
-            yield Chunk.joined(waiting)
 
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._raw():
@@ -245,10 +234,10 @@ class PreparedRows:
         for block in self._source():
             for first in range(0, len(block.truth), step):
                 here = slice(first, first + step)
-                p = np.asarray(block.p[here])
-                p = p if p.dtype in (np.float32, np.float64) else p.astype(np.float64)
-                p = (p / p.sum(axis=1, keepdims=True, dtype=np.float64)).astype(p.dtype, copy=False)
-                log_p = block.logarithms(here, p)
+                p = np.ascontiguousarray(block.p[here])
+                p = p / p.sum(axis=1, keepdims=True, dtype=np.float64)
+                p = p.astype(np.float32 if block.single else np.float64, copy=False)
+                log_p = np.ascontiguousarray(block.logarithms(here, p))
                 truth = block.truth[here].astype(np.int64)
                 weights = np.ones(len(p)) if block.weights is None else block.weights[here].astype(np.float64) * scale
                 cluster = None
@@ -259,21 +248,47 @@ class PreparedRows:
                 yield Chunk(log_p, truth, weights, p, cluster, number, named)
             start += len(block.truth)
 
-    def most_surprising(self) -> list[tuple[float, int, float, int]]:
-        """(surprise, number, probability of the outcome, user's number) of the most surprising rows, below 1/N each.
 
-        The surprise is the probability that the row assigned to outcomes at most as probable as the observed one.
+class MostSurprising:
+    """The most surprising of the rows that are not certain, a few at most."""
+
+    def __init__(self, counts: RowCounts) -> None:
+        """Look for rows whose surprise is below 1/N.
+
+        It is the probability that the row assigned to outcomes at most as probable as the observed one.
         """
-        found: list[tuple[float, int, float, int]] = []
-        level = 1 / max(self.counts.rows, 1)
-        for chunk in self:
-            mine = chunk.pick(chunk.p)
-            for at in np.flatnonzero(mine < level):
-                mass = at_most(chunk.p[at : at + 1], mine[at : at + 1])[0]
-                if mass < level:
-                    found.append((float(mass), int(chunk.number[at]), float(mine[at]), int(chunk.named[at])))
-            found = sorted(found)[:MOST_SURPRISING]
-        return found
+        self._level = 1 / max(counts.rows, 1)
+        self.found: list[tuple[float, int, Chunk]] = []
+        """Surprise, number of the row, and the row."""
+
+    def read(self, chunk: Chunk) -> None:
+        """Look at rows that are not certain."""
+        mine = chunk.pick(chunk.p)
+        few = np.flatnonzero(mine < self._level)
+        mass = at_most(chunk.p[few], mine[few])
+        new = [(float(m), int(chunk.number[at]), at) for m, at in zip(mass, few, strict=True) if m < self._level]
+        rows = [(m, number, chunk.only(np.array([at]))) for m, number, at in sorted(new)[:MOST_SURPRISING]]
+        self.found = sorted([*self.found, *rows])[:MOST_SURPRISING]
+
+
+class RandomRows:
+    """About a share of the rows, chosen at random: the same each time."""
+
+    def __init__(self, share: float) -> None:
+        self._share, self._rng = share, np.random.default_rng(0)
+        self._chosen: list[Chunk] = []
+
+    def read(self, chunk: Chunk) -> None:
+        """Choose from some rows, and put them to those before, where these are few."""
+        some = chunk.only(np.flatnonzero(self._rng.random(len(chunk.truth)) < self._share))
+        few = bool(self._chosen) and self._chosen[-1].log_p.size < CHUNK_VALUES
+        self._chosen.append(Chunk.joined([self._chosen.pop(), some]) if few else some)
+
+    def __call__(self) -> Iterator[RowBlock]:
+        """Read what was chosen."""
+        for some in self._chosen:
+            given = Given(some.log_p, "log-probs")
+            yield RowBlock(some.p, some.truth, some.weights, some.cluster, some.named, given)
 
 
 def at_most(p: AnyFloats, limit: Floats) -> Floats:
@@ -295,11 +310,17 @@ def _certain(p: AnyFloats, truth: Ints, limit: float) -> tuple[Bools, Bools]:
 
 def _certain_mass(p: AnyFloats, limit: float) -> Floats:
     """Probability of the outcomes that each row is certain will not occur."""
-    low = np.sort(np.where(p < limit, p, 0).astype(np.float64), axis=1).cumsum(axis=1)
-    return np.asarray(np.where(low < limit, low, 0).max(axis=1))
+    low = np.where(p < limit, p, 0).astype(np.float64)
+    mass = low.sum(axis=1)
+    more = mass >= limit
+    low = np.sort(low[more], axis=1).cumsum(axis=1)
+    mass[more] = np.where(low < limit, low, 0).max(axis=1)
+    return np.asarray(mass)
 
 
 def _finite(chunk: Chunk, zero: float) -> Chunk:
     """The same rows, in which probabilities of exactly 0 count as another."""
-    chunk.log_p[np.isneginf(chunk.log_p)] = np.log(zero)
-    return chunk
+    if not np.isinf(chunk.log_p.min(initial=0.0)):
+        return chunk
+    log_p, *others = chunk._columns()
+    return Chunk(np.where(np.isneginf(log_p), np.log(zero).astype(log_p.dtype), log_p), *others)

@@ -13,7 +13,7 @@ from ..._lib.typing import Floats, Ints
 from ...maps.classes import ClassMap
 from ...maps.fit import Prior, fitted
 from ...maps.rows import places_of
-from ...statistics.definite import NEW, definite, in_turn
+from ...statistics.definite import NEW, Factored, definite, in_turn
 from ...statistics.products import product
 from .choice import BOUNDS, Candidate, Errors, cost, sets_of, unit_cost
 from .class_likelihoods import KNOWN, PARAMETERS, Likelihoods, part_of
@@ -61,6 +61,7 @@ class Search:
         self.named: Callable[[Errors], Ints] = cache(self._forward)
         """Classes that are biased beside these errors."""
         self._information, self._score = cache(self._information_beside), cache(self._score_beside)
+        self._precision = cache(self._precision_of)
         base = fitted(of.of((), ClassMap()), Prior({}))
         self._unmended = base.value
         self.found: dict[Errors, ClassCandidate] = {(): ClassCandidate((), base, ClassMap(), 0.0, 0.0, 0.0, 0.0)}
@@ -166,11 +167,14 @@ class Search:
 
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
-        effect = self.gate.effect
         score = self._score(errors)
-        precision = part_of(self.of.known, KNOWN, ["biases"], self.of.classes) + np.eye(len(score)) * effect / sd**2
-        approximate = float(score @ np.linalg.solve(definite(precision), score)) / effect
+        approximate = float(score @ self._precision(sd).solve(score)) / self.gate.effect
         return _SCORE_SLACK[0] * approximate + _SCORE_SLACK[1] < _bias_cost(self._variance, None, sd)
+
+    def _precision_of(self, sd: float) -> Factored:
+        """Information on the bias of every class and precision of their prior, were the forecasts calibrated."""
+        known = part_of(self.of.known, KNOWN, ["biases"], self.of.classes)
+        return Factored(definite(known + np.eye(len(known)) * self.gate.effect / sd**2))
 
     def _forward(self, errors: Errors) -> Ints:
         """Name classes one after the other, each by its score conditional on those before."""

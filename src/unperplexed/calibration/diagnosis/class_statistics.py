@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 
 from ..._lib.arrays import run_starts
 from ..._lib.dataclasses import dataclass, fields
-from ..._lib.typing import Bools, Floats, Ints, ReadOnlyArrays
+from ..._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
 from ...statistics.products import product
 from ...tally.class_row_sums import CELLS, FIRST_LEVEL, HALF, LEVELS
 from ...tally.class_sums import ClassSums
-from .class_rows import CERTAIN, MOST_SURPRISING, Certain, Chunk, PreparedRows
+from .class_rows import CERTAIN, MOST_SURPRISING, Certain, Chunk
 
+WIDE_ROWS = 1024
+"""Rows of which products of classes are made at a time, at the least: each is added to the square of their number."""
 SHARDS = 1024
 """Clusters are summed in so many shards; several clusters may share one."""
 _TOP_BITS = 0x3F000000 >> 22
@@ -53,8 +53,6 @@ class ClassStatistics(ReadOnlyArrays):
     """Sum of w p."""
     information: Floats
     """Sum of w p (1 - p)."""
-    covariance: Floats
-    """(classes, classes): sum of w^2 (diag p - p p')."""
     shape_score: Floats
     """Sum of w (f_y - E f) for f = ln p and f = the tail's direction."""
     shape_information: Floats
@@ -69,6 +67,8 @@ class ClassStatistics(ReadOnlyArrays):
     """(classes, CELLS): how many probabilities lie in each cell."""
     cell_sums: Floats
     """(classes, CELLS): their sum."""
+    covariance: Floats
+    """(classes, classes): sum of w^2 (diag p - p p')."""
     clusters: ClusterSums | None = None
 
     @property
@@ -90,28 +90,22 @@ class ClassStatistics(ReadOnlyArrays):
     def none(cls, classes: int) -> ClassStatistics:
         """Statistics of no rows."""
         c, two, cells = classes, (2, 2), (classes, CELLS)
-        shapes = (c, c, c, (c, c), 2, two, two, (2, c), 4, cells, cells)
+        shapes = (c, c, c, 2, two, two, (2, c), 4, cells, cells, (c, c))
         sums: list[Any] = [0, 0.0, 0.0, *(np.zeros(shape) for shape in shapes)]
         return cls(*sums)
 
     @classmethod
-    def of(cls, chunk: Chunk) -> ClassStatistics:
-        """Statistics of a chunk of rows, were its probabilities calibrated."""
-        p, w = np.asarray(chunk.p, dtype=np.float64), chunk.weights
-        *moments, scores = _shape_moments(chunk, p)
-        weighted = p * w[:, None]
-        sums: list[Any] = [
-            len(w),
-            float(w.sum()),
-            float(product(w, w)),
-            np.bincount(chunk.truth, w, p.shape[1]).astype(np.float64),
-            weighted.sum(axis=0),
-            weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
-            np.diag(product(w * w, p)) - product(weighted.T, weighted),
-            *moments,
-            *_cells(p),
-            None if chunk.cluster is None else _by_shard(chunk, p, scores),
-        ]
+    def of(cls, *chunks: Chunk) -> ClassStatistics:
+        """Statistics of chunks of rows, were their probabilities calibrated."""
+        *moments, variance, scores = zip(*map(_moments, chunks), strict=True)
+        p = np.concatenate([each.p for each in chunks])
+        w, truth = (np.concatenate([getattr(each, name) for each in chunks]) for name in ("weights", "truth"))
+        clusters = [each.cluster for each in chunks if each.cluster is not None]
+        weighted = p * w[:, None].astype(p.dtype)
+        covariance = -product(weighted.T, weighted).astype(np.float64, copy=False)
+        np.fill_diagonal(covariance, sum(variance))
+        by_shard = _by_shard(np.concatenate(clusters), truth, w, p, np.concatenate(scores)) if clusters else None
+        sums: list[Any] = [*map(sum, moments), covariance, by_shard]
         return cls(*sums)
 
 
@@ -124,9 +118,12 @@ def _plus(one: Any, other: Any, sign: int) -> Any:
     return one + sign * other
 
 
-def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
-    """Scores of confidence and tail, their moments, and each row's scores."""
-    w, mine, own, directions = chunk.weights, (np.arange(len(p)), chunk.truth), [], []
+def _moments(chunk: Chunk) -> tuple[Any, ...]:
+    """Sums of a few rows in the order of `ClassStatistics`, up to its covariance; variances, and each row's scores."""
+    p, w, own, directions = np.asarray(chunk.p, dtype=np.float64), chunk.weights, [], []
+    mine, weighted = (np.arange(len(p)), chunk.truth), p * w[:, None]
+    predicted = weighted.sum(axis=0)
+    classes = np.bincount(chunk.truth, w, p.shape[1]), predicted, predicted - np.einsum("ij,ij->j", weighted, p)
     for values in (chunk.log_p, chunk.curve("tail")):
         f = values.astype(np.float64)
         f -= np.einsum("ij,ij->i", p, f)[:, None]
@@ -137,9 +134,12 @@ def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
     ab = [np.einsum("ij,ij->i", x, y) for x, y in ((pa, a), (pa, b), (pb, b))]
     cov, info = (product(power, np.stack(ab, 1))[[0, 1, 1, 2]].reshape(2, 2) for power in (w * w, w))
     with_classes = np.stack([product(w * w, pa), product(w * w, pb)])  # Cov(f, 1[y = c]) = p_c (f_c - E f)
-    third = np.stack([np.einsum("ij,ij,ij->i", *each) for each in ((pa, a, a), (pa, a, b), (pa, b, b), (pb, b, b))], 1)
+    pa, pb = pa * a, pb * b
+    third = np.stack([np.einsum("ij,ij->i", *each) for each in ((pa, a), (pa, b), (pb, a), (pb, b))], 1)
     scores = np.stack(own, 1)
-    return scores.sum(axis=0), np.asarray(info), np.asarray(cov), with_classes, product(w**3, third), scores
+    shapes = scores.sum(axis=0), info, cov, with_classes, product(w**3, third)
+    variance = product(w, weighted) - np.einsum("ij,ij->j", weighted, weighted)
+    return len(w), float(w.sum()), float(product(w, w)), *classes, *shapes, *_cells(chunk.p), variance, scores
 
 
 def information_of(statistics: ClassStatistics) -> Floats:
@@ -149,31 +149,49 @@ def information_of(statistics: ClassStatistics) -> Floats:
     return ratio * np.block([[s.shape_covariance, s.shape_classes], [s.shape_classes.T, s.covariance]])
 
 
-def statistics_of(rows: PreparedRows) -> ClassStatistics:
-    """Statistics of all prepared rows."""
-    return reduce(add, (ClassStatistics.of(chunk) for chunk in rows.wide()), ClassStatistics.none(rows.counts.classes))
+class SummedStatistics:
+    """Statistics of rows that are read chunk by chunk."""
+
+    def __init__(self, classes: int) -> None:
+        self._sum, self._waiting = ClassStatistics.none(classes), list[Chunk]()
+
+    def read(self, chunk: Chunk) -> None:
+        """Add rows; many at a time, as products of matrices are faster so."""
+        self._waiting.append(chunk)
+        if sum(len(each.truth) for each in self._waiting) >= WIDE_ROWS:
+            self._add()
+
+    def _add(self) -> None:
+        self._sum += ClassStatistics.of(*self._waiting)
+        self._waiting = []
+
+    def total(self) -> ClassStatistics:
+        """Return those of all rows."""
+        if self._waiting:
+            self._add()
+        return self._sum
 
 
-def _cells(p: Floats) -> tuple[Floats, Floats]:
+def _cells(p: AnyFloats) -> tuple[Floats, Floats]:
     """Count and add up the probabilities of each class in cells that are narrow in their log-odds."""
-    classes = p.shape[1]
-    above: Bools = p > 0.5
-    bits: Any = np.where(above, 1 - p, p).astype(np.float32).view(np.int32) >> 22
-    key = np.clip(_TOP_BITS - bits, 0, HALF - 1)
-    key[above] += HALF
-    key += np.arange(classes, dtype=np.int32) * CELLS
-    flat, size = key.ravel(), classes * CELLS
-    counts = np.bincount(flat, minlength=size).astype(np.float64)
-    sums = np.bincount(flat, p.ravel(), size).astype(np.float64)
+    classes, flat = p.shape[1], p.ravel()
+    size = classes * CELLS
+    above = np.flatnonzero(flat > 0.5)
+    bits: Any = flat.astype(np.float32, copy=False).view(np.int32) >> 22
+    bits[above] = (1 - flat[above]).astype(np.float32).view(np.int32) >> 22
+    cell = np.minimum(np.maximum(_TOP_BITS - bits, 0), HALF - 1)
+    cell[above] += HALF
+    key = (cell.reshape(p.shape) + np.arange(0, size, CELLS)).ravel()
+    counts = np.bincount(key, minlength=size).astype(np.float64)
+    sums = np.bincount(key, flat, size).astype(np.float64)
     return counts.reshape(classes, CELLS), sums.reshape(classes, CELLS)
 
 
-def _by_shard(chunk: Chunk, p: Floats, shape: Floats) -> ClusterSums:
-    """Sums of the scores of a chunk's rows by shard of clusters."""
-    assert chunk.cluster is not None
-    shard: Ints = chunk.cluster % SHARDS
-    residual = -p * chunk.weights[:, None]
-    residual[np.arange(len(p)), chunk.truth] += chunk.weights
+def _by_shard(cluster: Ints, truth: Ints, w: Floats, p: AnyFloats, shape: Floats) -> ClusterSums:
+    """Sums of the scores of rows by shard of clusters."""
+    shard: Ints = cluster % SHARDS
+    residual = -w[:, None] * p
+    residual[np.arange(len(p)), truth] += w
     order = np.argsort(shard, kind="stable")
     first = run_starts(shard[order])
     sums = np.zeros((SHARDS, 2 + p.shape[1]))

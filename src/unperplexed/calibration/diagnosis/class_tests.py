@@ -42,21 +42,29 @@ class ClassGate:
     """The same for each class by itself."""
 
 
-def gate(s: ClassStatistics) -> ClassGate:
-    """Test the calibration of all classes: biases by their spread and one by one, confidence and tail together."""
+def gate(s: ClassStatistics, level: float = 0.0) -> ClassGate:
+    """Test the calibration of all classes: biases by their spread and one by one, confidence and tail together.
+
+    Where the others reject at a level by themselves, classes are not tested one by one, which takes longest.
+    """
     variance = np.maximum(np.diag(s.covariance), 0)  # a difference of statistics may be just below
     score = s.observed - s.predicted
     used = variance > 1e-9
     by_class, freedom = _cluster_effects(s, variance, used)
     statistic, spread = _spread(s, score, variance, by_class, freedom)
-    single = _single(s, score, variance * by_class, freedom, used)
     shape, shape_effect = _shape_test(s)
+    told = _together(spread, 1.0, shape) < level
+    single = 1.0 if told else _single(s, score, variance * by_class, freedom, used)
     info = float(s.information.sum())
     of_weights = float(variance.sum()) / info if info > 0 else 1.0
     of_clusters = float(by_class @ variance) / float(variance.sum()) if variance.sum() > 0 else 1.0
     effect = max(1.0, of_weights) * max(1.0, of_clusters, shape_effect)
-    p_value = combined(combined(spread, single), shape, 2 / 3)
+    p_value = _together(spread, single, shape)
     return ClassGate(p_value, spread, single, shape, statistic, effect, by_class * of_weights)
+
+
+def _together(spread: float, single: float, shape: float) -> float:
+    return combined(combined(spread, single), shape, 2 / 3)
 
 
 def combined(p: float, q: float, weight: float = 0.5) -> float:

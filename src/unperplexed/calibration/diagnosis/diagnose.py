@@ -17,7 +17,7 @@ from ...tally.class_sums import MOST_CLASSES
 from ...tally.tally import Tally, refuse_rows
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally, line_of_top_class
-from .class_rows import CERTAIN, PreparedRows, RowBlock, Rows, count
+from .class_rows import CERTAIN, PreparedRows, RowBlock, RowCounts, Rows, count
 from .result import Diagnosis, Finding
 from .words import not_made, permuted_finding
 
@@ -105,12 +105,15 @@ def rows_of(chunks: Chunks, numbered: bool = True) -> Rows:
     return rows
 
 
-def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
-    """Diagnose rows, which with more than two classes are read several times."""
+def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...], tally: Tally | None = None) -> Diagnosis:
+    """Diagnose rows, which with more than two classes are read twice: once where a tally has counted them."""
     if len(labels) > 2:
         from .multiclass import diagnose_classes
 
-        found = diagnose_classes(rows, labels)
+        counts = None
+        if tally is not None and not tally.clustered:
+            counts = RowCounts(tally.n_weighing, tally.n_classes, float(tally.weight))
+        found = diagnose_classes(rows, labels, counts=counts)
         return found if found.n_clusters is None else replace(found, line=line_of_top_class(rows()))
     data = data_of_rows(rows(), labels)
     if data is None:
@@ -145,9 +148,10 @@ def permuted_columns(rows: Rows, labels: tuple[Label | None, ...]) -> Finding | 
     """Look only whether columns of more than two classes are permuted; None where they look right."""
     if not 2 < len(labels) <= MOST_CLASSES:
         return None
-    from .permutations import permutation_of_rows
+    from .permutations import OutcomeSums, permutation_of_rows
 
-    moved = permutation_of_rows(PreparedRows(rows, count(rows)), labels)
+    sums = OutcomeSums.none(len(labels))
+    moved = permutation_of_rows(PreparedRows(rows, count(rows), every=[sums.read]), sums, labels)
     return None if moved is None else permuted_finding(moved, labels, alone=False)
 
 

@@ -19,16 +19,26 @@ from ...tally.row_sample import RowSample
 from .choice import LEVEL, POWER, as_good, odds_off
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
-from .class_rows import MOST_SURPRISING, Certain, Chunk, PreparedRows, Rows, count, some_of
+from .class_rows import (
+    MOST_SURPRISING,
+    Certain,
+    Chunk,
+    MostSurprising,
+    PreparedRows,
+    RandomRows,
+    RowCounts,
+    Rows,
+    count,
+)
 from .class_scores import SumLikelihoods
 from .class_search import Search
-from .class_statistics import ClassStatistics, statistics_of, statistics_of_sums, surprising_levels
+from .class_statistics import ClassStatistics, SummedStatistics, statistics_of_sums, surprising_levels
 from .class_tests import ClassGate, gate
 from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
-from .permutations import Permutation, permutation_of_rows, permutation_of_sums
+from .permutations import OutcomeSums, Permutation, permutation_of_rows, permutation_of_sums
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
 from .scored import FEWEST_CLUSTERS
 from .words import REST_LEVEL, in_words, named_rightly, not_made, practically_calibrated, too_few
@@ -49,40 +59,47 @@ _QUANTILE_80 = 0.84
 """Standard normal quantile of 80%, the power at which errors are called detectable."""
 
 
-def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], permuted: bool = True) -> Diagnosis:
+def diagnose_classes(
+    rows: Rows, labels: tuple[Label | None, ...], permuted: bool = True, counts: RowCounts | None = None
+) -> Diagnosis:
     """Find what is wrong with forecasts of several classes, and say so; nothing in it is random.
 
     Parameters
     ----------
     rows : callable
-        Each call reads all rows from the beginning, in blocks of any size. Small data are kept in memory; large data
-        are read about six times, and errors are named and priced by some of the rows.
+        Each call reads all rows from the beginning, in blocks of any size. All rows are counted, and then read once;
+        errors of large data are named and priced by some of the rows, which are kept in memory.
     labels : tuple
         Labels of the classes in the order of the columns; None for a class without a label.
     permuted : bool, default True
         Whether to look for columns that were permuted: other errors are those of the columns named rightly.
+    counts : RowCounts, optional
+        Of the same rows, where they are known; by default they are counted.
     """
-    counts = count(rows)
+    counts = count(rows) if counts is None else counts
     if not counts.rows:
         return not_made("there are no rows", 0, labels)
     if counts.classes > MOST_CLASSES:
         return not_made(f"it takes at most {MOST_CLASSES:,} classes", counts.rows, labels)
     clusters = None if counts.clusters is None else len(counts.clusters)
+    size = counts.classes
     with np.errstate(under="ignore"):
-        prepared = PreparedRows(rows, counts)
-        statistics = statistics_of(prepared)
+        summed, surprising, outcomes = SummedStatistics(size), MostSurprising(counts), OutcomeSums.none(size)
+        values = counts.rows * counts.classes
+        sampled = RandomRows(_MOST_VALUES / values) if values > _MOST_VALUES else None
+        every = [outcomes.read] * permuted + ([] if sampled is None else [sampled.read])
+        prepared = PreparedRows(rows, counts, [summed.read, surprising.read], every)
+        statistics = summed.total()
         return _diagnosed(
             Diagnosis((), n_rows=counts.rows, n_classes=len(labels), by=ROWS, n_clusters=clusters),
             _Read(statistics, prepared.certain, labels),
-            _without_rows(prepared, statistics),
-            lambda: _evidence_of(rows, prepared, statistics),
-            partial(permutation_of_rows, prepared, labels) if permuted else _not_looked_for,
-            lambda columns: diagnose_classes(lambda: (block.reordered(columns) for block in rows()), labels, False),
+            _without_rows(surprising, statistics),
+            lambda: _evidence_of(sampled, prepared, statistics),
+            partial(permutation_of_rows, prepared, outcomes, labels) if permuted else lambda _: None,
+            lambda columns: diagnose_classes(
+                lambda: (block.reordered(columns) for block in rows()), labels, False, counts
+            ),
         )
-
-
-def _not_looked_for(_: float) -> None:
-    """Find no permutation."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
@@ -137,13 +154,12 @@ class _Evidence(NamedTuple):
     """Rows, where they are at hand."""
 
 
-def _evidence_of(rows: Rows, prepared: PreparedRows, statistics: ClassStatistics) -> _Evidence:
+def _evidence_of(sampled: RandomRows | None, prepared: PreparedRows, statistics: ClassStatistics) -> _Evidence:
     """Take all rows, or a sample of many."""
-    values = prepared.counts.rows * prepared.counts.classes
-    if values > _MOST_VALUES:
-        some = some_of(rows, _MOST_VALUES / values)
-        prepared = PreparedRows(some, count(some))
-        statistics = statistics_of(prepared)
+    if sampled is not None:
+        summed = SummedStatistics(prepared.counts.classes)
+        prepared = PreparedRows(sampled, count(sampled), [summed.read])
+        statistics = summed.total()
     return _Evidence(RowLikelihoods(prepared, statistics), statistics, prepared)
 
 
@@ -195,7 +211,7 @@ def _diagnosed(
     if not opened.p_value < LEVEL:
         return in_words(about, findings)
     for left, probabilities, rows in without:
-        if not gate(left).p_value < LEVEL:
+        if not gate(left, LEVEL).p_value < LEVEL:
             said, count = few_rows.said(probabilities), float(len(probabilities))
             return in_words(about, (*findings, Finding("rows", *said, count, p_value=opened.p_value, rows=rows)))
     likelihoods, seen, prepared = evidence()
@@ -307,14 +323,10 @@ def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     return Detectable(single / math.sqrt(float(np.median(used))), seen)
 
 
-def _without_rows(prepared: PreparedRows, statistics: ClassStatistics) -> Iterator[_Without]:
+def _without_rows(surprising: MostSurprising, statistics: ClassStatistics) -> Iterator[_Without]:
     """Leave out one to three surprising outcomes."""
-    found = prepared.most_surprising()
-    if not found:
-        return
-    numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
-    few = Chunk.joined([chunk.only(np.isin(chunk.number, numbers)) for chunk in prepared])
-    for drop in range(1, len(found) + 1):
-        out = ClassStatistics.of(few.only(np.isin(few.number, numbers[:drop])))
-        rows = tuple(named for *_, named in found[:drop] if named >= 0)
-        yield statistics - out, [p for _, _, p, _ in found[:drop]], rows
+    rows = [row for *_, row in surprising.found]
+    for drop in range(1, len(rows) + 1):
+        few = Chunk.joined(rows[:drop])
+        named = tuple(few.named[few.named >= 0].tolist())
+        yield statistics - ClassStatistics.of(few), few.pick(few.p).tolist(), named

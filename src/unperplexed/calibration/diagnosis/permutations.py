@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..._lib.typing import ByValue, Floats, Ints
 from ...forecasts.labels import Label
 from ...tally.class_row_sums import RAISED, add_by_class, least_log
 from ...tally.class_sums import ClassSums
-from .class_rows import PreparedRows
+from .class_rows import Chunk, PreparedRows
 
 T = TypeVar("T")
 
@@ -30,7 +30,8 @@ _UNLIKELY = 10.0
 """Nats against any permutation at all, beside ln C for each class that is moved: it stands for how many there are."""
 
 
-class OutcomeSums(NamedTuple):
+@dataclass(slots=True, eq=False)
+class OutcomeSums:
     """Log-probabilities of all classes by the observed class."""
 
     logs: Floats
@@ -48,19 +49,19 @@ class OutcomeSums(NamedTuple):
         return np.asarray(self.logs.sum(axis=0) / self.observed.sum())
 
     @classmethod
-    def of_rows(cls, rows: PreparedRows) -> OutcomeSums:
-        """Add up all rows, those that were certain too."""
-        size = rows.counts.classes
-        least, raised = least_log(size), 0.0
-        logs, squares, observed = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
-        for chunk in rows.everything():
-            x = np.maximum(chunk.log_p, least, dtype=np.float64)
-            w, off = chunk.weights[:, None], x - chunk.pick(x)[:, None]
-            add_by_class(logs, x * w, chunk.truth)
-            add_by_class(squares, off * off * w, chunk.truth)
-            observed += np.bincount(chunk.truth, chunk.weights, size)
-            raised += float(chunk.weights @ (chunk.pick(chunk.log_p) < least))
-        return cls(logs, squares, observed, raised)
+    def none(cls, size: int) -> OutcomeSums:
+        """Sums of no rows, for so many classes."""
+        return cls(np.zeros((size, size)), np.zeros((size, size)), np.zeros(size), 0.0)
+
+    def read(self, chunk: Chunk) -> None:
+        """Add rows, those that were certain too."""
+        least, w = least_log(self.observed.size), chunk.weights
+        x, each = np.maximum(chunk.log_p, least, dtype=chunk.log_p.dtype), w[:, None].astype(chunk.log_p.dtype)
+        off = x - chunk.pick(x)[:, None].astype(x.dtype)
+        add_by_class(self.logs, x * each, chunk.truth)
+        add_by_class(self.squares, off * off * each, chunk.truth)
+        self.observed += np.bincount(chunk.truth, w, self.observed.size)
+        self.raised += float(w @ (chunk.pick(chunk.log_p) < least))
 
     @classmethod
     def of_tally(cls, sums: ClassSums) -> OutcomeSums | None:
@@ -146,12 +147,13 @@ def permutation_of(sums: OutcomeSums, labels: Sequence[Label | None], effect: fl
     return max(found.values(), key=lambda each: each.gain, default=None)
 
 
-def permutation_of_rows(rows: PreparedRows, labels: Sequence[Label | None], effect: float = 1.0) -> Permutation | None:
-    """Find the permutation of the columns of rows; of rows in clusters each cluster counts as one.
+def permutation_of_rows(
+    rows: PreparedRows, sums: OutcomeSums, labels: Sequence[Label | None], effect: float = 1.0
+) -> Permutation | None:
+    """Find the permutation of the columns of rows with these sums; of rows in clusters each cluster counts as one.
 
     ``effect`` is the design effect of weights.
     """
-    sums = OutcomeSums.of_rows(rows)
     if rows.counts.clusters is None:
         return permutation_of(sums, labels, effect)
     found = permutation_of(sums, labels)
