@@ -26,7 +26,7 @@ def classes(y, p, q):
 def networks():
     y, p = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")
     _, q = npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels")
-    return classes(y[:2000], p[:2000].astype(float), q[:2000].astype(float))
+    return classes(y[:1000], p[:1000].astype(float), q[:1000].astype(float))
 
 
 def influenza():
