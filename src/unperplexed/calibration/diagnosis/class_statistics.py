@@ -13,7 +13,7 @@ from ..._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
 from ...statistics.products import product
 from ...tally.class_row_sums import CELLS, FIRST_LEVEL, HALF, LEVELS
 from ...tally.class_sums import ClassSums
-from .class_rows import CERTAIN, MOST_SURPRISING, Certain, Chunk
+from .class_rows import CERTAIN, CHUNK_VALUES, MOST_SURPRISING, Certain, Chunk
 
 WIDE_ROWS = 1024
 """Rows of which products of classes are made at a time, at the least: each is added to the square of their number."""
@@ -154,11 +154,14 @@ class SummedStatistics:
 
     def __init__(self, classes: int) -> None:
         self._sum, self._waiting = ClassStatistics.none(classes), list[Chunk]()
+        self._enough = max(CHUNK_VALUES, WIDE_ROWS * classes)
 
     def read(self, chunk: Chunk) -> None:
-        """Add rows; many at a time, as products of matrices are faster so."""
+        """Add rows; many at a time, as products of matrices are faster so, and few in one, however they are read."""
+        if self._waiting and self._waiting[-1].log_p.size + chunk.log_p.size <= CHUNK_VALUES:
+            chunk = Chunk.joined([self._waiting.pop(), chunk])
         self._waiting.append(chunk)
-        if sum(len(each.truth) for each in self._waiting) >= WIDE_ROWS:
+        if sum(each.log_p.size for each in self._waiting) >= self._enough:
             self._add()
 
     def _add(self) -> None:

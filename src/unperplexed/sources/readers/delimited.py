@@ -18,7 +18,7 @@ from ..._lib.typing import Bools
 from ...kernels.compiled import kernel as _kernel
 from . import Batch, Column, Format, Options, Source, Wanted
 from .numbers import Numbers, not_a_number
-from .text_streams import CHUNK_BYTES, Chunk, check_utf8, chunks, head
+from .text_streams import Chunk, check_utf8, chunks, head
 
 _SLICE = 1 << 20
 
@@ -80,7 +80,7 @@ def open_delimited(path: Path, options: Options) -> Source:
             yield batch
 
     def sampled(wanted: Wanted, share: float) -> Iterator[Batch]:
-        parts, n_bytes = [], min(CHUNK_BYTES, max(_SHORTEST, path.stat().st_size // _PARTS))
+        parts, n_bytes = [], max(_SHORTEST, path.stat().st_size // _PARTS)
         for chunk in chunks(path, _after_last_record, options.encoding, n_bytes):
             data = _without_header(chunk, header_lines).data
             parts.append(data[: _after_last_record(data[: math.ceil(share * len(data))])])
@@ -100,7 +100,7 @@ def _rows(path: Path, size: int, encoding: str) -> int:
 
 def _header(path: Path, options: Options) -> tuple[list[str], int]:
     """Names in the header, and the number of lines it takes."""
-    start = head(path, CHUNK_BYTES, options.encoding)
+    start = head(path, None, options.encoding)
     if b"\n" not in start and b"\r" in start:
         raise InputError("its lines end in carriage returns alone. Save it with the line ends of Unix or Windows.")
     check_utf8(start[: start.find(b"\n") + 1 or None], 1)

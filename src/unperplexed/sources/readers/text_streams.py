@@ -220,12 +220,15 @@ class Chunk:
 def chunks(
     path: Path, cut: Callable[[bytes], int], encoding: str = "utf-8", n_bytes: int | None = None
 ) -> Iterator[Chunk]:
-    """Read a file in chunks that end where ``cut`` finds the end of the last whole record (0: nowhere)."""
+    """Read a file in chunks that end where ``cut`` finds the end of the last whole record (0: nowhere).
+
+    They have so many bytes, at most `CHUNK_BYTES`.
+    """
     with opened_text(path, encoding) as (text, raw):
         block = text.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         line = 1
         while True:
-            block += text.read(n_bytes or CHUNK_BYTES)
+            block += text.read(min(n_bytes or CHUNK_BYTES, CHUNK_BYTES))
             following = text.read(1)
             end = cut(block) if following else len(block)
             if end or not following:
@@ -246,7 +249,7 @@ def chunks(
             block = block[end:] + following
 
 
-def head(path: Path, n_bytes: int, encoding: str = "utf-8") -> bytes:
-    """Give the first bytes of a file's text, without a byte-order mark."""
+def head(path: Path, n_bytes: int | None, encoding: str = "utf-8") -> bytes:
+    """Give the first bytes of a file's text, None for a chunk's, without a byte-order mark."""
     with opened_text(path, encoding) as (text, _):
-        return text.read(n_bytes).removeprefix(_BYTE_ORDER_MARK)
+        return text.read(n_bytes or CHUNK_BYTES).removeprefix(_BYTE_ORDER_MARK)
