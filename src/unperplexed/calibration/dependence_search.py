@@ -82,7 +82,8 @@ def dependence_words(search: DependenceSearch, tested: str = "") -> str:
         return f"{judged}.{also}"
     by_clusters, independent = map(p_value_text, (search.p_value, search.independent_p_value))
     what = f"{tested}: " if tested else ""
-    return f"{judged} ({what}{by_clusters}, but {independent} if rows were independent).{also}"
+    without = "as" if by_clusters == independent else f"but {independent}"
+    return f"{judged} ({what}{by_clusters}, {without} if rows were independent).{also}"
 
 
 def independent_words(search: DependenceSearch) -> str:
