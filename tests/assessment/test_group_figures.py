@@ -150,3 +150,12 @@ def test_so_many_groups_are_not_sorted_by_a_cost_that_is_not_found():
     n = MOST_DIAGNOSED + 1
     with pytest.raises(InputError, match=r"sort \(--sort\): the cost is found for up to 1,000 groups, here 1,001"):
         assess_by(np.arange(n) % 2, np.full(n, 0.4), by=np.arange(n), sort="cost")
+
+
+def test_rows_that_changed_after_they_were_counted_are_refused():
+    rng = np.random.default_rng(70)
+    p = rng.dirichlet(np.ones(3), 200)
+    found = assess_by(rng.integers(0, 3, 200), p, by=np.arange(200) % 2, resamples=0)
+    p[:] = 1 / 3
+    with pytest.raises(InputError, match="the array was changed after it was assessed"):
+        str(found)

@@ -17,6 +17,7 @@ from unperplexed.calibration.clustered_test import independent_share
 from unperplexed.calibration.estimators import measured_of_samples
 from unperplexed.calibration.null_samples import calibrated
 from unperplexed.calibration.resampling import Sample, coarse_counts
+from unperplexed.describe.assessment_charts import Event
 from unperplexed.statistics.intervals import wilson
 from unperplexed.statistics.means import t_quantile
 
@@ -589,3 +590,15 @@ def test_clusters_of_a_tally_are_counted_in_shards_and_that_is_said():
     )
     assert int(said[1]) == pytest.approx(1000 * (1 - 0.999**300), abs=20)  # hashes of 300 names into a thousand
     assert of_tally.independent_rows == pytest.approx(of_rows.independent_rows)
+
+
+@pytest.mark.parametrize("measured", ["shrunk-isotonic", "equal-population", "nearest-neighbors"])
+def test_the_band_holds_the_curve_whatever_measures_it(measured):
+    """Where the shrunk curve rises through a level stretch, a rising curve's band alone leaves it out."""
+    rng = np.random.default_rng(15)
+    p = rng.random(2000)
+    found = assess(rng.random(2000) < 0.5, p, measured=measured, resamples=0)
+    band, curve = found.uncertainty.curve, Event(found).curve
+    assert (band.low <= band.high).all()
+    assert (curve.low <= curve.observed).all()
+    assert (curve.observed <= curve.high).all()

@@ -158,18 +158,19 @@ def assess(
 
 def _diagnosed(forecasts: Forecasts, tally: Tally) -> Diagnosis:
     """Diagnose rows in memory, which are still those that were assessed."""
-    _check_unchanged(forecasts, tally)
+    check_unchanged(forecasts, tally)
     return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels, tally)
 
 
 def _each_class(forecasts: Forecasts, tally: Tally, settings: AssessmentSettings) -> Assessment:
     """Assess each class of rows in memory, which are still those that were assessed."""
-    _check_unchanged(forecasts, tally)
+    check_unchanged(forecasts, tally)
     parts = [*CLASS_PARTS, *(["shards"] if tally.shards is not None else [])]
     return assess_tally(Tally.count(forecasts, parts=parts, diagnosed=0), settings)
 
 
-def _check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
+def check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
+    """Refuse rows in memory that are no longer those that were counted."""
     p, w = forecasts.correct_class_probabilities()
     points = tally.points()
     before, now = (np.average(each, weights=weight) for each, weight in ((points.p, points.weight), (p, w)))

@@ -29,10 +29,11 @@ from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
-from .assess import assess_tally, parts_for
+from .assess import assess_tally, check_unchanged, parts_for
 from .group_figures import groups_of_rows
 from .groups import (
     MOST_DIAGNOSED,
+    REMEDIED,
     CostShare,
     GroupAssessment,
     GroupRemedy,
@@ -41,7 +42,6 @@ from .groups import (
     drivers_text,
     group_remedies,
 )
-from .groups import MOST_GROUPS as REMEDIED
 from .result import Assessment
 from .settings import AssessmentSettings, Auto, skill_against
 
@@ -159,7 +159,7 @@ class Breakdown(JsonResult):
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
         shrunken value; the cost of miscalibration, and the fields of `CostShare`; the metrics of
         ``Assessment.metrics()``, and standard errors of the scores. Of more than 1,000 groups it has only what is
-        known of all: rows, accuracies and whether they are few.
+        known of all: rows, accuracies and whether they are few; with clusters, standard errors are then NaN.
         """
         import polars as pl
 
@@ -400,7 +400,12 @@ def broken_down(
 
 
 def with_shrinkage(b: Breakdown) -> Breakdown:
-    """Give also accuracies shrunk towards all groups, in the order as it is; unchanged where too little is known."""
+    """Give also accuracies shrunk towards all groups, in the order as it is; unchanged where too little is known.
+
+    With clusters the errors of very many groups would take an assessment of each.
+    """
+    if not b.diagnosed and b.whole.source.tally.clustered:
+        return b
     _ = b.cost_shares  # found once for both
     try:
         groups, shrinkage = _shrunken([*b.groups], b.whole.source.sampling.confidence)
@@ -416,7 +421,9 @@ def _assessed(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOf
         return found
 
     def chunks() -> list[Forecasts]:
-        return [rows(key)]
+        forecasts = rows(key)
+        check_unchanged(forecasts, tally)
+        return [forecasts]
 
     return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels, tally), chunks)
 

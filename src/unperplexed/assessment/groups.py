@@ -22,7 +22,7 @@ from ..statistics.intervals import holm, simultaneous
 from .remedy import Remedy
 from .result import Assessment
 
-MOST_GROUPS = 50
+REMEDIED = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
 
 MOST_DIAGNOSED = 1000
@@ -123,7 +123,7 @@ class GroupAssessment(ByValue):
     @property
     def standard_error(self) -> float:
         """Standard error of the predicted geometric accuracy; NaN for an effective sample size below two."""
-        return self.assessment.geometric_accuracy_standard_error if self._error is None else self._error
+        return self._made().geometric_accuracy_standard_error if self._error is None else self._error
 
     @property
     def small(self) -> bool:

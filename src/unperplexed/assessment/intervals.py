@@ -91,7 +91,7 @@ class Uncertainty(ByValue):
     def curve(self) -> Band:
         """Confidence band of the measured probability, each point by itself: where a curve that never falls may lie.
 
-        Made when first asked for; it takes no replicates.
+        It is as wide as to hold the estimate, too. Made when first asked for; it takes no replicates.
         """
         return self._curve()
 
@@ -339,11 +339,17 @@ class Draws(NamedTuple):
 
 
 def _band_of_curve(source: Source) -> Band:
-    """Where the curve may lie if it never falls: rows in groups count as as many as are independent."""
-    cells = world_cells(source.tally, source.view, 0.0, "floor", _independent_counts(source)[1])
+    """Where the curve may lie if it never falls, and where it was estimated.
+
+    Rows in groups count as as many as are independent.
+    """
+    share = _independent_counts(source)[1]
+    cells = world_cells(source.tally, source.view, source.headline.floor, source.headline.limit, share)
     reported, happened, total = cells.unfolded(cells.counted)
     once = 0.5 if cells.kind == "folded" else 1.0  # what is unfolded has each row twice
-    return Band(reported, *rising_band(once * happened, once * total, _reach(source)))
+    low, high = rising_band(once * happened, once * total, _reach(source))
+    (curve,) = cells.curves(source.estimator, Counts(*(x[None] for x in cells.counted)))
+    return Band(reported, np.minimum(low, curve), np.maximum(high, curve))
 
 
 def draw(source: Source, orders: Floats) -> tuple[Draws, CellCounts]:

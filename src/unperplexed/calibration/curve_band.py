@@ -11,7 +11,7 @@ from ..kernels.curves import isotonic_means
 _HALVINGS = 30
 """Of the distance from the curve to 0 or 1, which leave 1e-9."""
 
-_LEVEL = 1.1
+_WIDER = 1.1
 """Factor of the limit of the ratio, for the ends of level stretches: then `benchmarks/coverage.py` finds 93 % there."""
 
 
@@ -26,7 +26,7 @@ def rising_band(happened: Floats, total: Floats, reach: float) -> tuple[Floats, 
     Parameters
     ----------
     happened, total : ndarray of shape (k,)
-        Numbers of independent rows with the event, and of all, by increasing predicted probability.
+        Numbers of independent rows with the event, and of all (each above 0), by increasing predicted probability.
     reach : float
         Half-width of the interval of a normal figure, in standard deviations.
 
@@ -54,7 +54,7 @@ def rising_band(happened: Floats, total: Floats, reach: float) -> tuple[Floats, 
         return np.asarray((xlogy(events, curve) + xlog1py(rows - events, -curve)).sum(axis=1))
 
     best = isotonic_means(happened / total, total)
-    least = likelihood(best) - _LEVEL * reach**2 / 2
+    least = likelihood(best) - _WIDER * reach**2 / 2
 
     def limit(end: float) -> Floats:
         inside, outside = best, np.full_like(best, end)

@@ -55,11 +55,13 @@ class Sections:
 
     def added(self, document: Document, found: Assessment | Breakdown) -> Document:
         """Add the sections to what text shows: those of all rows, then those of each group under its name."""
-        groups = getattr(found, "groups", ()) if self._settings else ()
+        groups = _groups(found) if self._settings else ()
         blocks = self._blocks(_all_rows(found), "All rows:" if groups else "")
         for group in groups:
             named = zip(found.by, group.key, strict=True)  # type: ignore[union-attr]
             blocks += self._blocks(group.assessment, f"{', '.join(f'{name} {value}' for name, value in named)}:")
+        if self._settings and not getattr(found, "diagnosed", True):
+            blocks.append(Prose("With so many groups, sections are those of all rows.", quiet=True))
         return replace(document, summary=[*document.summary, *blocks])
 
     def _blocks(self, a: Assessment, head: str) -> list[Block]:
@@ -71,7 +73,7 @@ class Sections:
         plain = found.to_dict()
         if self._settings:
             plain["shown"] = self._values(_all_rows(found))
-            for group, named in zip(getattr(found, "groups", ()), plain.get("groups", ()), strict=True):
+            for group, named in zip(_groups(found), plain.get("groups", ()), strict=False):
                 named["shown"] = self._values(group.assessment)
         return result_json(plain)
 
@@ -83,6 +85,11 @@ def _all_rows(found: Any) -> Assessment:
     """Give the assessment of all rows, which a breakdown has beside its groups."""
     whole: Assessment = getattr(found, "whole", found)
     return whole
+
+
+def _groups(found: Any) -> Sequence[Any]:
+    """Give the groups of a breakdown that have sections of their own: of very many none has."""
+    return found.groups if getattr(found, "diagnosed", False) else ()
 
 
 def _named(text: str) -> tuple[str, Any]:

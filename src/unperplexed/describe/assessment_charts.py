@@ -90,8 +90,9 @@ class Event:
         a = self.assessment
         if self.two and a.view == "each-class":
             band = a.uncertainty.curve
-            limits = (np.interp(a.curve.reported, band.reported, x) for x in (band.low, band.high))
-            return OwnCurve(a.curve.reported, a.curve.measured, *limits)
+            low, high = (np.interp(a.curve.reported, band.reported, x) for x in (band.low, band.high))
+            curve = a.curve.measured  # of values, which the band has cells of
+            return OwnCurve(a.curve.reported, curve, np.minimum(low, curve), np.maximum(high, curve))
         return curve_of(a, self.pairs)
 
 

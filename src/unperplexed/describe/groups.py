@@ -12,8 +12,7 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..assessment.breakdown import Breakdown, PlotKind
-from ..assessment.groups import MOST_DIAGNOSED, CostShare, GroupAssessment, GroupRemedy
-from ..assessment.groups import MOST_GROUPS as REMEDIED
+from ..assessment.groups import MOST_DIAGNOSED, REMEDIED, CostShare, GroupAssessment, GroupRemedy
 from ..assessment.remedy import Commands, PythonLine
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding

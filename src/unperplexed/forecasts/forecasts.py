@@ -341,7 +341,7 @@ class Forecasts:
     @property
     def counts_tell(self) -> bool:
         """Whether counts tell the scores of rows whose two probabilities are complements, as in one column."""
-        return self.one_column or (self.n_classes == 2 and self._as_counted)
+        return self.one_column or (self.n_classes == 2 and self._as_counted and self._there is None)
 
     @property
     def plain_column(self) -> bool:
@@ -500,7 +500,7 @@ class Forecasts:
 
 
 def complements(p: AnyFloats) -> Bools:
-    """Whether rows of two classes have the probability of the second and 1 minus it, as one column is read."""
+    """Whether rows of two classes have the probability of the second and 1 minus it, to the last digit."""
     return np.asarray(p[:, 0] == 1 - p[:, 1])
 
 

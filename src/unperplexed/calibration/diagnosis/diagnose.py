@@ -106,7 +106,10 @@ def rows_of(chunks: Chunks, numbered: bool = True) -> Rows:
 
 
 def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...], tally: Tally | None = None) -> Diagnosis:
-    """Diagnose rows, which with more than two classes are read twice: once where a tally has counted them."""
+    """Diagnose rows. With more than two classes they are counted, unless a tally did, and read.
+
+    They are read again with clusters, and where columns were permuted or a certain row was wrong.
+    """
     if len(labels) > 2:
         from .multiclass import diagnose_classes
 

@@ -67,8 +67,9 @@ def diagnose_classes(
     Parameters
     ----------
     rows : callable
-        Each call reads all rows from the beginning, in blocks of any size. All rows are counted, and then read once;
-        errors of large data are named and priced by some of the rows, which are kept in memory.
+        Each call reads all rows from the beginning, in blocks of any size. All rows are counted, and then read once,
+        or again where columns were permuted; errors of large data are named and priced by some of the rows, which are
+        kept in memory.
     labels : tuple
         Labels of the classes in the order of the columns; None for a class without a label.
     permuted : bool, default True
