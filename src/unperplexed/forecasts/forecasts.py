@@ -341,7 +341,7 @@ class Forecasts:
     @property
     def counts_tell(self) -> bool:
         """Whether counts tell the scores of rows whose two probabilities are complements, as in one column."""
-        return self.one_column or (self.n_classes == 2 and self._as_counted and self._there is None)
+        return self.one_column or (self.n_classes == 2 and self._as_counted)
 
     @property
     def plain_column(self) -> bool:
