@@ -150,26 +150,26 @@ def assess(
     )
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])
-    result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
+    result = result.diagnosed_by(partial(diagnosed_rows, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.view != "each-class":
         result = result.with_classes(partial(_each_class, forecasts, tally, replace(settings, view="each-class")))
     return result
 
 
-def _diagnosed(forecasts: Forecasts, tally: Tally) -> Diagnosis:
+def diagnosed_rows(forecasts: Forecasts, tally: Tally) -> Diagnosis:
     """Diagnose rows in memory, which are still those that were assessed."""
-    check_unchanged(forecasts, tally)
+    _check_unchanged(forecasts, tally)
     return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels, tally)
 
 
 def _each_class(forecasts: Forecasts, tally: Tally, settings: AssessmentSettings) -> Assessment:
     """Assess each class of rows in memory, which are still those that were assessed."""
-    check_unchanged(forecasts, tally)
+    _check_unchanged(forecasts, tally)
     parts = [*CLASS_PARTS, *(["shards"] if tally.shards is not None else [])]
     return assess_tally(Tally.count(forecasts, parts=parts, diagnosed=0), settings)
 
 
-def check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
+def _check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
     """Refuse rows in memory that are no longer those that were counted."""
     p, w = forecasts.correct_class_probabilities()
     points = tally.points()

@@ -16,7 +16,7 @@ from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
-from ..calibration.diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
+from ..calibration.diagnosis.diagnose import diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
@@ -29,7 +29,7 @@ from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
-from .assess import assess_tally, check_unchanged, parts_for
+from .assess import assess_tally, diagnosed_rows, parts_for
 from .group_figures import groups_of_rows
 from .groups import (
     MOST_DIAGNOSED,
@@ -419,13 +419,7 @@ def _assessed(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOf
     found = assess_tally(tally, settings)
     if rows is None:
         return found
-
-    def chunks() -> list[Forecasts]:
-        forecasts = rows(key)
-        check_unchanged(forecasts, tally)
-        return [forecasts]
-
-    return found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels, tally), chunks)
+    return found.diagnosed_by(lambda: diagnosed_rows(rows(key), tally), lambda: [rows(key)])
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:

@@ -360,16 +360,12 @@ def draw(source: Source, orders: Floats) -> tuple[Draws, CellCounts]:
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
         worlds = world_samples(tally, cells, source.estimator, orders, sampling.resamples, rng, advance)
-    found = None if _exchangeable(tally) or counts.shards is None else influences(counts, orders, floor, limit)
+    found = None if tally.exchangeable or counts.shards is None else influences(counts, orders, floor, limit)
 
     def of(happened: Floats, missed: Floats) -> Floats:
         return growth(tally, counts, happened, missed, share)
 
     return Draws(worlds, cells, _reach(source), found, of), counts
-
-
-def _exchangeable(tally: Tally) -> bool:
-    return not tally.clustered and not tally.uneven
 
 
 def _independent_counts(source: Source) -> tuple[CellCounts, float]:
@@ -381,7 +377,7 @@ def _independent_counts(source: Source) -> tuple[CellCounts, float]:
 def _reach(source: Source) -> float:
     """Half-width of an interval, in standard deviations."""
     tally = source.tally
-    freedom = math.inf if _exchangeable(tally) else max(tally.independent_rows - 1, 1)
+    freedom = math.inf if tally.exchangeable else max(tally.independent_rows - 1, 1)
     return float(t_quantile(source.sampling.confidence, freedom))
 
 
@@ -401,7 +397,7 @@ def _growth_of_figures(draws: Draws) -> Floats:
 def _consistent(source: Source, cells: WorldCells, counts: CellCounts) -> Band | None:
     """Where calibrated forecasts would be measured: of the positive class alone where that is what is measured."""
     tally, estimator, sampling = source.tally, source.estimator, source.sampling
-    if tally.clustered or tally.uneven:
+    if not tally.exchangeable:
         return None
     rng = np.random.default_rng((sampling.seed, 1))
     if cells.kind != "one-sided":

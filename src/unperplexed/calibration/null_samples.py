@@ -229,7 +229,7 @@ def calibration_test(
 def _resampled(tally: Tally, measure: Estimator, sampling: Sampling) -> CalibrationTest:
     """Compare with calibrated samples: of rows, or where these are in clusters or have weights of shards."""
     counts, rng = coarse_counts(tally), np.random.default_rng((sampling.seed, 1))
-    if tally.clustered or tally.uneven:
+    if not tally.exchangeable:
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
         return CalibrationTest(*score_test(counts, tally.clustered, sampling.resamples, rng), "shards")

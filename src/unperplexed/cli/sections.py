@@ -73,7 +73,8 @@ class Sections:
         plain = found.to_dict()
         if self._settings:
             plain["shown"] = self._values(_all_rows(found))
-            for group, named in zip(_groups(found), plain.get("groups", ()), strict=False):
+            groups = _groups(found)
+            for group, named in zip(groups, plain["groups"] if groups else (), strict=True):
                 named["shown"] = self._values(group.assessment)
         return result_json(plain)
 

@@ -103,7 +103,7 @@ def curve_of(a: Assessment, pairs: Pairs, band: bool = True) -> OwnCurve:
         pairs,
         a.source.estimator,
         scale=tally.weight / tally.weight_squared,
-        confidence=a.source.sampling.confidence if band and not tally.clustered and not tally.uneven else None,
+        confidence=a.source.sampling.confidence if band and tally.exchangeable else None,
         floor=a.floor,
     )
 

@@ -217,6 +217,11 @@ class TallyState:
         return self.weighted and self.effective_rows < self.n_weighing * (1 - _LAST_DIGITS)
 
     @property
+    def exchangeable(self) -> bool:
+        """Whether rows are independent and count the same."""
+        return not self.clustered and not self.uneven
+
+    @property
     def independent_rows(self) -> float:
         """Effective sample size: `effective_rows`, or for dependent rows the effective number of shards of clusters."""
         if self.shards is not None and self.shards.clustered:
