@@ -12,7 +12,10 @@ from scipy.special import expit, logit
 
 from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, InputError, Tally, assess, calibration_test, diagnose
+from unperplexed.assessment import intervals
+from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.intervals import SAMPLED
+from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.calibration.clustered_test import independent_share
 from unperplexed.calibration.estimators import measured_of_samples
 from unperplexed.calibration.null_samples import calibrated
@@ -66,6 +69,25 @@ def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
             assert b / 8 < d < b / 4 * 1.1
         else:
             assert d == pytest.approx(b / 4, rel=0.3), name
+
+
+def test_divergences_alone_are_wider_where_the_curve_is_not_a_line(rng, monkeypatch):
+    """By 1.2, which its jumps need; those of a calibrated forecaster stay as they are."""
+    odds, level = rng.normal(0, 2, 3000), rng.random(3000)
+    jumps = np.array([0.02, 0.2, 0.35, 0.8, 0.9])[np.digitize(odds, [-2.5, -1.0, 0.5, 2.0])]
+
+    def widths(tally, factor):
+        monkeypatch.setattr(intervals, "_WIDER", factor)
+        found = assess_tally(tally, AssessmentSettings(resamples=60, orders=[0]))
+        low, high = np.log(found.intervals["divergence_probability"])
+        assert found.divergence_profile.high - found.divergence_profile.low == pytest.approx(high - low)
+        return high - low, found.intervals["measured_robustness"]
+
+    for truth, most in ((jumps, 1.2), (expit(odds), 1.0)):
+        tally = Tally.of(level < truth, expit(odds))
+        (wide, same), (narrow, as_before) = widths(tally, 1.2), widths(tally, 1.0)
+        assert wide / narrow == pytest.approx(most, abs=0.06)
+        assert same == as_before
 
 
 def test_two_classes_are_drawn_once_a_row(rng):

@@ -37,15 +37,17 @@ def test_at_the_named_orders_it_is_the_measured_means(rows, view):
 def test_the_overconfident_claim_more_than_they_bear_out(rows):
     result = assess(*rows, view="each-class")
     found = result.divergence_profile
-    assert found.low[found.orders == 3] > 0 > found.high[found.orders == -1]
+    assert found.low[found.orders == 3] > 0 > found.values[found.orders == -1]
 
 
 def test_limits_hold_the_profile_in_groups_and_of_more_classes(rng, rows):
     y, p = softmax_forecasts(rng, 500, 4, temperature=1.5)
     for result in (assess(y, p, resamples=60), assess(*rows, clusters=np.arange(600) // 3, resamples=60)):
-        for found in (result.measured_profile, result.divergence_profile):
-            assert (found.low <= found.values).all()
-            assert (found.values <= found.high).all()
+        for found, least in ((result.measured_profile, -2 / 3), (result.divergence_profile, 0)):
+            some = found.orders >= least  # lower ones have none
+            assert (np.isnan(found.low) == ~some).all()
+            assert (found.low <= found.values)[some].all()
+            assert (found.values <= found.high)[some].all()
 
 
 def test_infinite_orders_have_values_and_no_limits(rows):

@@ -13,6 +13,8 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
+from ..calibration.clustered_test import independent_share
+from ..calibration.resampling import coarse_counts
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import WeightedReading, reads
 from ..report.result import Result, picture
@@ -36,7 +38,6 @@ from ..statistics.means import (
     t_quantile,
     unskewed,
 )
-from ..tally.tables import Points
 from ..tally.tally import Tally
 from ..theory.coupled import expm1_ratio, log1p_ratio
 
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
-_FEW_ROWS, _SMALL_FLOOR = 20.0, 0.001
-"""Effective sample size below which intervals are too narrow: at orders below -2/3, with so small a floor at any."""
+_EXPECTED = 2.0
+"""With fewer expected rows behind a mean of an order below -2/3 an interval holds too rarely: the rows that would
+decide may be missing, and no other tells. With more, `benchmarks/coverage.py` finds 93 %."""
 
 _ROUNDING = 1e-9
 """Of effective numbers of rows."""
@@ -68,7 +70,7 @@ class MeasuredProfile(ReadOnlyArrays):
     """NaN in the top-label view, whose pairs are of one class a row."""
     low: Floats
     high: Floats
-    """Confidence limits at each order by itself, from the draws of the other intervals; NaN where there are none."""
+    """Confidence limits at each order by itself, from the draws of the other intervals; NaN below order -2/3."""
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -87,7 +89,7 @@ class DivergenceProfile(ReadOnlyArrays):
     values: Floats
     low: Floats
     high: Floats
-    """Confidence limits at each order by itself."""
+    """Confidence limits at each order by itself; NaN below order 0."""
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -108,8 +110,8 @@ class RiskProfile(ReadOnlyArrays, Result):
     degrees_of_freedom: Floats
     """How well the standard errors are known (Satterthwaite): the fewer rows carry them, the less."""
     few_rows: Bools
-    """True where the interval is too narrow: at an order below -2/3, or with a floor below 0.001, if the standard error
-    has an effective sample size below twenty."""
+    """True where there is no interval: below order -2/3, if of calibrated forecasts fewer than two rows are expected to
+    decide the mean."""
     skewness: Floats
     """That of the mean of ((p / M)^r - 1) / r over the rows, M the generalized mean of order r."""
     floor: float
@@ -121,7 +123,7 @@ class RiskProfile(ReadOnlyArrays, Result):
         return f"<RiskProfile at {number_of(self.orders.size, 'order')} from {low:g} to {high:g}, floor {self.floor:g}>"
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper limits at each order, kept from the floor to 1.
+        """Lower and upper limits at each order, kept from the floor to 1; NaN where few rows decide.
 
         They are those on the log scale. Below order 0 they also hold those of the mean of p^r, corrected for its
         skewness by the cubic transformation of Hall (1992): in part above order -2/3, so that no order jumps.
@@ -132,6 +134,7 @@ class RiskProfile(ReadOnlyArrays, Result):
             error = self.standard_errors / self.values
             skewed = (log1p_ratio(np.minimum(self.orders, 0), -error * unskewed(z, skewness)) for z in (reach, -reach))
             low, high = np.exp(np.fmin(-reach * error, next(skewed))), np.exp(np.fmax(reach * error, next(skewed)))
+        low, high = (np.where(self.few_rows, np.nan, limit) for limit in (low, high))
         return np.maximum(self.values * low, self.floor), np.minimum(self.values * high, 1.0)
 
     def plot(
@@ -144,27 +147,33 @@ class RiskProfile(ReadOnlyArrays, Result):
         return picture(self, ax, label=label, measured=measured)
 
 
-def profile_of_points(
-    p: Floats, w: Floats, w2: Floats, orders: Floats, floor: float, limit: Limit = "floor"
-) -> RiskProfile:
-    """Risk profile of points.
+def profile_of_rows(tally: Tally, orders: Floats, floor: float, limit: Limit = "floor") -> RiskProfile:
+    """Find the risk profile of a tally as if its rows were independent."""
+    points = tally.points()
+    p = apply_limit(points.p, floor, limit)
+    values, errors, _, freedom, skewness = _moments(p, points.weight, points.weight_squared, orders)
+    few = _few_expected(tally, orders, floor, limit)
+    return RiskProfile(orders, values, errors, freedom, few, skewness, float(floor), limit)
 
-    Parameters
-    ----------
-    p : ndarray of shape (n,)
-        Probabilities assigned to the outcomes.
-    w, w2 : ndarray of shape (n,)
-        Weight, and sum of the squared weights, of the rows at each.
-    orders : ndarray of shape (k,)
-        Orders of the means.
-    floor, limit : float, {"floor", "both"}, default "floor"
-        Floor of the probabilities, and whether there is a ceiling as far from 1.
 
-    Returns
-    -------
-    RiskProfile
+def _few_expected(tally: Tally, orders: Floats, floor: float, limit: Limit) -> Bools:
+    """Say at which orders few rows decide a mean, by how many would be expected if the forecasts were calibrated.
+
+    The rows that occurred do not tell: they carry a mean most evenly where those that would decide it are missing.
     """
-    p = apply_limit(p, floor, limit)
+    few = orders < ROBUST
+    if few.any():
+        counts = coarse_counts(tally)
+        rows = tally.effective_rows * (independent_share(counts) if tally.clustered else 1.0)
+        weight = counts.reported * counts.counted.total
+        some = weight > 0
+        p, share = apply_limit(counts.reported[some], floor, limit), weight[some] / weight.sum()
+        few[few] = _moments(p, share, share / rows, orders[few])[2] < _EXPECTED
+    return few
+
+
+def _moments(p: Floats, w: Floats, w2: Floats, orders: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Give the means of points, and with them what `_errors` gives."""
     values = means_of_points(p, w, orders)
     w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
     errors, effective, freedom, skewness = np.full((4, orders.size), np.nan)
@@ -180,8 +189,7 @@ def profile_of_points(
             r, means = orders[at, None], values[at]
             ratios = ratio(r, x - np.log(means / highest)[:, None])
             errors[at], effective[at], freedom[at], skewness[at] = _errors(ratios, w, w2, means)
-    few = (effective < _FEW_ROWS) & ((orders < ROBUST) | (floor < _SMALL_FLOOR))
-    return RiskProfile(orders, values, errors, freedom, few, skewness, float(floor), limit)
+    return values, errors, effective, freedom, skewness
 
 
 def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -264,10 +272,9 @@ def risk_profile(
     >>> profile.values.round(3)
     array([0.589, 0.607, 0.633])
     """
-    points, n_classes = _correct_points(y_true, y_prob, reading)
+    tally = _counted(y_true, y_prob, reading)
     low, limit = floor_and_limit(floor)
-    moments = points.p, points.weight, points.weight_squared
-    return profile_of_points(*moments, checked_orders(orders), floor_for(low, n_classes), limit)
+    return profile_of_rows(tally, checked_orders(orders), floor_for(low, tally.n_classes), limit)
 
 
 def checked_orders(orders: ArrayLike | None) -> Floats:
@@ -430,7 +437,7 @@ def floor_sensitivity(
     >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
     [0.0949, 0.0]
     """
-    points, _ = _correct_points(y_true, y_prob, reading)
+    points = _counted(y_true, y_prob, reading).points()
     return sensitivity_of_points(points.p, points.weight, floors)
 
 
@@ -440,14 +447,15 @@ def sensitivity_of_points(p: Floats, w: Floats, floors: Sequence[float] = SENSIT
     return {floor: averages(q, w) if q.min() > p.min() else own for floor, q in raised.items()}
 
 
-def _correct_points(y_true: Any, y_prob: Any, reading: WeightedReading) -> tuple[Points, int]:
-    """Probabilities assigned to the observed classes, as weighted points, and how many classes there are."""
+def _counted(y_true: Any, y_prob: Any, reading: WeightedReading) -> Tally:
+    """Count rows, of which there has to be one."""
     tally = Tally.count(Forecasts(y_true, y_prob, **reading), diagnosed=0)
     if not tally.weight > 0:
         raise InputError("y_true: no rows to average.")
-    return tally.points(), tally.n_classes
+    return tally
 
 
 def _mean_of(r: float, y_true: Any, y_prob: Any, floor: Floor, reading: WeightedReading) -> float:
-    points, n_classes = _correct_points(y_true, y_prob, reading)
-    return mean_of_points(apply_limit(points.p, floor_for(floor, n_classes)), points.weight, r)
+    tally = _counted(y_true, y_prob, reading)
+    points = tally.points()
+    return mean_of_points(apply_limit(points.p, floor_for(floor, tally.n_classes)), points.weight, r)

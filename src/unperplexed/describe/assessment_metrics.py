@@ -18,6 +18,7 @@ from ..scores.rules import is_printed, score_named
 from ..statistics.intervals import Interval
 from . import assessment_words as words
 from .assessment_charts import Event
+from .profile import FEW
 from .tally import notes_lines
 
 KEY_SCORES = ("log_loss", "brier_score")
@@ -255,17 +256,15 @@ def bins_table(a: Assessment) -> Table:
 def profile_table(a: Assessment) -> Table:
     """Return the risk profile at all orders."""
     profile, measured = a.profile, a.measured_profile
-    few = ["few rows" if each else "" for each in profile.few_rows.tolist()]
     averages = [
         curve_estimates("predicted", profile.values, *profile.interval(a.uncertainty.confidence)),
         curve_estimates("calibrated", measured.values, measured.low, measured.high),
     ]
     level = confidence_interval(a.uncertainty.confidence)
     return Table.of(
-        f"The profile at {profile.orders.size} orders",
+        f"The profile at {profile.orders.size} orders. {FEW if profile.few_rows.any() else ''}".strip(),
         Column("order", [number(x, 2) if math.isfinite(x) else number(x) for x in profile.orders.tolist()]),
         *averages,
-        Column("", few, words=True),
         folded=True,
         notes=level if any(note for each in averages for note in each.notes) else "",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -279,18 +279,17 @@ def plot_profiles(profiles: Mapping[str, RiskProfile], ax: Axes | None = None) -
     ax = axes_or_new(ax, SIZES["profile"])
     for name, profile in profiles.items():
         draw_profile(ax, profile, name)
-    finish_profiles(ax, list(profiles.values()))
+    ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))
+    ax.grid(color="#d9d9d9", linewidth=0.5)
+    ax.set_axisbelow(True)
     ax.legend(loc="lower right", fontsize="small")
     return ax
 
 
 def draw_profile(ax: Axes, profile: RiskProfile, label: str) -> None:
-    """Draw a profile with its named means; orders that few rows decide are dotted."""
-    shown = np.where(profile.few_rows, np.nan, profile.values)
-    (line,) = ax.plot(profile.orders, shown, label=label, zorder=3)
+    """Draw a profile with its named means."""
+    (line,) = ax.plot(profile.orders, profile.values, label=label, zorder=3)
     colour = line.get_color()
-    if profile.few_rows.any():
-        ax.plot(profile.orders, np.where(profile.few_rows, profile.values, np.nan), ":", color=colour, zorder=3)
     ax.fill_between(profile.orders, *profile.interval(), color=colour, alpha=0.2, linewidth=0, zorder=2)
     for marker, _, place in named_means(profile):
         ax.plot(*place, marker=marker, color=colour, markeredgecolor="white", markersize=9, zorder=4)
@@ -301,15 +300,6 @@ def named_means(profile: RiskProfile) -> Iterator[tuple[str, str, tuple[float, f
     for marker, name, order in MEANS:
         if profile.orders.min() <= order <= profile.orders.max():
             yield marker, name, (order, float(np.interp(order, profile.orders, profile.values)))
-
-
-def finish_profiles(ax: Axes, profiles: Sequence[RiskProfile]) -> None:
-    """Name the axes, and what is dotted."""
-    if any(profile.few_rows.any() for profile in profiles):
-        ax.plot([], [], ":", color=GREY, label="carried by few rows")
-    ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))
-    ax.grid(color="#d9d9d9", linewidth=0.5)
-    ax.set_axisbelow(True)
 
 
 _COLOURS = ("#00507d", "#B33F00", "#00513b", "#76305a", "#7a5300", "#837a00")

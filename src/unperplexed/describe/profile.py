@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "decisiveness"}
 _READ = "Low orders weigh the worst forecasts most, high orders the best. Larger is better."
-_FEW = "few rows: the interval has an effective sample size below twenty and is too narrow; collect more rows"
+FEW = "Means without an interval depend on rare rows, of which fewer than two are expected."
 _SAME = 1e-9
 """Orders that differ by less are the same: the rest is rounding."""
 
@@ -48,7 +48,6 @@ def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, order
     low, high = profile.interval()
     found = [estimate(float(profile.values[at]), (float(low[at]), float(high[at])), most=4) for at in shown]
     at_order = {order: found[i][0] for i, at in enumerate(shown) for order in [_named(profile.orders[at])] if order}
-    few = ["few rows" if profile.few_rows[at] else "" for at in shown]
     text = ", ".join(f"{name} {at_order[name]}" for name in _NAMES.values() if name in at_order)
     headline = capital(text) if text else f"Risk profile at {len(shown):,} orders"
     table = Table.of(
@@ -56,18 +55,16 @@ def profile_document(profile: RiskProfile, naming: Naming, *, brief: bool, order
         Column("order", [_order(float(profile.orders[at])) for at in shown]),
         noted("mean", found),
         Column("name", [_named(profile.orders[at]) for at in shown], words=True),
-        *([Column("", few, words=True)] if any(few) else []),
         brief=len(shown),
         notes=confidence_interval(0.95),
     )
     return Document(
         title="Risk profile",
         headline=headline,
-        lead=_READ,
+        lead=f"{_READ} {FEW}" if profile.few_rows[shown].any() else _READ,
         calm=True,
         summary=[table],
         settings=f"floor {profile.floor:g}{'' if profile.limit == 'floor' else f' and ceiling {1 - profile.floor:g}'}",
-        warnings=[_FEW] if any(few) else [],
     )
 
 
