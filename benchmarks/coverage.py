@@ -14,7 +14,7 @@ rising curve that comes closest; of slope, intercept and temperature, that of th
 of the map that was fitted. Recorded are how often an interval holds the truth, how often it lies above and below, how
 wide it is on median, and how many samples carried a warning that concerns it. With --test, only how often the
 resampled calibration test rejects calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in
-cells. The last runs are results/coverage.csv (with S from 60 to 200, P from 20 to 25 and G from 40 to 60),
+cells. The last runs are results/coverage.csv (with S from 60 to 200, P from 20 to 100 and G from 40 to 60),
 results/coverage_more.csv (of --more, by an earlier version) and results/calibration_test.csv.
 """
 
@@ -44,6 +44,7 @@ TEST_SIZES = (100, 1_000, 10_000)
 RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
 """Ranges of predictions that the evidence quotes: the first with `FEWEST` forecasts."""
 FEWEST = 20
+"""Coverage in fewer samples is not summed up."""
 TAILS = ("robustness", "averages_slope", "orientation")
 """Words of the figures that few rows decide."""
 
@@ -268,7 +269,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     """Give the least coverage of each interval at each size, in per cent, and where most samples have a warning."""
     lines = []
     for name, figures in GROUPS.items():
-        of = table.filter(pl.col("figure").is_in(figures))
+        of = table.filter(pl.col("figure").is_in(figures), pl.col("runs") >= FEWEST)
         warned = pl.col("warned") > 0.5
         some = {f"{n:,} rows": of.filter(~warned & (pl.col("n") == n)) for n in SIZES} | {"warned": of.filter(warned)}
         least = {key: f"{100 * rows['covered'].min():.0f}" if len(rows) else "" for key, rows in some.items()}
