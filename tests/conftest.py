@@ -1,5 +1,6 @@
 """Fixtures, and where the real forecasts lie: the folder named by UNPERPLEXED_DATA, if it is set."""
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from unperplexed.kernels.compiled import kernel
 
 mpl.use("Agg")
+gc.disable()  # until tests are collected: of what is made for them nothing is garbage, and looking takes a second
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
 if find_spec("hypothesis"):  # the minimal install has none
@@ -54,6 +56,11 @@ interpreted = os.environ.get("TRITON_INTERPRET") == "1"
 collect_ignore_glob += [] if find_spec("triton") and not interpreted else ["kernels/test_triton.py"]
 collect_ignore_glob += [] if find_spec("triton") and interpreted else ["kernels/interpreted/*"]
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    gc.enable()
 
 
 @pytest.fixture

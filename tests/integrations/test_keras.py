@@ -455,7 +455,7 @@ if keras.backend.backend() != "jax" and find_spec("jax"):
 
     @pytest.mark.slow
     def test_all_of_it_on_jax():
-        environment = os.environ | {"KERAS_BACKEND": "jax"}
+        environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
         # But for the descents, whose gradients the others compare, for what is the same for each loss or is refused
         # before there are tensors, and for what the callback makes of probabilities that have left the backend.
         others = "not minimum and not far_out and not saved and not kinds_of_targets and not early_stopping"
