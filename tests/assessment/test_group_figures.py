@@ -1,12 +1,16 @@
 """Figures that are computed for all groups at once are those of each group by itself, however strange it is."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 from unperplexed import Forecasts, InputError, Tallies, Tally, assess_by
+from unperplexed.assessment import group_figures
 from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.breakdown import broken_down
-from unperplexed.assessment.groups import MOST_DIAGNOSED, GroupAssessment
+from unperplexed.assessment.group_figures import MOST_DIAGNOSED, AssessedGroups, GroupAssessment
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.tally import waiting
 
@@ -36,7 +40,8 @@ def same_as_each_alone(stream, alone, settings=None):
     result = broken_down(Tallies.count(stream, parts=PARTS), "group", False, settings)
     assert [group.key for group in result.groups] == [(key,) for key in alone]
     for group, tally in zip(result.groups, alone.values(), strict=True):
-        single = GroupAssessment.of(group.key, assess_tally(tally, settings), tally.weight)
+        a = assess_tally(tally, settings)
+        single = GroupAssessment.of(group.key, tally, a.floor, a.limit, AssessedGroups({group.key: a}))
         names = ("weight", "effective_rows", "geometric_accuracy", "standard_error", "prediction_accuracy")
         for name in (*names, "n_rows", "small", "cost", "p_value"):
             exact = {"rel": 1e-12, "abs": 1e-15, "nan_ok": True}
@@ -72,6 +77,14 @@ def test_figures_of_all_groups_at_once_are_those_of_each(kind, rng):
     same_as_each_alone([(some(rows), by[rows]) for rows in parts], alone)
 
 
+def test_rows_that_are_in_several_groups_count_in_each(rng):
+    y, p, by = rng.integers(0, 2, 50), rng.uniform(size=50), rng.integers(0, 4, 300)
+    p[3] = np.nan
+    resampled = Forecasts(y, p, labels=[0, 1], invalid="drop", whole=False)[rng.integers(0, 50, 300)]
+    alone = {g: Tally.count(resampled[np.flatnonzero(by == g)], parts=PARTS) for g in range(4)}
+    same_as_each_alone([(resampled, by)], alone)
+
+
 def test_figures_with_more_classes_and_a_ceiling(rng):
     p = rng.dirichlet([1, 1, 1], 400).round(1)
     p /= p.sum(axis=1, keepdims=True)
@@ -105,6 +118,34 @@ def test_rows_wait_or_are_counted_and_the_tallies_are_the_same(rng, monkeypatch)
         found = Tallies.count(((read(rows), by[rows]) for rows in np.array_split(at, 6)), parts=parts)
         assert found.whole() == Tally.count(read(at), parts=parts)
         assert dict(found) == expected
+
+
+def test_copies_and_unpickled_groups_are_not_assessed_and_say_the_same(rng, monkeypatch):
+    p, by = rng.uniform(size=900), np.arange(900) % 3
+    y = rng.uniform(size=900) < np.where(by == 1, p**3, p)
+    result = assess_by(y, p, by=by, resamples=0, clusters=None)
+    pickle.dumps(result.whole)  # all rows are diagnosed
+    with monkeypatch.context() as patch:
+        patch.setattr(group_figures, "assess_tally", None)
+        patch.setattr(group_figures, "diagnosis_of_tally", None)
+        again = pickle.loads(pickle.dumps(result))
+        assert again == result == copy.deepcopy(result)
+    assert again != assess_by(y, np.where(by == 2, 0.5, p), by=by, resamples=0, clusters=None)
+    assert again.frame().equals(result.frame())
+    unpickled = assess_by(pickle.loads(pickle.dumps(Tallies.of(y, p, by=by, parts=["surprises"]))), resamples=0)
+    assert unpickled.groups == result.groups
+    for one, other in zip(unpickled.groups, result.groups, strict=True):
+        assert (one.cost, one.p_value) == pytest.approx((other.cost, other.p_value), rel=1e-12)
+
+
+def test_rows_are_left_behind_once_they_have_told_the_diagnosis(rng):
+    p = rng.dirichlet(np.ones(3), 600)
+    result = assess_by(rng.integers(0, 3, 600), p, by=np.arange(600) % 2, resamples=0)
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result
+    p[:] = 1 / 3
+    assert [group.diagnosis.errors for group in again.groups] == [("confidence",)] * 2
+    assert again.remedies.keys() == {(0,), (1,)}
 
 
 def test_arrays_that_change_later_do_not_change_groups(rng):

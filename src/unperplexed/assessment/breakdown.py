@@ -16,32 +16,28 @@ from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
-from ..calibration.diagnosis.diagnose import diagnosis_of_tally
-from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, columns_of, row_keys
 from ..forecasts.reading import SEARCHED, SearchedReading, reads
 from ..pairing.skill_result import Skill
-from ..report.result import JsonResult, frame_like_input, frames_as_input, pictures
+from ..report.result import JsonResult, frame_like_input, frames_alike, frames_as_input, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
-from .assess import assess_tally, diagnosed_rows, parts_for
-from .group_figures import groups_of_rows
-from .groups import (
+from .assess import diagnosed_rows, parts_for
+from .group_figures import (
     MOST_DIAGNOSED,
-    REMEDIED,
-    CostShare,
+    AssessedGroups,
+    CountedGroups,
     GroupAssessment,
-    GroupRemedy,
+    RowsOfGroups,
     ShrunkenAccuracy,
-    cost_shares,
-    drivers_text,
-    group_remedies,
+    counted_groups,
 )
+from .groups import REMEDIED, CostShare, GroupRemedy, cost_shares, drivers_text, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings, Auto, skill_against
 
@@ -90,8 +86,8 @@ class Breakdown(JsonResult):
 
     by: tuple[str, ...]
     """Names of the columns."""
-    total: GroupAssessment
-    """All rows as one group, whose key is ()."""
+    whole: Assessment
+    """Assessment of all rows, whichever group they are in."""
     groups: tuple[GroupAssessment, ...]
     sort: Sort
     """What the groups are sorted by."""
@@ -105,9 +101,11 @@ class Breakdown(JsonResult):
     """Skill scores of all rows and of each group against a reference, where one was named."""
 
     @property
-    def whole(self) -> Assessment:
-        """Assessment of all rows, whichever group they are in."""
-        return self.total.assessment
+    def total(self) -> GroupAssessment:
+        """All rows as one group, whose key is ()."""
+        a = self.whole
+        total = GroupAssessment.of((), a.source.tally, a.floor, a.limit, AssessedGroups({(): a}))
+        return frames_alike(total, self)
 
     @cached_property
     def remedies(self) -> dict[Key, GroupRemedy]:
@@ -138,7 +136,7 @@ class Breakdown(JsonResult):
 
     def with_whole(self, whole: Assessment) -> Breakdown:
         """Return the same with another assessment of all rows."""
-        return replace(self, total=GroupAssessment.of((), whole, self.total.weight))
+        return replace(self, whole=whole)
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -320,13 +318,9 @@ def assess_by(
     return replace(broken_down(tallies, sort, shrink, settings, dependence, rows), skill=skill)
 
 
-RowsOfGroup = Callable[[Key], Forecasts]
-"""Gives the rows of a group; of the key () all rows."""
-
-
-def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
+def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroups:
     places = dict(row_keys(by, forecasts.n_rows).groups())
-    return lambda key: forecasts[places[key]] if key else forecasts
+    return RowsOfGroups(lambda key: forecasts[places[key]] if key else forecasts, diagnosed_rows)
 
 
 def broken_down(
@@ -335,7 +329,7 @@ def broken_down(
     shrink: bool,
     settings: AssessmentSettings,
     dependence: DependenceSearch = OF_A_TALLY,
-    rows: RowsOfGroup | None = None,
+    rows: RowsOfGroups | None = None,
 ) -> Breakdown:
     """Assess what tallies have counted, group by group.
 
@@ -351,8 +345,8 @@ def broken_down(
         How each group is assessed.
     dependence : DependenceSearch, optional
         What was found of the dependence of all rows.
-    rows : callable, optional
-        Gives the rows of a group by its key, where they are in memory.
+    rows : RowsOfGroups, optional
+        Rows, where they are in memory.
 
     Returns
     -------
@@ -363,26 +357,11 @@ def broken_down(
     InputError
         For a tally without weight, for groups that cannot be shrunk, and for too many to be sorted by cost.
     """
-
-    def assessed(key: Key, tally: Tally) -> Assessment:
-        return replace(_assessed(key, tally, settings, rows), dependence=dependence)
-
-    def counted(key: Key) -> Assessment:
-        return assessed(key, tallies.counted(key))
-
-    def diagnosed(key: Key) -> Diagnosis:
-        return diagnosis_of_tally(tallies.counted(key))
-
-    whole, waiting, keys = tallies.whole(), tallies.rows(), list(tallies)
-    total = GroupAssessment.of((), assessed((), whole), whole.weight)
-    found = {}
-    if waiting is not None:
-        at_once = groups_of_rows(keys, waiting, whole, settings, counted, diagnosed if rows is None else None)
-        found = {group.key: group for group in at_once}
-    for key in keys:
-        if key not in found and (tally := tallies[key]).weight > 0:
-            found[key] = GroupAssessment.of(key, assessed(key, tally), tally.weight)
-    groups, empty = [found[key] for key in keys if key in found], tuple(key for key in keys if key not in found)
+    waiting = tallies.rows()
+    counted = CountedGroups(tallies, settings, dependence, rows, waiting)
+    whole, groups = counted.assessment(()), counted_groups(counted, waiting)
+    seen = {group.key for group in groups}
+    empty = tuple(key for key in tallies if key not in seen)
     if sort == "cost" and len(groups) > MOST_DIAGNOSED:
         raise InputError(
             f"sort (--sort): the cost is found for up to {MOST_DIAGNOSED:,} groups, here {len(groups):,}. Choose"
@@ -396,7 +375,7 @@ def broken_down(
         return math.isnan(value[0]), small_last and group.small, value
 
     groups.sort(key=place)  # stable: ties stay in the keys' order
-    return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
+    return Breakdown(tallies.by, whole, tuple(groups), sort, small_last, empty, shrinkage)
 
 
 def with_shrinkage(b: Breakdown) -> Breakdown:
@@ -406,20 +385,11 @@ def with_shrinkage(b: Breakdown) -> Breakdown:
     """
     if not b.diagnosed and b.whole.source.tally.clustered:
         return b
-    _ = b.cost_shares  # found once for both
     try:
         groups, shrinkage = _shrunken([*b.groups], b.whole.source.sampling.confidence)
     except InputError:
         return b
     return replace(b, groups=tuple(groups), shrinkage=shrinkage)
-
-
-def _assessed(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> Assessment:
-    """Assess a group; its rows, where they are in memory, give the diagnosis and the remedy that counts do not."""
-    found = assess_tally(tally, settings)
-    if rows is None:
-        return found
-    return found.diagnosed_by(lambda: diagnosed_rows(rows(key), tally), lambda: [rows(key)])
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
@@ -444,7 +414,8 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
-        group.with_shrunken(ShrunkenAccuracy(*map(float, value))) for group, value in zip(groups, values, strict=True)
+        replace(group, shrunken=ShrunkenAccuracy(*map(float, value)))
+        for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)
 

@@ -23,9 +23,11 @@ from .own_options import PERIODS
 
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
-    from ..assessment.groups import GroupAssessment
+    from ..assessment.group_figures import RowsOfGroups
     from ..assessment.result import Assessment
+    from ..calibration.diagnosis.result import Diagnosis
     from ..recalibration.group_rows import GroupRows
+    from ..tally.tally import Tally
 
 
 _MOST_CLASSES_ONE_BY_ONE = 200
@@ -132,26 +134,27 @@ def breakdown_of(asked: Asked) -> Breakdown:
     from ..assessment.breakdown import broken_down
 
     counted = asked.rows.groups({"parts": asked.parts, "diagnosed": _MOST_CLASSES_BY_GROUP}, asked.change)
+    tally, chunks = counted.whole(), None if asked.once else asked.rows.chunks(asked.change)
+    if chunks is not None and tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(chunks):
+        chunks = None  # counts suffice
+    rows = None if chunks is None else _rows_of_groups(asked, tally)
     try:
-        found = broken_down(counted, asked.sort, False, asked.settings, asked.rows.dependence)
+        found = broken_down(counted, asked.sort, False, asked.settings, asked.rows.dependence, rows)
     except InputError as error:
         raise asked.rows.naming(error) from None
     whole = found.whole.advising(asked.commands)
-    tally = whole.source.tally
-    if not asked.once:
-        chunks = asked.rows.chunks(asked.change)
-        if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(chunks):
-            return found.with_whole(whole)
+    if chunks is not None:
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)
-        found = _with_rows_of_groups(asked, found)
     return found.with_whole(whole)
 
 
-def _with_rows_of_groups(asked: Asked, found: Breakdown) -> Breakdown:
-    """Let groups be diagnosed and mended by their rows, up to so many as fit in memory and take seconds."""
-    tally = found.whole.source.tally
+def _rows_of_groups(asked: Asked, tally: Tally) -> RowsOfGroups | None:
+    """Read the rows of groups, which diagnose and mend them, up to so many as fit in memory and take seconds."""
+    from ..assessment.group_figures import RowsOfGroups
+    from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+
     if asked.change is not None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
-        return found
+        return None
 
     @cache
     def rows() -> GroupRows:
@@ -159,13 +162,10 @@ def _with_rows_of_groups(asked: Asked, found: Breakdown) -> Breakdown:
 
         return gathered_groups(asked.rows.grouped_chunks()())
 
-    def by_rows(group: GroupAssessment) -> GroupAssessment:
-        def chunks() -> list[Forecasts]:
-            return [rows().of(group.key).named_forecasts()]
+    def diagnose(forecasts: Forecasts, tally: Tally) -> Diagnosis:
+        return diagnosis_of_rows(rows_of(lambda: [forecasts], numbered=False), tally.labels, tally)
 
-        return group.changed(lambda assessment: _diagnosed(assessment, chunks, numbered=False))
-
-    return replace(found, groups=tuple(map(by_rows, found.groups)))
+    return RowsOfGroups(lambda key: rows().of(key).named_forecasts(), diagnose)
 
 
 _DATES = re.compile(r"date|timestamp|^(time|day)$", re.IGNORECASE)

@@ -203,7 +203,7 @@ class JsonResult(ByValue, Result):
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-Made = TypeVar("Made", bound=Result)
+Made = TypeVar("Made")
 
 PANDAS = "pandas"
 _DEEPEST = 5

@@ -14,9 +14,9 @@ from ..assessment.decisions import Decision as Decision
 from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
 from ..assessment.flat import NamedMetric as NamedMetric
-from ..assessment.groups import GroupAssessment as GroupAssessment
+from ..assessment.group_figures import GroupAssessment as GroupAssessment
+from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.groups import GroupRemedy as GroupRemedy
-from ..assessment.groups import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.intervals import Uncertainty as Uncertainty
 from ..assessment.ordered import OrderedAssessment as OrderedAssessment
 from ..assessment.ordered import PitHistogram as PitHistogram

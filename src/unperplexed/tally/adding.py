@@ -144,6 +144,8 @@ _MOST_SOURCES, _OTHERS = 100, "..."
 
 def common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> tuple[Label | None, ...]:
     """Labels of both parts, each of which may not know all of them."""
+    if a is b:
+        return a
     if len(a) != len(b):
         raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")
     for column, (x, y) in enumerate(zip(a, b, strict=True), 1):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Codes, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order
@@ -130,7 +130,7 @@ class WaitingTallies(Mapping[Key, Tally]):
         """
         if not self._parts:
             return None
-        found = GroupedRows.beside([rows for part in self._parts for rows in _read(part)])
+        found = GroupedRows.beside([*map(_read, self._parts)])
         most = self._counting.get("exact_limit", EXACT_LIMIT) // self._parts[0].forecasts.n_classes
         weight = np.bincount(found.key, found.weight, len(self))
         here = (np.bincount(found.key, minlength=len(self)) <= most) & (weight > 0)
@@ -165,11 +165,12 @@ class _Waiting:
                     yield part.forecasts[rows[a:b] - start]
 
 
-def _read(part: _Part) -> Iterator[GroupedRows]:
-    """Read rows with their groups."""
-    numbers, two = part.forecasts.index, part.forecasts.n_classes == 2
+def _read(part: _Part) -> GroupedRows:
+    """Read rows with their groups. A row may be in several: all of it is left out, or none."""
+    two, found = part.forecasts.n_classes == 2, list[GroupedRows]()
     for block in part.forecasts.blocks():
-        group = part.group[np.searchsorted(numbers, block.index)]
         second = np.asarray(block.probabilities[:, 1], dtype=np.float64) if two else block.rows.correct
         weight = np.ones(len(block)) if block.weights is None else block.weights
-        yield GroupedRows(group, block.rows.correct, block.rows.hit, second, block.truth, weight)
+        found.append(GroupedRows(block.index, block.rows.correct, block.rows.hit, second, block.truth, weight))
+    rows = GroupedRows.beside(found)
+    return replace(rows, key=part.group[np.isin(part.forecasts.index, rows.key)])

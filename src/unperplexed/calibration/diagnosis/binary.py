@@ -48,7 +48,7 @@ from .kinds.bias import SURE_GAP, means_differ, over_or_under
 from .line import ONE_VALUE, CalibrationLine, Coefficient, calibration_line, judged_coefficients, power_alone
 from .result import NOTABLE_BIAS, Clause, Detectable, Diagnosis, Finding, MendedProbability
 from .scored import FEWEST_CLUSTERS, ClusterSums, Scored, cluster_covariance, cluster_shares, in_cells, information_time
-from .words import REST_LEVEL, finding_of_two, in_words, not_made, practically_calibrated, too_few
+from .words import REST_LEVEL, finding_of_two, in_words, not_made, nothing_wrong, practically_calibrated, too_few
 
 _MOST_ERRORS = 3
 """Errors at most that are named together."""
@@ -114,15 +114,15 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     return replace(_diagnosed(data, line, power), n_clusters=n_clusters, line=line, power=power)
 
 
-def screened(rows: Scored, n: float) -> float | None:
-    """Return the p-value of a diagnosis that finds nothing wrong with n rows, NaN for too few to tell.
+def screened(rows: Scored, n: float) -> Diagnosis | None:
+    """Diagnose n rows as far as the gate: nothing is wrong, or they are too few to tell.
 
-    None if it may find something: for rows that are certain, and where the gate rejects.
+    None if something may be: for rows that are certain, and where the gate rejects.
     """
     if (np.abs(rows.s) > math.log(n / CERTAIN)).any():
         return None
     p_value = math.nan if rows.information <= _LEAST_INFORMATION else gate(rows).p_value
-    return None if p_value < LEVEL else p_value
+    return None if p_value < LEVEL else nothing_wrong(round(n), p_value)
 
 
 def _diagnosed(data: BinaryData, line: CalibrationLine, power: Coefficient) -> Diagnosis:

@@ -13,7 +13,7 @@ from .kind import OfClasses, OfTwo
 from .kinds import KINDS, permuted, shape
 from .kinds.bias import MISSHAPED
 from .kinds.confidence import SWAPPED
-from .result import COUNTS, Advice, Clause, Diagnosis, Finding, joined
+from .result import COUNTS, Advice, Clause, Diagnosis, Finding
 
 if TYPE_CHECKING:
     from .permutations import Permutation
@@ -166,9 +166,9 @@ def nothing_found(n: int, clusters: int | None, tested: str, at_least: bool = Fa
     return Clause("no evidence of miscalibration", detail=f"n = {n:,}{among}, {tested}")
 
 
-def calm_verdict(n: int, p_value: float) -> str:
-    """Return the verdict of a diagnosis of independent rows that finds nothing."""
-    return f"{joined([nothing_found(n, None, _tested(p_value))])}."
+def nothing_wrong(n: int, p_value: float) -> Diagnosis:
+    """Return what a test says of independent rows of two classes if it finds nothing."""
+    return Diagnosis((nothing_found(n, None, _tested(p_value)),), p_value=p_value, n_rows=n, n_classes=2)
 
 
 def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis:
