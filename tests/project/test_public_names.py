@@ -65,7 +65,7 @@ def test_names_of_other_programs_are_answered_with_ours(name):
 def test_every_name_has_one_home():
     names = [name for _, name in HOMES] + [*EXTRAS]
     assert len(set(names)) == len(names)
-    assert len(unperplexed.__all__) <= 42
+    assert len(unperplexed.__all__) <= 50
 
 
 @pytest.mark.parametrize("package", PACKAGES)

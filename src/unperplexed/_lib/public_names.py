@@ -40,6 +40,9 @@ _ELSEWHERE = {
     "calibrate": "Recalibrator().fit(y_true, y_prob)",
     "evaluate": "assess",
     "perplexity": "unperplexed.language_models.assess_texts",
+    "crps": "unperplexed.scores.crps",
+    "wis": "unperplexed.scores.weighted_interval_score",
+    "mean_pinball_loss": "unperplexed.scores.quantile_loss",
     "rps": "unperplexed.scores.ranked_probability_score",
 }
 """What other programs call what is here."""

@@ -51,6 +51,14 @@ class SearchedReading(RowReading, total=False):
     columns: Any
 
 
+class AssessedReading(SearchedReading, total=False):
+    """The same, and what is known of each row of predictive distributions besides."""
+
+    censored: Mapping[str, ArrayLike] | None
+    issued: Any
+    target_date: Any
+
+
 AUTO = "auto"
 """Clusters that nobody declared: those that are found, if any are."""
 

@@ -263,6 +263,14 @@ def weighted_sum(w: Floats, x: Floats) -> float:
     return float((w * x).sum())
 
 
+def mean_of_rows(values: Floats, weights: Floats | None) -> float:
+    """Weighted mean of scores; a row of weight 0 is as if absent, even where its score is infinite."""
+    if weights is None:
+        return float(values.mean())
+    positive = weights > 0
+    return weighted_sum(values[positive], weights[positive]) / float(weights[positive].sum())
+
+
 def _log_means(x: Floats, share: Floats, r: Floats) -> Floats:
     """Logarithms of the generalized means of exp(x), which are centred: right to a few ulp of the spread and of 1/r."""
     largest = np.maximum(r * x.min(), r * x.max())  # taken out, so that nothing overflows

@@ -1,0 +1,235 @@
+"""Predictive distributions of families, and of objects of other packages."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..._lib.arrays import as_array, at_hand, numbers
+from ..._lib.errors import InputError
+from ..._lib.typing import Bools, Floats, Ints
+from ...statistics.normal_scores import cell_moments, information_between, normal_scores, probability_between
+from .arrays import closed, refuse_rows, vector
+from .families import WithAtom, law_of
+from .objects import adapted
+from .partitions import beyond_merged
+from .predictive import Information, Limits, Predictive
+
+_NEGLIGIBLE = 1e-9
+"""Counts in tails of this probability are not told apart."""
+
+_TOGETHER = 256
+"""Distributions whose counts are walked through together."""
+
+_MANY, _STEPS = 2_048, 512
+"""Where there are more different distributions of counts, their information is computed for parameters rounded to
+1/512 of themselves, which changes it by some 1e-4."""
+
+
+class Distribution(Predictive):
+    """Distributions of a family, or of an object of another package, one a row.
+
+    Parameters
+    ----------
+    family : str or object
+        "normal" (mean, sd), "t" (df, location, scale), "lognormal" (log_mean, log_sd), "gamma" (shape, scale; shape,
+        rate; or mean, sd), "poisson" (mean), "negative-binomial" (mean, size; or size, probability) or
+        "coupled-gaussian" (mean, scale, coupling). Or an object with cdf, ppf and logpdf: frozen distributions of
+        SciPy with parameters of shape (n,), of PyTorch, NumPyro, NGBoost.
+    **parameters : array_like of shape (n,), or a number
+        By the names above. ``zero`` is the probability of an atom at 0 beside the family.
+
+    Attributes
+    ----------
+    family : str or None
+        Name of the family; None for an object.
+    parameters : mapping
+        Parameters as given, each of shape (n,).
+    discrete : bool
+        Whether only whole numbers are possible.
+
+    Raises
+    ------
+    InputError
+        If a family or parameter is unknown, a parameter is out of range, or shapes differ.
+
+    Notes
+    -----
+    The coupled Gaussian [RP] is Student's t of 1/coupling degrees of freedom where the coupling is above 0.
+
+    Examples
+    --------
+    >>> import unperplexed as up
+    >>> forecast = up.Distribution("normal", mean=[20.0, 24.0], sd=[1.5, 3.0])
+    >>> forecast
+    <Distribution: 2 forecasts by normal distributions>
+    >>> forecast.cdf([20.0, 27.0]).round(3)
+    array([0.5  , 0.841])
+    """
+
+    family: str | None
+    parameters: MappingProxyType[str, Floats]
+    _law: Any
+    _n: int
+
+    def __init__(self, family: Any, **parameters: Any) -> None:
+        if isinstance(family, str):
+            given = _same_length(parameters)
+            self._set(family=family, parameters=MappingProxyType(given), _law=law_of(family, given))
+            self._set(_n=len(next(iter(given.values()))))
+        else:
+            if parameters:
+                raise InputError(f"{next(iter(parameters))}: parameters belong to families by name, not to objects.")
+            law = adapted(family)
+            self._set(family=None, parameters=MappingProxyType({}), _law=law, _n=len(law))
+
+    def __len__(self) -> int:
+        """Count the forecasts."""
+        return self._n
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the forecasts were made from, as functions of a family are not."""
+        return _made, (self._law if self.family is None else self.family, dict(self.parameters))
+
+    @property
+    def form(self) -> str:
+        """What the distributions are known by."""
+        atom = " with an atom at 0" if isinstance(self._law, WithAtom) else ""
+        return f"{self.family or ('count' if self.discrete else 'continuous')} distributions{atom}"
+
+    @property
+    def discrete(self) -> bool:
+        """Whether only whole numbers are possible."""
+        return bool(self._law.discrete)
+
+    @property
+    def canonical(self) -> tuple[Floats, ...]:
+        """Parameters in which the family's functions are written; without the atom's."""
+        known: tuple[Floats, ...] = self._law.parameters
+        return known[:-1] if "zero" in self.parameters else known
+
+    def cdf(self, x: Any) -> Floats:
+        """Return the probability up to x, which broadcasts against shape (n,)."""
+        return np.asarray(self._law.cdf(np.asarray(x, dtype=np.float64)))
+
+    def sf(self, x: Any) -> Floats:
+        """Return the probability of more than x, exact in the upper tail."""
+        return np.asarray(self._law.sf(np.asarray(x, dtype=np.float64)))
+
+    def ppf(self, q: Any) -> Floats:
+        """Return quantiles at probabilities q, which broadcast against shape (n,)."""
+        return np.asarray(self._law.ppf(np.asarray(q, dtype=np.float64)))
+
+    def logpdf(self, x: Any) -> Floats:
+        """Return the log density at x; the log probability of counts, and of an atom."""
+        return np.asarray(self._law.logpdf(np.asarray(x, dtype=np.float64)))
+
+    def subset(self, rows: Bools | Ints) -> Distribution:
+        """Return some of the forecasts."""
+        part = Distribution.__new__(Distribution)
+        law = self._law.subset(rows)
+        parameters = MappingProxyType({name: each[rows] for name, each in self.parameters.items()})
+        part._set(family=self.family, parameters=parameters, _law=law, _n=len(np.arange(len(self))[rows]))
+        return part
+
+    def quantile(self, shares: Any) -> Floats:
+        """Return quantiles at shares of shape (k,), as an array of shape (n, k)."""
+        each = [np.broadcast_to(self.ppf(share), len(self)) for share in np.asarray(shares, dtype=np.float64)]
+        return np.stack(each, axis=1)
+
+    def supported(self, y: Any) -> Bools:
+        """Say of each outcome whether its forecast holds it possible."""
+        return np.asarray(self.logpdf(self.outcomes(y)) > -np.inf)
+
+    def outcomes(self, y: Any) -> Floats:
+        """Read and check the outcomes of the forecasts: of those of counts, whole numbers."""
+        values = super().outcomes(y)
+        if self.discrete:
+            remedy = "Counts are whole numbers; give a family of densities for other outcomes."
+            refuse_rows(
+                values != np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy
+            )
+        return values
+
+    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+        high = normal_scores(self.cdf(y), self.sf(y))
+        if self.discrete:
+            return normal_scores(self.cdf(y - 1), self.sf(y - 1)), high
+        if isinstance(self._law, WithAtom):
+            return np.where(y == 0, normal_scores(*self._law.below_zero()), high), high
+        return high, high
+
+    def _information(self, low: Floats, high: Floats, limits: Limits | None) -> Information:
+        n = len(self)
+        if self.discrete:
+            return _of_counts(self._law, n, limits)
+        merged = []
+        if isinstance(self._law, WithAtom):
+            atom = self._scores(np.zeros(n))
+            merged.append(atom if limits is None else _without(atom, limits))
+        if limits is not None:
+            merged += [(np.full(n, -np.inf), limits[0]), (limits[1], np.full(n, np.inf))]
+        if not merged:
+            return np.eye(4)[None], np.zeros(n, dtype=np.int64)
+        return np.eye(4) - sum(_lost(*each) for each in merged), np.arange(n)
+
+
+def _made(family: Any, parameters: dict[str, Floats]) -> Distribution:
+    return Distribution(family, **parameters)
+
+
+def _same_length(parameters: dict[str, Any]) -> dict[str, Floats]:
+    """Read parameters, numbers as those of all rows."""
+    if not parameters:
+        raise InputError("Distribution: no parameters; for example Distribution('normal', mean=mean, sd=sd).")
+    arrays = {name: numbers(as_array(at_hand(each)), name) for name, each in parameters.items()}
+    lengths = {name: each.size for name, each in arrays.items() if each.ndim}
+    if not lengths:
+        raise InputError("Distribution: all parameters are single numbers; give one of them as an array of shape (n,).")
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
+        raise InputError(f"Distribution: parameters of different lengths, {each}.")
+    n = next(iter(lengths.values()))
+    return {
+        name: closed(vector(each if each.ndim else np.full(n, each), name, "number", n))
+        for name, each in arrays.items()
+    }
+
+
+def _without(cell: tuple[Floats, Floats], limits: Limits) -> tuple[Floats, Floats]:
+    """Leave of a cell what is between the limits."""
+    low, high = np.maximum(cell[0], limits[0]), np.minimum(cell[1], limits[1])
+    return low, np.maximum(low, high)
+
+
+def _lost(low: Floats, high: Floats) -> Floats:
+    """Return the information that is lost where all outcomes between two normal scores are one."""
+    cells, back = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
+    return (probability_between(*cells.T)[:, None, None] * cell_moments(*cells.T).covariance)[back.ravel()]
+
+
+def _of_counts(law: Any, n: int, limits: Limits | None) -> Information:
+    """Return the information of counts, computed once for rows of the same parameters and limits."""
+    keys = np.stack([*law.parameters, *(limits or ())], axis=1) if law.parameters else np.arange(n)[:, None]
+    unique, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    if len(unique) > _MANY and law.parameters:
+        mantissa, exponent = np.frexp(keys)
+        keys = np.ldexp(np.round(mantissa * _STEPS) / _STEPS, exponent)
+        unique, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    information = np.empty((len(first), 4, 4))
+    part = law.subset(first)
+    start, stop = np.floor(part.ppf(_NEGLIGIBLE)), np.ceil(part.ppf(1 - _NEGLIGIBLE))
+    ends = None if limits is None else tuple(each[first] for each in limits)
+    order = np.argsort(stop - start)
+    for at in range(0, len(order), _TOGETHER):
+        rows = order[at : at + _TOGETHER]
+        counts = start[rows] + np.arange(int((stop - start)[rows].max()))[:, None]
+        some = part.subset(rows)
+        inner = np.where(counts < stop[rows], normal_scores(some.cdf(counts), some.sf(counts)), np.inf)
+        edges = np.concatenate([np.full((1, len(rows)), -np.inf), inner, np.full((1, len(rows)), np.inf)]).T
+        if ends is not None:
+            edges = beyond_merged(edges, ends[0][rows, None], ends[1][rows, None])
+        information[rows] = information_between(edges)
+    return information, back.ravel()

@@ -1,0 +1,47 @@
+"""Rows of predictive distributions beside their outcomes, free of units: all that a diagnosis reads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._lib.dataclasses import dataclass, replace
+from ..._lib.typing import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class PitRows:
+    """Where outcomes fall in their predictive distributions, as normal scores."""
+
+    low: Floats
+    """Normal quantile of F(y-), the probability of less than the outcome."""
+    high: Floats
+    """Normal quantile of F(y); where F is continuous at y it equals ``low``."""
+    information: Floats
+    """Of shape (k, 4, 4): for each pattern of cells the covariance of a row's score for calibrated forecasts."""
+    pattern: Ints
+    """Which of them each row has."""
+    impossible: Bools
+    """Whether an outcome is outside of all that its forecast holds possible."""
+    level: Floats | None = None
+    """Predicted medians, of log(1 + y) where none is negative; None where they are not known."""
+    log_spread: Floats | None = None
+    """Logarithm of the predicted spread, (q75 - q25) / 1.349; None where it is not known."""
+    weight: Floats | None = None
+    """Importance weights; None where all rows count the same."""
+    count: Floats | None = None
+    """How many equal rows each stands for; None for one."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.low)
+
+    @property
+    def point(self) -> Bools:
+        """Rows whose outcome is known exactly, not by its cell."""
+        return np.asarray(self.low == self.high)
+
+    def subset(self, rows: Bools | Ints) -> PitRows:
+        """Return some of the rows."""
+        columns = {name: x for name, x in vars(self).items() if name != "information" and x is not None}
+        return replace(self, **{name: x[rows] for name, x in columns.items()})

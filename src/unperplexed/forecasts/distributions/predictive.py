@@ -1,0 +1,201 @@
+"""Predictive distributions of numbers, in any form: where outcomes fall in them, how high and how wide they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..._lib.arrays import floats
+from ..._lib.errors import InputError, check_choice
+from ..._lib.formatting import number_of
+from ..._lib.typing import Bools, Floats, Ints
+from ...statistics.means import checked_weights
+from .arrays import closed, refuse_rows, vector
+from .pit_rows import PitRows
+
+NORMAL_QUARTILES = 1.349
+"""Distance between the quartiles of a normal distribution, in standard deviations."""
+
+Note = tuple[int, str]
+"""How many forecasts something was seen in, and a sentence that says it."""
+
+Limits = tuple[Floats, Floats]
+"""Normal scores of what is censored below and above; -inf and inf where nothing is."""
+
+Information = tuple[Floats, Ints]
+"""Information of patterns of cells, of shape (k, 4, 4), and which of them each row has."""
+
+
+class Predictive:
+    """Predictive distributions, one a row: the base of `Quantiles`, `Samples`, `Distribution`, `PIT` and `Ordered`.
+
+    Arrays cannot be written to. They are not copied where they can be read as they are: do not change them.
+    """
+
+    def _set(self, **fields: Any) -> None:
+        vars(self).update(
+            {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change a forecast."""
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields of a pickle or copy, whose arrays cannot be written to either."""
+        self._set(**state)
+
+    def __len__(self) -> int:
+        """Count the forecasts."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Say how many forecasts there are, and of which form."""
+        return f"<{type(self).__name__}: {number_of(len(self), 'forecast')} by {self.form}>"
+
+    @property
+    def form(self) -> str:
+        """What the distributions are known by: "23 quantiles"."""
+        raise NotImplementedError
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What was seen in the forecasts: how many have it, and a sentence that says so."""
+        flat = int(np.count_nonzero(self.spread() == 0))
+        said = f"{number_of(flat, 'forecast')} of spread 0: taken as the smallest of the others."
+        return ((flat, said),) if 0 < flat < len(self) else ()
+
+    @property
+    def edges(self) -> Floats | None:
+        """Shares that bound the cells of all rows, from 0 to 1; None where rows have none, or their own."""
+        return None
+
+    @property
+    def complete(self) -> Bools:
+        """Whether nothing of a forecast is missing. Incomplete ones have to be left out: ``subset(complete)``."""
+        return np.ones(len(self), dtype=bool)
+
+    def subset(self, rows: Bools | Ints) -> Predictive:
+        """Return some of the forecasts."""
+        raise NotImplementedError
+
+    def quantile(self, shares: Any) -> Floats:
+        """Return predicted quantiles at shares of shape (k,), as an array of shape (n, k)."""
+        raise NotImplementedError
+
+    @cached_property
+    def _quartiles(self) -> Floats:
+        return self.quantile([0.25, 0.5, 0.75])
+
+    def median(self) -> Floats:
+        """Return the predicted medians, an array of shape (n,)."""
+        return self._quartiles[:, 1]
+
+    def spread(self) -> Floats:
+        """Return the distances between the quartiles, by 1.349: the standard deviations of normal distributions."""
+        return np.asarray((self._quartiles[:, 2] - self._quartiles[:, 0]) / NORMAL_QUARTILES)
+
+    def supported(self, y: Any) -> Bools:
+        """Say of each outcome whether its forecast holds it possible."""
+        return np.ones(len(self.outcomes(y)), dtype=bool)
+
+    def pit_rows(self, y: Any, *, censored: Mapping[str, Any] | None = None, sample_weight: Any = None) -> PitRows:
+        """Return where outcomes fall in the forecasts, as normal scores.
+
+        Parameters
+        ----------
+        y : array_like of shape (n,)
+            Outcomes.
+        censored : mapping, optional
+            ``{"above": limits}``: an outcome at its row's limit or above is only known to be there; likewise "below".
+            Every row needs the limit that it would have had, infinite where there is none.
+        sample_weight : array_like of shape (n,), optional
+            Non-negative importance weights.
+
+        Raises
+        ------
+        InputError
+            If shapes differ, a number is missing, or forecasts are incomplete.
+        """
+        y = self.outcomes(y)
+        refuse_rows(~self.complete, self.form, "something missing", "Leave them out with subset(complete).")
+        low, high = self._scores(y)
+        impossible = ~self.supported(y) | (np.isinf(low) & (low == high))  # no double is so small a probability
+        limits = None if not censored else self._limits(censored)
+        if limits is not None:
+            low, high, impossible = _merged(low, high, impossible, limits)
+        information, pattern = self._information(low, high, limits)
+        level, log_spread = self._beside(y, censored or {})._location()
+        weight = None if sample_weight is None else checked_weights(sample_weight, len(y))
+        return PitRows(low, high, information, pattern, impossible, level, log_spread, weight)
+
+    def outcomes(self, y: Any) -> Floats:
+        """Read and check the outcomes of the forecasts."""
+        if isinstance(y, Predictive):
+            raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
+        return vector(y, "y_true", "outcome", len(self))
+
+    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
+        raise NotImplementedError
+
+    def _information(self, low: Floats, high: Floats, limits: Limits | None) -> Information:
+        """Return the information of each row's cells, of which those beyond limits are one.
+
+        All forms know their cells but `PIT`, which estimates by those that outcomes fell in.
+        """
+        raise NotImplementedError
+
+    def _limits(self, censored: Mapping[str, Any]) -> Limits:
+        """Return the normal scores beyond which outcomes are censored."""
+        if not isinstance(censored, Mapping):
+            raise InputError('censored: expected {"above": limits} or {"below": limits}.')
+        for side in censored:
+            check_choice("censored", side, ("above", "below"))
+        below = self._limit(censored.get("below"), "below", -np.inf)
+        return below, self._limit(censored.get("above"), "above", np.inf)
+
+    def _limit(self, limits: Any, side: str, never: float) -> Floats:
+        scores = np.full(len(self), never)
+        if limits is None:
+            return scores
+        limits = floats(limits, f"censored {side}")
+        if limits.shape not in ((), scores.shape):
+            raise InputError(
+                f"censored {side}: expected one limit a forecast, {len(self):,}, got shape {limits.shape}."
+            )
+        limits = np.broadcast_to(limits, scores.shape)
+        refuse_rows(np.isnan(limits), f"censored {side}", "no limit", f"Give {never:g} where there is none.")
+        finite = np.flatnonzero(np.isfinite(limits))
+        if finite.size:
+            scores[finite] = self.subset(finite)._scores(limits[finite])[0 if side == "above" else 1]
+        return scores
+
+    def _beside(self, y: Floats, censored: Mapping[str, Any]) -> Predictive:
+        """Return the forecasts by whose level and spread outcomes are judged."""
+        return self
+
+    def _location(self) -> tuple[Floats | None, Floats | None]:
+        """Return level and log spread, which tell nothing of calibrated outcomes."""
+        level, spread = self.median(), self.spread()
+        if (level >= 0).all():
+            level = np.log1p(level)
+        return level, log_positive(spread)
+
+
+def log_positive(spread: Floats) -> Floats | None:
+    """Return logarithms; of 0 that of the smallest above it, None if none is."""
+    some = spread[spread > 0]
+    return np.log(np.maximum(spread, some.min())) if some.size else None
+
+
+def _merged(low: Floats, high: Floats, impossible: Bools, limits: Limits) -> tuple[Floats, Floats, Bools]:
+    """Widen cells that reach beyond a limit to all that is beyond it."""
+    below, above = (high <= limits[0]) & (limits[0] > -np.inf), (low >= limits[1]) & (limits[1] < np.inf)
+    low = np.where(below, -np.inf, np.where(above, limits[1], low))
+    high = np.where(above, np.inf, np.where(below, limits[0], high))
+    return low, high, impossible & ~below & ~above

@@ -1,0 +1,103 @@
+"""Members of ensembles, and samples of predictive distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..._lib.errors import InputError
+from ..._lib.formatting import number_of
+from ..._lib.typing import AnyFloats, Bools, Floats, Ints
+from .arrays import BLOCK, by_block, matrix, refuse_rows
+from .partitions import Partition
+
+
+class Samples(Partition):
+    """Draws from predictive distributions, or members of ensembles, the same number in each row.
+
+    Parameters
+    ----------
+    members : array_like of shape (n, M), data frame with a column a member, or xarray.DataArray
+        Numbers in the unit of the outcomes, in any order; of an xarray.DataArray the dimension ``member`` holds them.
+        float32 stays float32.
+
+    Attributes
+    ----------
+    members : array of shape (n, M)
+        As they came.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 members, or one is missing, infinite or text.
+
+    Notes
+    -----
+    If the outcome is exchangeable with the members, each of the M + 1 ranks has the same probability.
+
+    Examples
+    --------
+    >>> import unperplexed as up
+    >>> forecast = up.Samples([[3.1, 2.0, 4.4], [0.3, 1.2, 0.9]])
+    >>> forecast
+    <Samples: 2 forecasts by 3 members>
+    >>> forecast.median()
+    array([3.1, 0.9])
+    """
+
+    members: AnyFloats
+
+    def __init__(self, members: Any) -> None:
+        found, _ = matrix(members, "members", "member", "member")
+        if found.shape[1] < 2:
+            raise InputError("members: expected at least 2 a forecast, one a column, got 1.")
+        remedy = "Leave out these rows, or the members that are not there in all."
+        refuse_rows(by_block(found, np.isnan), "members", "a missing member", remedy)
+        refuse_rows(by_block(found, np.isinf), "members", "an infinite member", remedy)
+        self._set(members=found)
+
+    @property
+    def form(self) -> str:
+        """What the distributions are known by."""
+        return number_of(self.members.shape[1], "member")
+
+    def subset(self, rows: Bools | Ints) -> Samples:
+        """Return some of the forecasts."""
+        part = Samples.__new__(Samples)
+        part._set(members=self.members[rows])
+        return part
+
+    def quantile(self, shares: Any) -> Floats:
+        """Return quantiles at shares: the k-th of M ordered members at k/(M + 1), linear between, none beyond."""
+        size = self.members.shape[1]
+        place = np.clip(np.asarray(shares, dtype=np.float64) * (size + 1) - 1, 0, size - 1)
+        left = np.minimum(place.astype(np.int64), size - 2)
+        found = np.empty((len(self), len(place)))
+        for at in range(0, len(self), BLOCK):
+            ordered = np.sort(self.members[at : at + BLOCK], axis=1)
+            found[at : at + BLOCK] = ordered[:, left] * (1 - place + left) + ordered[:, left + 1] * (place - left)
+        return found
+
+    @property
+    def edges(self) -> Floats:
+        """Shares that bound the ranks."""
+        size = self.members.shape[1]
+        return np.asarray(np.arange(size + 2) / (size + 1))
+
+    @property
+    def _bounds(self) -> AnyFloats:
+        return self.members
+
+    def _beside(self, y: Floats, censored: Mapping[str, Any]) -> Samples:
+        """Count the outcome as a member, so that calibrated ranks are independent of level and spread.
+
+        Of members without it they are not: where few members lie close together by chance, it is often outside.
+        """
+        one = np.column_stack([self.members, y.astype(self.members.dtype)])
+        ends = [np.broadcast_to(censored.get(side, end), len(y))[:, None] for side, end in _NO_LIMITS.items()]
+        return Samples(np.clip(one, *ends) if censored else one)
+
+
+_NO_LIMITS = {"below": -np.inf, "above": np.inf}
