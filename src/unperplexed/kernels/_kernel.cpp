@@ -12,6 +12,7 @@
 #include "hashes.hpp"
 #include "isotonic.hpp"
 #include "lines.hpp"
+#include "quantile_loss.hpp"
 #include "rows.hpp"
 #include "softmax.hpp"
 #include "tables.hpp"
@@ -65,6 +66,10 @@ NB_MODULE(_kernel, m) {
           nb::arg("least_log"), nb::arg("sums"), nb::arg("coarse"));
     m.def("isotonic_blocks", &isotonic_blocks, nb::arg("values"), nb::arg("weights"), nb::arg("out"));
     m.def("shrunk_isotonic", &shrunk_isotonic, nb::arg("reported"), nb::arg("happened"), nb::arg("total"),
+          nb::arg("out"));
+    m.def("quantile_losses", &quantile_losses<float>, nb::arg("y"), nb::arg("values").noconvert(), nb::arg("levels"),
+          nb::arg("out"));
+    m.def("quantile_losses", &quantile_losses<double>, nb::arg("y"), nb::arg("values").noconvert(), nb::arg("levels"),
           nb::arg("out"));
     m.def("crowded", &crowded, nb::arg("p"), nb::arg("most"));
     nb::class_<Distinct>(m, "Distinct")

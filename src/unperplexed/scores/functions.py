@@ -8,11 +8,12 @@ from typing import Any, Literal, Unpack
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
+from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import WeightedReading, reads
 from ..kernels.rows import Rows
-from ..statistics.means import weighted_sum
+from ..statistics.means import mean_of_rows
 from . import rules
 from .rules import SCORES, RowRule, checked_order, score_named
 
@@ -32,13 +33,14 @@ def row_scores(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        Observed outcomes: labels or one-hot rows.
-    y_prob : array_like of shape (n,) or (n, C)
-        Predicted probabilities of the positive class, or of each class.
+        Observed outcomes: labels or one-hot rows; numbers where distributions of numbers are predicted.
+    y_prob : array_like of shape (n,) or (n, C), or Quantiles, Samples or Distribution
+        Predicted probabilities of the positive class, or of each class; or predictive distributions of numbers.
     score : str, default "log_loss"
-        Name of the rule, as in `score_named`.
+        Name of the rule, as in `score_named`. Of predictive distributions ``"crps"``, ``"weighted_interval_score"``,
+        ``"log_score"``, ``"log1p_crps"``, ``"quantile_loss(level)"`` or ``"interval_score(coverage)"``.
     labels, pos_label : optional
-        As in `Forecasts`.
+        As in `Forecasts`; of class probabilities only.
 
     Returns
     -------
@@ -56,6 +58,13 @@ def row_scores(
     >>> row_scores([1, 0], [0.8, 0.5], "brier_score").round(2)
     array([0.08, 0.5 ])
     """
+    if isinstance(y_prob, Predictive):
+        from .distributions.functions import distribution_row_scores
+        from .distributions.rules import distribution_score_named
+
+        if labels is not None or pos_label is not None:
+            raise InputError("labels, pos_label: they belong to class probabilities, not to distributions of numbers.")
+        return distribution_row_scores(y_true, y_prob, distribution_score_named(score).rows)
     rule = score_named(score).rows
     return Forecasts(y_true, y_prob, labels=labels, pos_label=pos_label).per_row(rule)[0]
 
@@ -423,7 +432,4 @@ def _mean_score(rule: RowRule, y_true: Any, y_prob: Any, reading: WeightedReadin
     values, weights = Forecasts(y_true, y_prob, **reading).per_row(rule)
     if not values.size:
         raise InputError("y_true: no rows to score.")
-    if weights is None:
-        return float(values.mean())
-    positive = weights > 0  # a row of weight 0 is as if absent, even where its score is infinite
-    return weighted_sum(values[positive], weights[positive]) / float(weights[positive].sum())
+    return mean_of_rows(values, weights)

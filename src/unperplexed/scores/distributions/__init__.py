@@ -1,0 +1,1 @@
+"""Scores of predictive distributions of numbers: formulas, rows of them, and means."""

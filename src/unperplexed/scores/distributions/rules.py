@@ -1,0 +1,290 @@
+"""Scoring rules of predictive distributions: one value for each row, and each rule by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from ..._lib.dataclasses import dataclass, replace
+from ..._lib.errors import InputError, nearest
+from ..._lib.typing import AnyFloats, Floats
+from ...forecasts.distributions.distribution import Distribution
+from ...forecasts.distributions.pit import PIT
+from ...forecasts.distributions.predictive import Predictive
+from ...forecasts.distributions.quantiles import Quantiles
+from ...forecasts.distributions.samples import Samples
+from ...kernels.quantile_loss import quantile_losses
+from .closed_forms import closed_crps
+from .integration import integrated_crps, summed_crps
+
+_BLOCK = 2_048
+"""Rows at a time, which stay in cache."""
+
+_MANY = 1_000.0
+"""Spread of counts from which they are not added up one by one."""
+
+_SAME_LEVEL = 1e-9
+"""Levels that differ by less are the same, as 0.1 and 1 - 0.9 are."""
+
+
+def ensemble_crps(y: Floats, members: AnyFloats, fair: bool = True) -> Floats:
+    """Return the CRPS of ensembles, shape (n, M): the mean distance to the outcome, less that of pairs of members.
+
+    The fair score divides the sum over pairs by M (M - 1) instead of M^2 (Ferro 2014). Of members that are draws, its
+    expectation is the score of the distribution from which they come.
+    """
+    size = members.shape[1]
+    pairs = size * (size - 1 if fair else size)
+    weights = (2 * np.arange(size) - (size - 1)) / pairs
+    scores = np.empty(len(y))
+    for at in range(0, len(y), _BLOCK):
+        distances = members[at : at + _BLOCK] - y[at : at + _BLOCK, None]
+        distances.sort(axis=1)
+        scores[at : at + _BLOCK] = np.abs(distances).mean(axis=1) - np.einsum("ij,j->i", distances, weights)
+    return scores
+
+
+def mean_quantile_loss(y: Floats, levels: Floats, values: AnyFloats) -> Floats:
+    """Return the mean over levels of the quantile loss of values of shape (n, k)."""
+    return quantile_losses(y, values, levels) / len(levels)
+
+
+def crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Floats:
+    """Return the CRPS of each row; by quantiles, twice the mean quantile loss."""
+    if isinstance(forecast, Samples):
+        return ensemble_crps(y, forecast.members, fair)
+    if isinstance(forecast, Quantiles):
+        return 2 * mean_quantile_loss(y, forecast.levels, forecast.values)
+    if isinstance(forecast, Distribution):
+        return _distribution_crps(y, forecast)
+    raise _untold("crps", forecast)
+
+
+def _untold(score: str, forecast: Predictive) -> InputError:
+    forms = "Give the forecasts as Quantiles, Samples or Distribution."
+    return InputError(f"{score}: it is not known of forecasts by {forecast.form}. {forms}")
+
+
+def _distribution_crps(y: Floats, forecast: Distribution) -> Floats:
+    scores = np.full(len(y), np.nan)
+    if forecast.family is not None:
+        scores = closed_crps(forecast.family, y, forecast.canonical, forecast.parameters.get("zero"))
+    left = np.flatnonzero(np.isnan(scores))
+    if left.size:
+        ends = np.full(left.size, np.inf)
+        scores[left] = _between(y[left], forecast.subset(left), -ends, ends)
+    return scores
+
+
+def threshold_weighted_crps_rows(
+    y: Floats, forecast: Predictive, *, above: Any = -np.inf, below: Any = np.inf, fair: bool = True
+) -> Floats:
+    """Return the CRPS of each row over the numbers between two thresholds, beyond which all are equal."""
+    above, below = (np.broadcast_to(np.asarray(each, dtype=np.float64), len(y)) for each in (above, below))
+    if isinstance(forecast, Distribution):
+        return _between(y, forecast, above, below)
+    if not isinstance(forecast, Quantiles | Samples):
+        raise _untold("threshold_weighted_crps", forecast)
+    clip = partial(np.clip, a_min=above[:, None], a_max=below[:, None])
+    return crps_rows(np.clip(y, above, below), _mapped(forecast, clip), fair)
+
+
+def _between(y: Floats, forecast: Distribution, above: Floats, below: Floats) -> Floats:
+    """Add up over counts, unless there are so many that their distribution is all but continuous; else integrate."""
+    few = forecast.spread() < _MANY if forecast.discrete else np.zeros(len(y), dtype=bool)
+    scores = np.empty(len(y))
+    for rows, crps in ((few, summed_crps), (~few, integrated_crps)):
+        if rows.any():
+            scores[rows] = crps(forecast.subset(rows), y[rows], above[rows], below[rows])
+    return scores
+
+
+def quantile_loss_rows(y: Floats, forecast: Predictive, level: float) -> Floats:
+    """Return the quantile loss of each row at a level."""
+    return mean_quantile_loss(y, np.array([level]), _quantile(forecast, level, "quantile_loss")[:, None])
+
+
+def interval_score_rows(y: Floats, forecast: Predictive, coverage: float) -> Floats:
+    """Return the interval score of each row: twice the quantile losses at both ends, divided by 1 - coverage."""
+    levels = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
+    ends = np.stack([_quantile(forecast, level, "interval_score") for level in levels], axis=1)
+    return 4 / (1 - coverage) * mean_quantile_loss(y, levels, ends)
+
+
+def _quantile(forecast: Predictive, level: float, score: str) -> Floats:
+    """Return the predicted quantile of each row, which predicted quantiles have or have not."""
+    if isinstance(forecast, Quantiles):
+        at = np.flatnonzero(np.abs(forecast.levels - level) < _SAME_LEVEL)
+        if not at.size:
+            raise InputError(f"{score}: no quantile at {level:g}. The forecasts have {_levels_text(forecast)}.")
+        return np.asarray(forecast.values[:, at[0]])
+    if isinstance(forecast, PIT):
+        raise _untold(score, forecast)
+    return forecast.quantile([level])[:, 0]
+
+
+def _levels_text(forecast: Quantiles) -> str:
+    return ", ".join(f"{level:g}" for level in forecast.levels)
+
+
+def weighted_interval_score_rows(y: Floats, forecast: Predictive) -> Floats:
+    """Return the weighted interval score of each row: the CRPS by quantiles, whose levels come in pairs."""
+    if not isinstance(forecast, Quantiles):
+        raise InputError("weighted_interval_score: it is a score of Quantiles. Take the CRPS of other forecasts.")
+    if not _paired(forecast):
+        raise InputError(
+            f"weighted_interval_score: the levels {_levels_text(forecast)} are not the ends of central intervals, such"
+            " as 0.1 and 0.9. The CRPS takes any levels."
+        )
+    return crps_rows(y, forecast)
+
+
+def _paired(forecast: Quantiles) -> bool:
+    """Say whether levels are the ends of central intervals, and the median."""
+    return bool(np.abs(forecast.levels + forecast.levels[::-1] - 1).max() < _SAME_LEVEL)
+
+
+def log_score_rows(y: Floats, forecast: Predictive) -> Floats:
+    """Return minus the log density of each outcome; by quantiles and members, of the probability of its cell."""
+    if isinstance(forecast, Distribution):
+        return 0.0 - forecast.logpdf(y)  # no negative zero
+    if isinstance(forecast, PIT):
+        raise _untold("log_score", forecast)
+    rows = forecast.pit_rows(y)
+    low, high = np.where(rows.low > 0, -rows.high, rows.low), np.where(rows.low > 0, -rows.low, rows.high)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log(ndtr(high) - ndtr(low)))
+
+
+def log1p_crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Floats:
+    """Return the CRPS of each row on the scale log(1 + y), by quantiles or members that are not negative."""
+    if not isinstance(forecast, Quantiles | Samples):
+        raise InputError("log1p_crps: it is a score of Quantiles and Samples.")
+    if min(y.min(), _lowest(forecast)) < 0:
+        raise InputError("log1p_crps: there are numbers below 0. It is for counts and amounts.")
+    return crps_rows(np.log1p(y), _mapped(forecast, np.log1p), fair)
+
+
+def _lowest(forecast: Quantiles | Samples) -> float:
+    return float((forecast.values[:, 0] if isinstance(forecast, Quantiles) else forecast.members).min())
+
+
+def _mapped(forecast: Quantiles | Samples, to: Callable[[AnyFloats], AnyFloats]) -> Quantiles | Samples:
+    """Return the forecasts of an increasing function of the outcome."""
+    if isinstance(forecast, Quantiles):
+        return Quantiles(forecast.levels, to(forecast.values))
+    return Samples(to(forecast.members))
+
+
+@dataclass(frozen=True)
+class DistributionScore:
+    """A scoring rule of predictive distributions: one value for each row, and what is to be known about it."""
+
+    name: str
+    rows: Callable[[Floats, Predictive], Floats]
+    """Values of the rows, of outcomes and forecasts; infinite where the rule is, never NaN."""
+    title: str
+    """What tables call it."""
+    note: str = ""
+    """A few words for tables."""
+    larger_is_better: bool = False
+    proper: bool = True
+    """Whether no forecast can be expected to score better than one's belief."""
+
+    @property
+    def better(self) -> str:
+        """Which values are better, in a word."""
+        return "larger" if self.larger_is_better else "smaller"
+
+
+DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
+    {
+        score.name: score
+        for score in (
+            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
+            DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
+            DistributionScore("log_score", log_score_rows, "Log score", "nats"),
+            DistributionScore("log1p_crps", log1p_crps_rows, "CRPS of log(1 + y)", "of relative errors"),
+        )
+    }
+)
+"""Scoring rules of predictive distributions by name."""
+
+_PARAMETRIC: Mapping[str, Callable[[float, str], DistributionScore]] = {
+    "quantile_loss": lambda level, name: DistributionScore(
+        name, partial(quantile_loss_rows, level=level), f"Quantile loss at {level:g}", "of one quantile"
+    ),
+    "interval_score": lambda coverage, name: DistributionScore(
+        name, partial(interval_score_rows, coverage=coverage), f"Score of {coverage:.4g} intervals", "width and misses"
+    ),
+}
+
+_SHORT = {"wis": "weighted_interval_score"}
+"""What some call a rule."""
+
+
+def distribution_score_named(name: str) -> DistributionScore:
+    """Find a scoring rule of predictive distributions by its name, with a share in brackets if it has one.
+
+    Parameters
+    ----------
+    name : str
+        A name in `DISTRIBUTION_SCORES`, ``"wis"``, ``"quantile_loss(level)"`` or ``"interval_score(coverage)"``.
+
+    Returns
+    -------
+    DistributionScore
+        The rule; its name has the share in its shortest form.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, with the list of names; for a level or coverage that is no share between 0 and 1.
+    """
+    found = DISTRIBUTION_SCORES.get(_SHORT.get(str(name), str(name)))
+    if found is not None:
+        return found
+    parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))
+    if parts and parts[1] in _PARAMETRIC:
+        share = checked_share(parts[2], parts[1])
+        return _PARAMETRIC[parts[1]](share, f"{parts[1]}({share!r})")
+    known = [*DISTRIBUTION_SCORES, *(f"{rule}(0.8)" for rule in _PARAMETRIC)]
+    near = nearest(str(name), known)
+    also = f"; did you mean {near[0]!r}?" if near else "."
+    raise InputError(f"metrics: no scoring rule {name!r} of predictive distributions{also} Known: {', '.join(known)}.")
+
+
+def scores_that_apply(forecast: Predictive, y: Floats) -> tuple[DistributionScore, ...]:
+    """Return the rules that an assessment of forecasts shows unasked."""
+    if not isinstance(forecast, Quantiles | Samples | Distribution):
+        return ()
+    paired = isinstance(forecast, Quantiles) and _paired(forecast)
+    names = ["weighted_interval_score" if paired else "crps"]
+    if isinstance(forecast, Quantiles | Samples) and (y == np.floor(y)).all() and min(y.min(), _lowest(forecast)) >= 0:
+        names.append("log1p_crps")
+    if not isinstance(forecast, Samples):  # the ranks of members have all the same probability
+        names.append("log_score")
+    return tuple(replace(DISTRIBUTION_SCORES[name], title=title_beside(name, names)) for name in names)
+
+
+def title_beside(name: str, others: Container[str]) -> str:
+    """Give the title of a rule: beside the WIS, which is the CRPS by quantiles, that of log(1 + y) is a WIS too."""
+    title = distribution_score_named(name).title
+    return title.replace("CRPS", "WIS") if "weighted_interval_score" in others else title
+
+
+def checked_share(share: Any, name: str) -> float:
+    """Raise an error for what is no number between 0 and 1."""
+    try:
+        value = float(share)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not 0 < value < 1:
+        raise InputError(f"{name}: expected a share between 0 and 1, such as 0.8, got {share!r}.")
+    return value
