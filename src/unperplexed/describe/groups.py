@@ -371,7 +371,7 @@ def findings_chart(b: Breakdown) -> Chart:
     groups = b.groups[:MOST_DRAWN]
     found = [(row, each) for row, group in enumerate(groups) for each in group.diagnosis.findings]
     seen = {finding.error for _, finding in found}
-    kinds = [kind for kind in KINDS.values() if kind.plain or kind.error in seen]
+    kinds = [kind for kind in KINDS.values() if (kind.plain and kind.two) or kind.error in seen]
     errors = [kind.error for kind in kinds]
     cells: dict[tuple[int, int], list[Finding]] = {}
     for row, finding in found:

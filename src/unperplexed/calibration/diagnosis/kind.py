@@ -60,6 +60,8 @@ class Kind:
     """What is said of it with two classes, as part of a map; None for an error that no map describes."""
     classes: Callable[[OfClasses], Said] | None = None
     """The same with more classes; None for an error that is not looked for there."""
+    distributions: Callable[[OfDistributions], Said] | None = None
+    """The same of predictive distributions of a number."""
 
     def name(self, parameter: float) -> str:
         """Give the name for a value of the parameter."""
@@ -155,6 +157,47 @@ class OfClasses:
     """How the value is fitted: beside the other errors, or to all rows; "opposed" if there it is the opposite."""
     lapse: float = 0.0
     """Share of a uniform forecast that is fitted to all rows with it."""
+
+
+CURVED = Advice("Fit a curved map of the normal scores.", fitted=True)
+"""What mends the shape of predictive distributions."""
+
+
+@dataclass(frozen=True)
+class OfDistributions:
+    """An error of predictive distributions, fitted beside others."""
+
+    value: float
+    interval: tuple[float, float]
+    together: Sequence[str]
+    """All errors of the map."""
+    determined: bool
+    """Whether the outcomes bound the size."""
+    held: float
+    """Share of the outcomes in the central intervals of 80%."""
+    beyond: tuple[float, float]
+    """Number of outcomes beyond the 1% and 99% points, and how many were expected there."""
+    ends: tuple[float, float]
+    """Bias at the 10th and 90th percentile of the predicted level."""
+
+    @property
+    def sizes_tell(self) -> bool:
+        """Whether the sizes of errors, one by one, tell what the map does."""
+        return self.determined and sizes_tell(self.together)
+
+    def between(self, low: str, high: str, *more: str) -> str:
+        """Give an interval and what else is known; without the interval where sizes tell nothing."""
+        size = "its size is not determined" if not self.determined else f"95% CI {low} to {high}" * self.sizes_tell
+        return "; ".join(each for each in (size, *more) if each)
+
+    def size(self) -> str:
+        """Give the parameter with its interval."""
+        value, low, high = (self.signed(x) for x in (self.value, *self.interval))
+        return f"{value}, {self.between(low, high)}" if self.sizes_tell else self.between(low, high)
+
+    def signed(self, x: float) -> str:
+        """Write a number with its sign."""
+        return f"{x:+.2f}".replace("-", "−")
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,7 +85,8 @@ class Finding(ByValue):
 
     error: str
     """The kind of error: "bias", "confidence", "asymmetry", "tail", "noise", "permuted", "certainty", "rows" or
-    "shape". A share of outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
+    "shape"; of predictive distributions also "spread", "skew", "level" and "follow". A share of outcomes as if drawn at
+    random is "noise"; an error without a name is a "shape"."""
     clause: Clause
     """What is said of it, in parts."""
     advice: Advice = Advice("")
@@ -95,7 +96,8 @@ class Finding(ByValue):
     parameter: float = math.nan
     """Size of the error on the scale of its map: log-odds of a bias (beside a slope at the mean log-odds, weighted by
     p (1 - p)), calibration slope - 1, a tail's or an asymmetry's coefficient, the share of outcomes as if drawn at
-    random; how many rows for "certainty" and "rows", and how many columns for "permuted"."""
+    random; the parameter of `PitMap` for predictive distributions; how many rows for "certainty" and "rows", and how
+    many columns for "permuted"."""
     interval: tuple[float, float] = (math.nan, math.nan)
     """Confidence interval of the parameter at 95%; NaN where there is none."""
     p_value: float = math.nan
@@ -142,9 +144,10 @@ class Detectable(ByValue):
     """Errors that this many rows would show with 80% power: at least so large."""
 
     bias: float = math.nan
-    """Log-odds."""
+    """Log-odds; of predictive distributions in their spreads."""
     slope: float = math.nan
-    """Distance of the calibration slope from 1; of two classes, with the level right."""
+    """Distance of the calibration slope from 1; of two classes, with the level right. Of predictive distributions the
+    distance from 1 of the factor by which their intervals should be wider."""
     clusters: float = math.nan
     """Number of clusters like these that would show a bias of 0.5 even if all rows of a cluster had the same outcome;
     NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
@@ -177,7 +180,8 @@ class Diagnosis(JsonResult):
     rest_p_value: float = math.nan
     """p-value of the test whether the findings leave a further error; NaN where none was made."""
     mended: tuple[MendedProbability, ...] = ()
-    """Where a single number would mislead: mended probabilities at 1, 10, 50, 90 and 99%, two classes only."""
+    """Where a single number would mislead: mended probabilities at 1, 10, 50, 90 and 99%, of two classes, or that an
+    outcome is below such a point of its predictive distribution."""
     detectable: Detectable = field(default_factory=Detectable)
     n_rows: int = 0
     n_named_by: int = 0

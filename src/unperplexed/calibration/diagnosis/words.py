@@ -18,8 +18,13 @@ from .result import COUNTS, Advice, Clause, Diagnosis, Finding
 if TYPE_CHECKING:
     from .permutations import Permutation
 
-REST_LEVEL = 0.01
-"""Level at which a further error is reported."""
+REST_LEVEL, _OF_DISTRIBUTIONS = 0.01, 0.001
+"""Level at which a further error is reported, of classes and of predictive distributions."""
+
+
+def leaves_more(d: Diagnosis) -> bool:
+    """Whether the findings leave a further error."""
+    return d.rest_p_value < (REST_LEVEL if d.n_classes else _OF_DISTRIBUTIONS)
 
 
 def in_words(
@@ -78,7 +83,7 @@ def _clauses(findings: Sequence[Finding], about: Diagnosis, mostly_rest: bool) -
     if not findings:
         return (nothing_found(about.n_rows, about.n_clusters, tested, at_least=about.by == COUNTS),)
     clauses, errors = [finding.clause for finding in findings], [finding.error for finding in findings]
-    if about.rest_p_value < REST_LEVEL:
+    if leaves_more(about):
         first = next((at for at, error in enumerate(errors) if error != "certainty"), 0)
         clauses.insert(first if mostly_rest else len(clauses), shape.left(about.rest_p_value, mostly_rest))
     if errors == ["certainty"] and not math.isnan(about.p_value):
@@ -185,7 +190,7 @@ def too_few(clusters: int) -> str:
 def terms(d: Diagnosis) -> list[str]:
     """Name what to look up about all findings, and about what they leave or about a slope of 0."""
     found = [finding.clause.term for finding in d.findings]
-    if found and d.rest_p_value < REST_LEVEL:
+    if found and leaves_more(d):
         found += shape.KIND.terms
     plain = all(KINDS[error].plain for error in d.errors)
     slopes = [each.interval for each in d.findings if each.error == "confidence" and plain]

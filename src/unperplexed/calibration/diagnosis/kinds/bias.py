@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ...._lib.formatting import three_digits
-from ..kind import ClassMeans, Kind, OfClasses, OfTwo, Said, decimals, means_text
+from ..kind import ClassMeans, Kind, OfClasses, OfDistributions, OfTwo, Said, decimals, means_text
 from ..result import Advice, Clause
 
 _MOST_NAMED = 3
@@ -85,6 +86,17 @@ def _in_both_directions(apart: Sequence[int], means: ClassMeans) -> list[int]:
     return shown
 
 
+def _distributions(e: OfDistributions) -> Said:
+    name = "too low" if e.value > 0 else "too high"
+    by = f" by {abs(e.value):.2f} of their spread" if e.sizes_tell else ""
+    low, high = sorted(math.copysign(1, e.value) * x for x in e.interval)
+    size = e.between(f"{low:.2f}".replace("-", "−"), f"{high:.2f}".replace("-", "−"))
+    advice = Advice(
+        f"Shift the distributions {'up' if e.value > 0 else 'down'} by {abs(e.value):.2f} spreads.", fitted=True
+    )
+    return Clause(name, more=by, detail=size, term=name.replace(" ", "-")), advice
+
+
 KIND = Kind(
     "bias",
     names=("biased",),
@@ -101,4 +113,5 @@ KIND = Kind(
     step="adding to the log-odds",
     two=_two,
     classes=_classes,
+    distributions=_distributions,
 )

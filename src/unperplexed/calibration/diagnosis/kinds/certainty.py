@@ -16,6 +16,11 @@ _CLASSES = Advice(
     " small share of a uniform forecast."
 )
 
+_DISTRIBUTIONS = Advice(
+    "Look at these rows: no shift or width mends them. If they are no slips of the data, give some probability to all"
+    " that is possible."
+)
+
 
 def said(count: int, expected: float, rows: int | None = None, *, exact: bool = True) -> Said:
     """Say how often outcomes that were predicted as certain did not occur.
@@ -39,6 +44,12 @@ def said(count: int, expected: float, rows: int | None = None, *, exact: bool = 
         return KIND.clause(more=f" {times}", detail=detail), _CLASSES
     detail += f" in {number_of(rows, 'row')} predicted as certain{'' if exact else ', by weight'}"
     return KIND.clause(more=f" {times}", detail=detail), _TWO
+
+
+def impossible(count: int, n: int) -> Said:
+    """Say how many outcomes were outside of all that their predictive distributions held possible."""
+    detail = f"{number_of(count, 'outcome')} of {n:,} outside of all that was held possible"
+    return KIND.clause(detail=detail), _DISTRIBUTIONS
 
 
 KIND = Kind(

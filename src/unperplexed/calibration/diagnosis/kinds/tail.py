@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..kind import Kind, OfClasses, OfTwo, Said
+from ..kind import CURVED, Kind, OfClasses, OfDistributions, OfTwo, Said
 from ..result import Advice, Clause
 
 
@@ -21,6 +21,14 @@ def _classes(e: OfClasses) -> Said:
     return clause, Advice("Fit the tails apart (a curved map of the log-odds).", fitted=True)
 
 
+def _distributions(e: OfDistributions) -> Said:
+    seen, expected = (f"{round(x):,}" for x in e.beyond)
+    which = f"{seen} outcomes beyond the 1% and 99% points, about {expected} expected"
+    which *= (e.beyond[0] - e.beyond[1]) * e.value > 0  # beside a spread it may be the other way round
+    name = f"extremes {'more' if e.value > 0 else 'less'} frequent than predicted"
+    return Clause(name, instead=name.replace("extremes", "extremes are"), detail=which, term="tail-too-short"), CURVED
+
+
 KIND = Kind(
     "tail",
     names=("extremes overstated", "extremes understated"),
@@ -36,4 +44,5 @@ KIND = Kind(
     regressor="a tail term",
     two=_two,
     classes=_classes,
+    distributions=_distributions,
 )

@@ -1,0 +1,240 @@
+"""Maps of normal scores, which mend predictive distributions, and how well they fit: a likelihood for the fitter.
+
+An outcome's normal score z becomes T(S((z - bias - level x) exp(-spread - follow s))), x being the predicted level in
+standard deviations and s the centred logarithm of the predicted spread. S and T are the two halves of the sinh-arcsinh
+transformation (Jones and Pewsey 2009), rescaled so that a skew and a tail are orthogonal to a shift and a scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtr
+
+from .._lib.dataclasses import dataclass
+from .._lib.typing import Bools, Floats
+from ..statistics.products import product
+from .fit import Prior
+
+BOUNDS = {"bias": 50.0, "spread": 8.0, "skew": 5.0, "tail": 5.0, "level": 50.0, "follow": 8.0}
+"""Largest size of each parameter; none is larger unless the outcomes leave it without bounds."""
+
+PRIOR = Prior(dict.fromkeys(BOUNDS, math.inf) | {"skew": 0.5, "tail": 0.5})
+"""Quantiles and members hide the far tails: without a prior their shape would have no bounds."""
+
+_UNSKEWED, _UNMOVED = 0.9136485679444384, 1.5689529256534054
+"""Normal scores of either sign that a pure skew, and a pure tail, leaves where they are."""
+
+_NEVER = -1e6
+"""Gain of an outcome that a map all but excludes, in nats."""
+
+_STEP = 1e-4
+"""Half the distance of two gradients whose difference tells the curvature."""
+
+
+class PitCells(NamedTuple):
+    """Outcomes between normal scores, or at one where both ends are equal."""
+
+    low: Floats
+    high: Floats
+    level: Floats
+    """Predicted level, in standard deviations from its mean."""
+    log_spread: Floats
+    """Logarithm of the predicted spread, from its mean."""
+    total: Floats
+    """Weight of the outcomes."""
+
+    def only(self, here: Bools | slice) -> PitCells:
+        """Return some of them."""
+        return PitCells(*(each[here] for each in self))
+
+
+class _Image(NamedTuple):
+    """Where a map takes normal scores, and the logarithm of its slope, with derivatives by each parameter."""
+
+    z: Floats
+    by_parameter: Floats
+    log_slope: Floats
+    slope_by_parameter: Floats
+
+
+@dataclass(frozen=True)
+class PitMap:
+    """A map of normal scores; a parameter that is missing is 0.
+
+    Parameters
+    ----------
+    coefficients : mapping of str to float
+        By the parameter: "bias", "spread", "skew", "tail", "level", "follow".
+
+    Examples
+    --------
+    >>> from unperplexed.maps.pit import PitMap
+    >>> PitMap({"bias": 0.5, "spread": 0.0}).scores([-1.0, 0.5]).tolist()
+    [-1.5, 0.0]
+    """
+
+    coefficients: Mapping[str, float]
+
+    def scores(self, z: ArrayLike, level: Floats | float = 0.0, log_spread: Floats | float = 0.0) -> Floats:
+        """Return mended normal scores."""
+        z = np.asarray(z, dtype=np.float64)
+        inside = np.isfinite(z)
+        return np.asarray(np.where(inside, self.image(np.where(inside, z, 0.0), level, log_spread).z, z))
+
+    def image(self, z: Floats, level: Floats | float, log_spread: Floats | float) -> _Image:
+        """Map finite normal scores.
+
+        Derivatives are by the parameters of the map, one a row. Where t is the normal score after shift and scale, the
+        skew makes y = t - tanh(e) (r - const) of it, r = sqrt(1 + t^2), and the tail const sinh(exp(-k) asinh(y)).
+        """
+        given = self.coefficients
+        bias, spread, skew, tail, rising, follow = (given.get(name, 0.0) for name in BOUNDS)
+        log_scale = -spread - follow * log_spread
+        scale = np.exp(log_scale)
+        t = (z - bias - rising * level) * scale
+        y, slope, bend, of_skew, slope_of_skew = _skewed(t, skew) if "skew" in given else (t, 1.0, 0.0, 0.0, 0.0)
+        z, steep, turn, of_tail, slope_of_tail = _stretched(y, tail) if "tail" in given else (y, 1.0, 0.0, 0.0, 0.0)
+        by_t, log_by_t = steep * slope, bend + turn * slope
+        moves = {"bias": -scale, "spread": -t, "level": -scale * level, "follow": -t * log_spread}
+        itself = {"spread": -1.0, "follow": -log_spread}
+        by, log_by = {}, {}
+        for name in given:
+            if name in moves:
+                by[name], log_by[name] = by_t * moves[name], log_by_t * moves[name] + itself.get(name, 0.0)
+        by |= {"skew": steep * of_skew, "tail": of_tail}
+        log_by |= {"skew": slope_of_skew + turn * of_skew, "tail": slope_of_tail}
+        log_slope = np.log(slope) + np.log(steep) + log_scale
+        stacked = (np.stack([np.broadcast_to(of[name], t.shape) for name in given]) for of in (by, log_by))
+        return _Image(z, next(stacked), np.broadcast_to(log_slope, t.shape), next(stacked))
+
+
+_Curved = tuple[Floats, Floats, Floats, Floats, Floats]
+"""Value, slope, derivative of the logarithm of the slope; derivatives of value and of that logarithm by a parameter."""
+
+
+def _skewed(t: Floats, skew: float) -> _Curved:
+    r, shift = np.sqrt(1 + t * t), math.tanh(skew)
+    slope, by = 1 - shift * t / r, shift**2 - 1
+    away = r - math.hypot(1, _UNSKEWED)
+    return t - shift * away, slope, -shift / (r**3 * slope), by * away, by * t / (r * slope)
+
+
+def _stretched(y: Floats, tail: float) -> _Curved:
+    power, fixed = math.exp(-tail), math.asinh(_UNMOVED)
+    a, root = np.arcsinh(y), np.sqrt(1 + y * y)
+    sinh, cosh = np.sinh(power * a), np.cosh(power * a)
+    size, held = _UNMOVED / math.sinh(power * fixed), fixed / math.tanh(power * fixed)
+    level = sinh / cosh
+    slope, turn = size * power * cosh / root, power * level / root - y / root**2
+    return size * sinh, slope, turn, -power * size * (a * cosh - held * sinh), -1 + power * (held - a * level)
+
+
+@dataclass(frozen=True, eq=False)
+class PitGains:
+    """Log-likelihood of the parameters of a map over that of the forecasts as they are."""
+
+    cells: PitCells
+    names: Sequence[str]
+    """Parameters."""
+
+    @cached_property
+    def places(self) -> Mapping[str, slice]:
+        """Where each parameter is."""
+        return {name: slice(at, at + 1) for at, name in enumerate(self.names)}
+
+    @cached_property
+    def _limits(self) -> Floats:
+        return np.array([BOUNDS[name] for name in self.names])
+
+    @cached_property
+    def _point(self) -> Bools:
+        return np.asarray(self.cells.low == self.cells.high)
+
+    @cached_property
+    def _points(self) -> PitCells:
+        return self.cells.only(self._point)
+
+    @cached_property
+    def _wide(self) -> PitCells:
+        return self.cells.only(~self._point)
+
+    @cached_property
+    def _before(self) -> Floats:
+        return log_mass(self._wide.low, self._wide.high)
+
+    def map_of(self, theta: Floats) -> PitMap:
+        """Return the map that has these coefficients."""
+        return PitMap(dict(zip(self.names, theta.tolist(), strict=True)))
+
+    def each(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the gain of each outcome in nats, and its derivatives by the parameters, one a row."""
+        gains, scores = np.empty(len(self._point)), np.empty((len(self.names), len(self._point)))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for here, found in ((self._point, self._of_points), (~self._point, self._of_wide)):
+                if here.any():
+                    gains[here], scores[:, here] = found(self.map_of(theta))
+        known = np.isfinite(gains) & np.isfinite(scores).all(axis=0)
+        return np.where(known, gains, _NEVER), np.where(known, scores, 0.0)
+
+    def _of_points(self, found: PitMap) -> tuple[Floats, Floats]:
+        z = self._points.low
+        image = found.image(z, self._points.level, self._points.log_spread)
+        gains = image.log_slope + (z * z - image.z * image.z) / 2
+        return gains, image.slope_by_parameter - image.z * image.by_parameter
+
+    def _of_wide(self, found: PitMap) -> tuple[Floats, Floats]:
+        cells, ends, moved = self._wide, [], []
+        for end in (self._wide.low, self._wide.high):
+            inside = np.isfinite(end)
+            image = found.image(np.where(inside, end, 0.0), cells.level, cells.log_spread)
+            ends.append(np.where(inside, image.z, end))
+            moved.append(np.where(inside, image.by_parameter, 0.0))
+        mass = log_mass(*ends)
+        low, high = (np.exp(-end * end / 2 - mass) * by for end, by in zip(ends, moved, strict=True))
+        return mass - self._before, (high - low) / math.sqrt(2 * math.pi)
+
+    def ascent(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood and its gradient."""
+        gains, scores = self.each(theta)
+        return float(product(gains, self.cells.total)), product(scores, self.cells.total)
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the information as the products of the outcomes' derivatives tell it."""
+        scores = self.each(theta)[1]
+        return product(scores * self.cells.total, scores.T)
+
+    def curvature(self, theta: Floats) -> Floats:
+        """Return minus the second derivatives."""
+        steps = _STEP * np.eye(len(theta))
+        found = [(self.ascent(theta - step)[1] - self.ascent(theta + step)[1]) / (2 * _STEP) for step in steps]
+        return (np.array(found) + np.array(found).T) / 2
+
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where they may be."""
+        return np.clip(theta, -self._limits, self._limits)
+
+    def begun(self, theta: Floats) -> Floats | None:
+        """Return None: there is no lapse."""
+        return None
+
+
+def log_mass(low: Floats, high: Floats) -> Floats:
+    """Return the logarithm of the probability between two normal scores, as accurately in both tails."""
+    above = low > 0
+    low, high = np.where(above, -high, low), np.where(above, -low, high)
+    mass = ndtr(high) - ndtr(low)
+    tiny = mass < _TINY
+    found = np.log(np.where(tiny, 1.0, mass))
+    whole = log_ndtr(high[tiny])
+    found[tiny] = whole + np.log1p(-np.exp(np.minimum(log_ndtr(low[tiny]) - whole, -1e-16)))
+    return np.asarray(found)
+
+
+_TINY = 1e-290
+"""Probability below which its logarithm is taken from those of its ends."""
