@@ -1,0 +1,84 @@
+"""Outcomes that stand in a file of their own, such as the target data of a hub, matched to forecasts once each."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from .._lib.dataclasses import replace
+from .._lib.errors import InputError, listed
+from .._lib.formatting import number_of
+from .._lib.typing import Bools, Floats
+from .file_reading import FileReading, named
+from .predictive_columns import TARGET_DATE, PredictiveSelection
+from .predictive_rows import Rows, opened
+from .readers import Wanted
+from .readers.formats import found_files
+from .row_filter import ALL_ROWS, key_column
+from .tables import read_table
+
+_VALUES = ("observation", "value", "oracle_value")
+"""Columns of outcomes, as hubs name them."""
+
+_VERSION = "as_of"
+"""Column of hubs that says when an outcome was published, of which the last counts."""
+
+
+def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReading) -> tuple[Rows, PredictiveSelection]:
+    """Add the outcome of each forecast; those that have none are left out."""
+    file = str(selection.target_data)
+    reading = replace(reading, format=None, sheet=None)
+    parts = opened(found_files([file]), replace(selection, words=()), reading, lambda _: None)
+    names = parts[0].source.names
+    truth = selection.truth or next((each for each in _VALUES if each in names), None)
+    if truth is None:
+        raise InputError(f"{file}: no column {' or '.join(_VALUES)}; --truth names that of the outcomes.")
+    keys = _keys(rows.frame, names, selection, truth)
+    if not keys:
+        have = f"forecasts have {listed(rows.frame.columns, 12)}, outcomes {listed(names, 12)}"
+        raise InputError(f"{file}: no column to match by; {have}. Rename them alike, or name them with --on.")
+    versions = [_VERSION] if _VERSION in names else []
+    wanted = Wanted([], [truth], [*keys.values(), *versions])
+    known = read_table(parts, wanted, ALL_ROWS, reading)
+    known = known[np.isfinite(known.numbers[truth])]
+    if versions:
+        known = known[known.frame[_VERSION].arg_sort(descending=True).to_numpy()]
+        last = _first(known.frame, keys)
+        earlier, known = int(np.count_nonzero(~last)), known[last]
+        note = (earlier, f"{number_of(earlier, 'outcome')} of an earlier {_VERSION} left out: the last one counts.")
+        rows = replace(rows, notes=[*rows.notes, *[note] * bool(earlier)])
+    by = " and ".join(keys.values())
+    remedy = "Leave one of them out, or match by more columns (--on)."
+    known.refuse(~_first(known.frame, keys), f"a second outcome of the same {by}", remedy)
+    y = _looked_up(rows.frame, known.frame, keys, known.numbers[truth])
+    with named(file):
+        kept = rows.only(~np.isnan(y), f"no outcome has the same {by}")
+    return replace(kept, numbers={**kept.numbers, truth: y[~np.isnan(y)]}), replace(selection, truth=truth)
+
+
+def _keys(frame: pl.DataFrame, names: list[str], selection: PredictiveSelection, truth: str) -> dict[str, str]:
+    """Name the columns of forecasts that outcomes are matched by, and what these columns are called there."""
+    shared = [name for name in frame.columns if name in names and name not in (truth, _VERSION)]
+    keys = {name: name for name in selection.on or shared}
+    date, there = selection.target_date, next((name for name in (*TARGET_DATE, "date") if name in names), None)
+    if date is not None and date not in names and there is not None and date in (selection.on or [date]):
+        keys[date] = there
+    return keys
+
+
+def _first(frame: pl.DataFrame, keys: dict[str, str]) -> Bools:
+    """Say of each row whether none before it has the same keys."""
+    return np.asarray(frame.select(pl.struct(keys.values()).is_first_distinct()).to_series().to_numpy())
+
+
+def _looked_up(frame: pl.DataFrame, known: pl.DataFrame, keys: dict[str, str], values: Floats) -> Floats:
+    """Give the outcome of each row; NaN where there is none."""
+    left = frame.select(_spelled(frame[name]).alias(str(at)) for at, name in enumerate(keys))
+    right = known.select(_spelled(known[name]).alias(str(at)) for at, name in enumerate(keys.values()))
+    found = left.join(right.with_columns(y=pl.Series(values)), on=left.columns, how="left", maintain_order="left")
+    return np.asarray(found["y"].fill_null(np.nan).to_numpy())
+
+
+def _spelled(column: pl.Series) -> pl.Series:
+    """Spell keys alike whatever the format, such as CSV, in which all is text."""
+    return key_column(column, column.name).cast(pl.String)
