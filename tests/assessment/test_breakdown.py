@@ -15,7 +15,7 @@ from unperplexed import InputError, Tallies, Tally, assess, assess_by, risk_prof
 from unperplexed.assessment.breakdown import Sort, with_shrinkage
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.cli.parser import _parser, main
-from unperplexed.forecasts.reading import SearchedReading
+from unperplexed.forecasts.reading import AssessedReading
 from unperplexed.report.numbers import share
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
 
@@ -89,8 +89,8 @@ def test_options_are_those_of_assess():
     own = {"by", "sort", "shrink", "most_groups"}
     assert set(inspect.signature(assess_by).parameters) - {"y_true", "y_prob"} == options - {"n_jobs"} | own
     of_counts = {field.name for field in dataclasses.fields(AssessmentSettings)} - {"asked", "orders"}
-    assert options == of_counts | {*SearchedReading.__annotations__} | {"metrics", "reference", "n_jobs"}
-    assert not of_counts & {*SearchedReading.__annotations__}
+    assert options == of_counts | {*AssessedReading.__annotations__} | {"metrics", "reference", "n_jobs"}
+    assert not of_counts & {*AssessedReading.__annotations__}
     with pytest.raises(TypeError, match="flor"):
         assess_by([1, 0], [0.8, 0.3], by=[1, 2], flor=0.01)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from unperplexed import (
+    Distribution,
     InputError,
     Tally,
     assess,
@@ -63,12 +64,21 @@ def ordered(p):
     return np.stack([1 - p, p * 0.9, p * 0.1], axis=1)
 
 
+def numbers(p):
+    return Distribution("normal", mean=np.full(p.size, 0.4), sd=0.2)
+
+
 RESULTS = {
     "assess": (lambda y, p: assess(labelled(y), p, pos_label=HOSTILE, resamples=0), "observed frequency"),
     "assess_by": (lambda y, p: assess_by(y, p, by=labelled(y), resamples=0), "miscalibration"),
     "compare": (lambda y, p: compare(y, {HOSTILE: p, "b": p**2}), "Paired differences"),
     "compare_sequentially": (lambda y, p: compare_sequentially(y, {HOSTILE: p, "b": p**2}), "e-value"),
     "assess_ordered": (lambda y, p: assess_ordered(y, ordered(p), labels=range(3)), "PIT"),
+    "assess distributions": (lambda y, p: assess(p, numbers(p)), "Width factor needed"),
+    "assess_by distributions": (
+        lambda y, p: assess_by(p, numbers(p), by={HOSTILE: labelled(y)}),
+        "Width factor needed",
+    ),
     "skill": (lambda y, p: skill(y, {HOSTILE: p}, by=labelled(y)), "skill score"),
     "Tally": (lambda y, p: Tally.of(labelled(y), p, pos_label=HOSTILE, source=HOSTILE), "distinct probabilities"),
     "calibration_errors": (lambda y, p: calibration_errors(y, p)["each-class"], "smooth ECE"),

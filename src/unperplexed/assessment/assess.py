@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimate, Estimator
 from ..calibration.undeclared import read_rows
+from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import SEARCHED, SearchedReading, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, reads
 from ..report.result import frames_as_input
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -39,6 +40,7 @@ from ..tally.tables import Pairs
 from ..tally.tally import CLASS_PARTS, Tally, View, refuse_rows
 from .bins import bin_table, curve_of, distribution
 from .classes import ClassTables, Measure, bias_of, class_average, class_table, measured_each, predicted_table
+from .distribution_result import DistributionAssessment
 from .intervals import profile_of_tally
 from .remedy import PythonLine
 from .result import Assessment
@@ -49,8 +51,17 @@ _SAME = 1e-6
 """Relative difference of two means of the same rows at most: counting in cells rounds them."""
 
 
-@frames_as_input
-@reads(SearchedReading, SEARCHED)
+@overload
+def assess(
+    y_true: Any,
+    y_prob: Predictive,
+    *,
+    reference: Any = None,
+    metrics: Sequence[str] = (),
+    confidence: float = 0.95,
+    **reading: Unpack[AssessedReading],
+) -> DistributionAssessment: ...
+@overload
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -65,16 +76,35 @@ def assess(
     seed: int = 0,
     n_jobs: int | None = None,
     **reading: Unpack[SearchedReading],
-) -> Assessment:
-    """Assess predicted probabilities against outcomes: how good they are and what is wrong with them.
+) -> Assessment: ...
+@frames_as_input
+@reads(AssessedReading, SEARCHED)
+def assess(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    reference: Any = None,
+    metrics: Sequence[str] = (),
+    measured: str | Estimator = "shrunk-isotonic",
+    view: View | Auto = "auto",
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    **reading: Unpack[AssessedReading],
+) -> Any:
+    """Assess forecasts against outcomes: how good they are and what is wrong with them.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
         Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, which already holds
         forecasts and outcomes; then the arguments that concern the reading of rows are not accepted.
-    y_prob : array_like of shape (n,) or (n, C), or a data frame
-        Predicted probabilities: of the positive class, or of each class.
+    y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
+        Predicted probabilities: of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution` or
+        `PIT` of a number; then ``y_true`` holds numbers, the reference is the climatology of the outcomes or other
+        forecasts of the same rows, and only ``metrics``, ``confidence`` and the reading are options beside it.
     reference : "base-rate", mapping or array_like of shape (n,) or (n, C), optional
         Also give skill scores, as `skill` does: against a constant forecast of the observed frequencies, against these
         probabilities for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with
@@ -108,10 +138,13 @@ def assess(
         depend on one another (those of a match, a document); intervals then take only clusters to be independent.
         By default, "auto", such clusters are looked for in the order of the rows and in ``columns``, a data frame or
         mapping of what else is known of each row; ``dependence`` of the result says what was found. None declines.
+        Of predictive distributions also ``censored`` (``{"above": limits}``, "below": beyond them outcomes are not
+        observed), and ``issued`` with ``target_date``, the times between which forecasts that overlap may depend.
 
     Returns
     -------
     Assessment
+        Of predictive distributions a `DistributionAssessment`.
 
     Raises
     ------
@@ -133,6 +166,14 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
+    if isinstance(y_prob, Predictive):
+        from .distributions import assess_distributions
+
+        return assess_distributions(
+            y_true, y_prob, reference=reference, metrics=metrics, confidence=confidence, reading=reading
+        )
+    if isinstance(y_true, Predictive):
+        raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     counting: dict[str, Any] = {"metrics": metrics, "n_jobs": n_jobs}
     if isinstance(y_true, Tally):

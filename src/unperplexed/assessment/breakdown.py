@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from .._lib.typing import ByValue
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
+from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, columns_of, row_keys
-from ..forecasts.reading import SEARCHED, SearchedReading, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, reads
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, frames_alike, frames_as_input, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
@@ -28,6 +29,7 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
 from .assess import diagnosed_rows, parts_for
+from .distribution_result import DistributionBreakdown
 from .group_figures import (
     MOST_DIAGNOSED,
     AssessedGroups,
@@ -224,8 +226,18 @@ class Breakdown(JsonResult):
         return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
 
 
-@frames_as_input
-@reads(SearchedReading, SEARCHED)
+@overload
+def assess_by(
+    y_true: Any,
+    y_prob: Predictive,
+    *,
+    by: Any,
+    reference: Any = None,
+    metrics: Sequence[str] = (),
+    confidence: float = 0.95,
+    **reading: Unpack[AssessedReading],
+) -> DistributionBreakdown: ...
+@overload
 def assess_by(
     y_true: Any,
     y_prob: Any = None,
@@ -243,7 +255,27 @@ def assess_by(
     resamples: int = 400,
     seed: int = 0,
     **reading: Unpack[SearchedReading],
-) -> Breakdown:
+) -> Breakdown: ...
+@frames_as_input
+@reads(AssessedReading, SEARCHED)
+def assess_by(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    by: Any = None,
+    sort: Sort = "geometric_accuracy",
+    shrink: bool = False,
+    most_groups: int = MOST_GROUPS,
+    reference: Any = None,
+    metrics: Sequence[str] = (),
+    measured: str | Estimator = "shrunk-isotonic",
+    view: View | Auto = "auto",
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+    **reading: Unpack[AssessedReading],
+) -> Any:
     """Assess each group of rows by itself, and all of them together: where are the forecasts worst?
 
     Parameters
@@ -252,7 +284,7 @@ def assess_by(
         Outcomes, as in `assess`. Or `Tallies`, which already contain forecasts and outcomes by group; then the
         arguments that concern the reading of rows are not accepted.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
-        Reported probabilities, as in `assess`.
+        Reported probabilities, or predictive distributions, as in `assess`.
     by : array_like of shape (n,), mapping from name to such, or data frame
         Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3", "3.0" are the same
         group. Rows without a value, None, NaN or "", are a group of their own, None.
@@ -275,6 +307,7 @@ def assess_by(
     Returns
     -------
     Breakdown
+        Of predictive distributions a `DistributionBreakdown`, which ``sort`` and ``shrink`` do not concern.
 
     Raises
     ------
@@ -299,6 +332,12 @@ def assess_by(
     >>> result["sun"].prediction_accuracy
     1.0
     """
+    if isinstance(y_prob, Predictive):
+        from .distributions import assess_distributions_by
+
+        return assess_distributions_by(
+            y_true, y_prob, by, reference=reference, metrics=metrics, confidence=confidence, reading=reading
+        )
     check_choice("sort", sort, get_args(Sort))
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     if isinstance(y_true, Tallies):

@@ -17,7 +17,7 @@ from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from .._lib.typing import Ints
 from .input import Input
-from .options import first_given
+from .options import PREDICTIVE, first_given
 from .outputs import Outputs, called, sayer
 from .sections import Sections
 
@@ -34,8 +34,9 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
-    if a.ordered:
-        _ordered(a)
+    numbers = any(getattr(a, form) for form in PREDICTIVE)
+    if numbers or a.ordered:
+        (_distributions if numbers else _ordered)(a)
         return
     outputs, rows = Outputs(a), Input.of(a).settled()
     found: Assessment | Breakdown
@@ -76,6 +77,15 @@ def _ordered(a: argparse.Namespace) -> None:
 
     outputs = Outputs(a)
     found = ordered_of(a, Input.of(a).settled())
+    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
+
+
+def _distributions(a: argparse.Namespace) -> None:
+    """Assess predictive distributions of a number."""
+    from .distributions import assessment_of_distributions
+
+    outputs = Outputs(a)
+    found = assessment_of_distributions(a)
     outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
 
 

@@ -32,12 +32,12 @@ def settle(a: argparse.Namespace) -> None:
     if hasattr(a, "cells"):
         _read_cells(a)
     if hasattr(a, "tag"):
-        a.tag = dict(_pair("--tag", text, ("name", "model", "period")) for text in a.tag)
+        a.tag = dict(pair("--tag", text, ("name", "model", "period")) for text in a.tag)
     if hasattr(a, "costs"):
-        a.costs = {key: _number("--costs", value) for key, value in (_pair("--costs", text, COSTS) for text in a.costs)}
+        a.costs = {key: _number("--costs", value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
 
 
-def _pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
+def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     """Read KEY=VALUE."""
     key, sign, value = text.partition("=")
     if not sign or key not in known:

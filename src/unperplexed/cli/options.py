@@ -115,6 +115,37 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         add_engine(command)
 
 
+PREDICTIVE = ("quantiles", "samples", "distribution", "pit", "hub")
+"""Options that name predictive distributions, each another form of them."""
+
+
+def add_predictive(command: argparse.ArgumentParser) -> None:
+    """Add what holds predictive distributions of a number, instead of probabilities."""
+    files = next(each for each in command._actions if each.dest == "files")
+    files.nargs = "*"  # --hub may name the forecasts instead
+    add = About("rows", command)
+    text = (
+        "predicted quantiles of a number: 0.1=q10; 'q*': columns named by level; 0.8=lo,hi: a central interval; or the"
+        " columns LEVEL=VALUE of a long table, with a line for each quantile"
+    )
+    add.many("--quantiles", "LEVEL=COLUMN", text)
+    text = "members of an ensemble, or draws: columns, 'm*'; or ID=VALUE of a long table"
+    add.many("--samples", "COLUMN", text)
+    text = (
+        "a distribution by its parameters, columns or numbers: normal mean=mu sd=s; t, lognormal, gamma, poisson,"
+        " negative-binomial; zero=COLUMN adds an atom at 0"
+    )
+    add.many("--distribution", "FAMILY PARAMETER=COLUMN", text)
+    add.many("--pit", "COLUMN", "predicted probabilities below the outcome and up to it; one column if they are equal")
+    text = "limits above=COLUMN or below=COLUMN, beyond which outcomes are not observed: one for each row"
+    add.many("--censored", "SIDE=COLUMN", text)
+    text = "forecasts of a hub (hubverse): its folder, a team's or files, instead of FILE"
+    add.many("--hub", "PATH", text)
+    add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
+    add.many("--on", "COLUMN", "columns that identify a forecast of a long table (default: all but level and value)")
+    command.set_defaults(issued=None, target_date=None)
+
+
 def add_engine(command: argparse.ArgumentParser) -> None:
     """Add where files are counted."""
     add = About("work", command)

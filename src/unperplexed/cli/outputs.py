@@ -151,7 +151,7 @@ def _streams() -> Iterator[tuple[str, os.stat_result]]:
             yield name, os.fstat(number)
 
 
-_FILE_OPTIONS = ("apply", "earlier", "labels", "phrases", "reading")
+_FILE_OPTIONS = ("apply", "earlier", "labels", "phrases", "reading", "target_data")
 _COLUMN_OPTIONS = ("truth", "prob", "pair", "forecast", "weight", "clusters", "by", "on")
 """Options whose values may name a file that is read, perhaps behind a name or an @, and an array file as a column."""
 

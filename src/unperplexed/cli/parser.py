@@ -77,8 +77,12 @@ def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.N
     command = next(each for each in _subparsers(parser) if each.get_default("command") == parsed.command)
     if hasattr(parsed, "reading"):
         more, kept = words_of_reading(command, words, parsed)
-        parsed = parser.parse_args(_spelled([*words, *more])) if more else parsed
+        parsed = parser.parse_args(_spelled([*words, *more])) if more or parsed.reading else parsed
         parsed.kept = reading_in_use(command, parsed)
+    if hasattr(parsed, "hub"):
+        if bool(parsed.hub) == bool(parsed.files):
+            command.error("--hub stands for FILE" if parsed.hub else "the following arguments are required: FILE")
+        parsed.files = parsed.files or parsed.hub
     parsed.words, parsed.from_reading = list(words), kept
     named = [action for action in command._actions if action.option_strings and action.dest not in kept]
     named = [action for action in named if getattr(parsed, action.dest, action.default) != action.default]
@@ -135,6 +139,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         "verdict, cost, remedy and metrics of forecasts",
         _having(
             options.add_input,
+            options.add_predictive,
             options.add_where,
             options.add_settings,
             options.add_sampling,

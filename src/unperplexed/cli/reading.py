@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,14 @@ from .._lib.json_files import READING, made_of_file
 
 KEYS = (
     *("truth", "prob", "pair", "forecaster", "on", "time", "weight", "labels", "ignore-label"),
+    *("quantiles", "samples", "distribution", "pit", "censored", "target-data"),
     *("scale", "invalid", "where", "clusters", "in-order"),
     *("separator", "decimal-comma", "na", "encoding", "sheet", "format"),
 )
 """Options that belong to a file: each is a key of the same name."""
+
+ROLES = ("issued", "target-date")
+"""Further keys: the columns of dates on which predictive distributions were issued, and which they are about."""
 
 
 def words_of_reading(
@@ -29,12 +33,15 @@ def words_of_reading(
     """
     actions = _actions(command)
     given = {key for key in actions if any(word.partition("=")[0] == f"--{key}" for word in words)}
-    of_files, beside = read(parsed.reading, actions)
+    roles = [role for role in ROLES if _dest(role) in command._defaults]
+    of_files, beside = read(parsed.reading, [*actions, *roles])
+    named = of_files | beside
+    command.set_defaults(**{_dest(role): named[role] for role in roles if role in named})
     of_files = _of_made(parsed, actions) | of_files
     typed = beside | {key: getattr(parsed, actions[key].dest) for key in given}
     if "=" in str((of_files | typed).get("forecaster", "")):  # columns of each forecaster, or those of one
         of_files.pop("forecaster" if "prob" in typed else "prob", None)
-    found = {key: value for key, value in (of_files | beside).items() if key not in given}
+    found = {key: value for key, value in (of_files | beside).items() if key in actions and key not in given}
     words = [word for key, value in found.items() for word in _typed(key, actions[key], value)]
     return words, {actions[key].dest for key in found if key not in beside}
 
@@ -66,7 +73,7 @@ def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -
     return {key: found[key] for key in kept if key in known and key in found} if isinstance(found, dict) else {}
 
 
-def read(words: Sequence[str], known: Mapping[str, argparse.Action]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(words: Sequence[str], known: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read files, whose keys of other commands are left out, and KEY=VALUE, which wins over them."""
     of_files: dict[str, Any] = {}
     beside: dict[str, Any] = {}
@@ -98,9 +105,9 @@ def _of_file(name: str) -> dict[str, Any]:
 
 
 def _check_key(key: str, where: str) -> None:
-    if key not in KEYS:
-        near = nearest(key, KEYS)
-        also = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KEYS)}."
+    if key not in (*KEYS, *ROLES):
+        near = nearest(key, (*KEYS, *ROLES))
+        also = f"did you mean {near[0]!r}?" if near else f"known: {', '.join((*KEYS, *ROLES))}."
         raise InputError(f"{where}: no key {key!r}; {also}")
 
 
@@ -129,12 +136,17 @@ def _typed(key: str, action: argparse.Action, value: Any) -> Iterator[str]:
 def reading_in_use(command: argparse.ArgumentParser, parsed: argparse.Namespace) -> dict[str, Any]:
     """Give what says how the files are read, by key."""
     found = {key: (getattr(parsed, action.dest), action.default) for key, action in _actions(command).items()}
+    found |= {role: (getattr(parsed, _dest(role), None), None) for role in ROLES}
     return {key: value for key, (value, default) in found.items() if value != default}
 
 
 def as_toml(reading: Mapping[str, Any]) -> str:
     """Write a reading as TOML, whose strings and lists are those of JSON."""
     return "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in reading.items())
+
+
+def _dest(role: str) -> str:
+    return role.replace("-", "_")
 
 
 def _actions(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:

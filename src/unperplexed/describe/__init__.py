@@ -16,6 +16,8 @@ MODULES = {
     "Decision": "decisions",
     "DecisionCurve": "decisions",
     "OrderedAssessment": "ordered",
+    "DistributionAssessment": "distributions",
+    "DistributionBreakdown": "distributions",
     "Comparison": "comparison",
     "SequentialComparison": "sequential",
     "TextAssessment": "texts",

@@ -22,14 +22,14 @@ from .assessment_metrics import each_as, paired
 _FEW = 100
 
 
-def findings_table(d: Diagnosis) -> Table:
-    """Findings, the costliest first, with estimate, cost, p-value and remedy."""
+def findings_table(d: Diagnosis, cost: str = "cost in log loss") -> Table:
+    """Findings, the costliest first, with estimate, cost under this heading, p-value and remedy."""
     found = d.findings
     return Table.of(
         "Each cost is the further gain after the findings above it.",
         Column("finding", [capital(each.clause.short) for each in found]),
         Column("estimate", [each.clause.beside for each in found], words=True),
-        Column("cost in log loss", [number(each.cost) for each in found]),
+        Column(cost, [number(each.cost) for each in found]),
         Column("p-value", [p_value_cell(each.p_value) for each in found]),
         Column("remedy", [each.advice.text or "\u2013" for each in found], words=True),
     )

@@ -74,6 +74,8 @@ class Bars:
     height: Floats
     texts: Sequence[str] = ()
     """What is read off at each bar, with its values."""
+    solid: bool = False
+    """Whether they stand out, as those outside a band."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,8 @@ def _width(ax: Axes, chart: Chart) -> float:
 def _draw_bars(ax: Axes, bars: Bars) -> None:
     colour = STYLES[0][0]
     ax.bar(
-        bars.left, bars.height, bars.right - bars.left, align="edge", facecolor=(colour, 0.17), edgecolor=colour,
+        bars.left, bars.height, bars.right - bars.left, align="edge", facecolor=(colour, 0.8 if bars.solid else 0.17),
+        edgecolor=colour,
         linewidth=0.6, zorder=1,
     )  # fmt: skip
 

@@ -49,6 +49,19 @@ def number(value: float, decimals: int = 3) -> str:
     return (MINUS + text[1:] if text.startswith("-") else text).replace("e-", f"e{MINUS}")
 
 
+def amount(value: float) -> str:
+    """Give a number in a unit of its own to about four digits, with a comma between thousands: "41,512", "119.7"."""
+    size = abs(value)
+    if 10 <= size < 1e15:
+        return f"{MINUS if value < 0 else ''}{size:,.{0 if size >= 1000 else 1 if size >= 100 else 2}f}"
+    return number(value)
+
+
+def level_text(level: float) -> str:
+    """Give a probability that is known exactly, as a percentage: "2.5%", "95%"."""
+    return f"{100 * level:.3g}%"
+
+
 _ROUNDING = 1e-9
 """Smaller numbers are rounding errors of averages."""
 

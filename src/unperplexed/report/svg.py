@@ -144,7 +144,7 @@ def _bars(chart: Chart, bars: Bars) -> str:
         for a, b, up in zip(left, right, top, strict=True)
         if np.isfinite(up)
     )
-    return f'<path class="ba" d="{path}"/>' if path else ""
+    return f'<path class="{"ba so" if bars.solid else "ba"}" d="{path}"/>' if path else ""
 
 
 def _cells(chart: Chart, cells: Cells) -> str:

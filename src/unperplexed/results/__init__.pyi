@@ -13,6 +13,8 @@ from ..assessment.decisions import Costs as Costs
 from ..assessment.decisions import Decision as Decision
 from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
+from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
+from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy

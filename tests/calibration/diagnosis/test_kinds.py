@@ -39,7 +39,8 @@ def of_two(kind, value, together=(), separated=False):
 
 
 def test_they_are_in_the_order_of_their_places():
-    assert list(KINDS) == ["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape", "permuted"]
+    of_classes = ["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape", "permuted"]
+    assert list(KINDS) == [*of_classes, "spread", "skew", "level", "follow"]
     assert len({kind.place for kind in KINDS.values()}) == len(KINDS)
     assert len({kind.heading or kind.error for kind in KINDS.values()}) == len(KINDS)
     assert (

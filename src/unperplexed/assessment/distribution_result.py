@@ -1,0 +1,262 @@
+"""DistributionAssessment: what is known of predictive distributions of a number, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._lib.dataclasses import dataclass
+from .._lib.errors import InputError, listed
+from .._lib.serialize import plain_values
+from .._lib.typing import ByValue, Floats, ReadOnlyArrays
+from .._version import __version__
+from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
+from ..calibration.diagnosis.result import Diagnosis
+from ..forecasts.group_keys import Key, Value, key_text, key_texts
+from ..report.result import JsonResult, picture
+from ..statistics.intervals import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
+"""Probabilities of intervals that are shown first, and of the one that is told in words."""
+
+
+@dataclass(frozen=True)
+class Coverage(ByValue):
+    """How many outcomes a central interval of the forecasts held."""
+
+    name: str
+    """The interval: "80% intervals", "all 8 members"."""
+    expected: float
+    """Its probability: the share that calibrated forecasts hold."""
+    held: Metric
+    """The observed share. An outcome on an end, or in a cell that has one, counts in part."""
+    of_level: bool = True
+    """Whether the name tells the probability; else it counts members."""
+
+    @property
+    def subject(self) -> str:
+        """The intervals as the subject of a sentence."""
+        return f"the {self.name}" if self.of_level else self.name
+
+
+@dataclass(frozen=True)
+class Beyond(ByValue):
+    """Outcomes beyond a quantile, or outside an interval, that miscalibration makes most numerous."""
+
+    where: str
+    """The place: "above the 95% quantile"."""
+    count: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class PitBars(ReadOnlyArrays):
+    """Shares of the outcomes by their place in the forecasts (PIT histogram), with what calibrated forecasts have."""
+
+    edges: Floats
+    """Probabilities that bound the bars: those that the forecasts give, where they give few."""
+    share: Floats
+    low: Floats
+    high: Floats
+    """Band of calibrated forecasts with this dependence, which holds for all bars together."""
+    fitted: Floats
+    """Shares that the named errors lead to; those of calibrated forecasts without any."""
+
+    @property
+    def expected(self) -> Floats:
+        """Shares of calibrated forecasts."""
+        return self.edges[1:] - self.edges[:-1]
+
+    @property
+    def outside(self) -> Any:
+        """Which shares are outside of the band."""
+        return (self.share < self.low) | (self.share > self.high)
+
+
+@dataclass(frozen=True)
+class QuantileReliability(ReadOnlyArrays):
+    """Share of the outcomes at or below each predicted quantile: its level, if forecasts are calibrated."""
+
+    level: Floats
+    share: Floats
+    low: Floats
+    high: Floats
+    """Confidence limits of each share."""
+
+
+@dataclass(frozen=True)
+class SurprisingForecasts(ReadOnlyArrays):
+    """The rows with the largest losses: their outcomes, and median and 80% interval of their forecasts."""
+
+    score: str
+    """Name of the score that is the loss."""
+    row: Any
+    """Numbers of the rows, from 0."""
+    outcome: Floats
+    median: Floats
+    low: Floats
+    high: Floats
+    loss: Floats
+
+
+@dataclass(frozen=True)
+class Skill(ByValue):
+    """How much better forecasts score than a reference."""
+
+    score: str
+    """Name of the score."""
+    reference: str
+    reference_score: float
+    value: Metric
+    """1 minus the ratio of the score to the reference's: 1 is perfect, 0 no better."""
+
+
+@dataclass(frozen=True)
+class DistributionAssessment(JsonResult):
+    """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
+    """
+
+    diagnosis: Diagnosis
+    """What is wrong, with its cost in nats a row at the resolution of the forecasts."""
+    form: str
+    """What the forecasts are: "23 quantiles", "8 members", "normal distributions"."""
+    above_median: Metric
+    """Share of the outcomes above the predicted median, 1/2 for calibrated forecasts."""
+    coverage: tuple[Coverage, ...]
+    beyond: Beyond
+    scores: Mapping[str, Metric]
+    """Mean scores by name, smaller ones better; none of PIT values."""
+    skill: Skill | None
+    """Against the other rows' outcomes, or the reference that was given."""
+    bias: Metric
+    """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
+    width: Metric
+    """How many times as wide intervals should be; 1 is best."""
+    pit: PitBars
+    quantiles: QuantileReliability
+    surprises: SurprisingForecasts | None
+    n_rows: int
+    n_clusters: int | None
+    effective_rows: float
+    """Independent rows that would tell as much of calibration."""
+    confidence: float
+    weighted: bool = False
+    windows: bool = False
+    """Whether clusters are times of issue, and forecasts depend where the windows up to their targets overlap."""
+    notes: tuple[str, ...] = ()
+    """What was seen on the way in, such as crossing quantiles."""
+    dependence: DependenceSearch = OF_A_TALLY
+    """What was found of dependence that nobody declared."""
+    version: str = __version__
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw where the outcomes were in their forecast distributions (PIT histogram).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return picture(self, ax)
+
+    @property
+    def verdict(self) -> str:
+        """What is wrong, in a sentence."""
+        return self.diagnosis.verdict
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        return self.diagnosis.headline
+
+    @property
+    def usual_intervals(self) -> tuple[Coverage, ...]:
+        """Coverage of the intervals nearest to those of 50%, 80% and 95%."""
+        nearest = [min(self.coverage, key=lambda each: abs(each.expected - usual)) for usual in _USUAL if self.coverage]
+        return tuple(dict.fromkeys(nearest))
+
+    @property
+    def told(self) -> Coverage | None:
+        """Coverage of the interval that is told first: of 80%, or the nearest to it."""
+        return min(self.coverage, key=lambda each: abs(each.expected - _TOLD), default=None)
+
+    @property
+    def cost(self) -> float:
+        """Nats a row that miscalibration loses, at the resolution of the forecasts."""
+        return self.diagnosis.cost
+
+    @property
+    def divergence_probability(self) -> float:
+        """Exp of minus the cost: 1 for calibrated forecasts."""
+        from math import exp
+
+        return exp(-self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain: dict[str, Any] = {"verdict": self.verdict, **plain_values(self)}
+        return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
+
+
+@dataclass(frozen=True)
+class DistributionGroup(ByValue):
+    """A group of forecasts, such as those of a horizon."""
+
+    key: Key
+    """What it has in each of the columns."""
+    assessment: DistributionAssessment
+
+
+@dataclass(frozen=True)
+class DistributionBreakdown(JsonResult):
+    """Predictive distributions assessed by group. Made by `assess_by`; all fields are final."""
+
+    whole: DistributionAssessment
+    """All rows together."""
+    by: tuple[str, ...]
+    """Names of the columns of groups."""
+    groups: tuple[DistributionGroup, ...]
+    """The groups of two rows or more, in their order."""
+
+    @property
+    def verdict(self) -> str:
+        """What is wrong with all rows together, in a sentence."""
+        return self.whole.verdict
+
+    def __getitem__(self, key: Value | Key) -> DistributionAssessment:
+        """Return the assessment of a group by its value, or by a tuple of its values."""
+        wanted = key if isinstance(key, tuple) else (key,)
+        found = next((each for each in self.groups if each.key == wanted), None)
+        if found is None:
+            raise InputError(
+                f"no group {key_text(wanted)!r}; there are {listed(key_texts(x.key for x in self.groups))}."
+            )
+        return found.assessment
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the PIT histogram of all rows.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return picture(self, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        groups = [{"key": list(each.key), **each.assessment.to_dict()} for each in self.groups]
+        return {"verdict": self.verdict, "whole": self.whole.to_dict(), "by": list(self.by), "groups": groups}

@@ -1,0 +1,140 @@
+"""Charts of predictive distributions: where outcomes fell (PIT histogram), each quantile, and the coverage."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._lib.formatting import confidence_interval
+from .._lib.typing import Floats
+from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+from ..forecasts.group_keys import key_texts
+from ..report.chart import Axis, Bars, Chart, Line, percent_axis
+from ..report.charts import Row, forest, identity
+from ..report.numbers import level_text, number, share
+
+_PLACES = ((0.0, "0"), (0.1, "10%"), (0.25, "25%"), (0.5, "median"), (0.75, "75%"), (0.9, "90%"))
+"""Ticks of places in a distribution."""
+
+_MOST_TICKS = 6
+
+_MOST_ROWS = 40
+"""Groups that a chart shows."""
+
+
+def pit_chart(a: DistributionAssessment) -> Chart:
+    """Draw where the outcomes were in their forecast distributions, with a band of calibrated forecasts.
+
+    Bars of unequal width are as high as their shares are for each share that is expected.
+    """
+    pit = a.pit
+    unit = float(pit.expected.min()) if np.ptp(pit.expected) < 1e-9 else 1.0
+    shown, low, high, fitted = (unit * each / pit.expected for each in (pit.share, pit.low, pit.high, pit.fitted))
+    return Chart(
+        title=a.headline,
+        subtitle=f"{sides(a)}. Solid bars are outside of the band",
+        label=f"PIT histogram. {a.verdict}. {sides(a)}",
+        x=Axis(0.0, 1.0, _PLACES, "Where the outcome was in the forecast distribution"),
+        y=_heights(float(max(shown.max(), fitted.max(), high.max())), unit),
+        bars=[_bars(a, shown, ~pit.outside, solid=False), _bars(a, shown, pit.outside, solid=True)],
+        lines=(
+            _steps(pit.edges, np.full(shown.size, unit), low, high, f"calibrated, {100 * a.confidence:g}% band"),
+            *([Line(_middles(pit.edges), fitted, "first", "Fitted error", label="fitted error")] * bool(_named(a))),
+        ),
+    )
+
+
+def sides(a: DistributionAssessment) -> str:
+    """Say how many outcomes were below, inside and above an interval."""
+    q = a.quantiles
+    low, high = (int(np.argmin(np.abs(q.level - at))) for at in (0.1, 0.9))
+    below, above, inside = q.share[low], 1 - q.share[high], q.level[high] - q.level[low]
+    return (
+        f"{share(below)} below the {level_text(q.level[low])} quantile, {share(1 - below - above)} inside,"
+        f" {share(above)} above the {level_text(q.level[high])} quantile"
+        f" (expected {level_text(q.level[low])}, {level_text(inside)}, {level_text(1 - q.level[high])})"
+    )
+
+
+def _named(a: DistributionAssessment) -> bool:
+    return bool(np.abs(a.pit.fitted - a.pit.expected).max() > 1e-9)
+
+
+def _middles(edges: Floats) -> Floats:
+    return np.asarray((edges[:-1] + edges[1:]) / 2)
+
+
+def _bars(a: DistributionAssessment, height: Floats, some: Floats, *, solid: bool) -> Bars:
+    some = np.asarray(some, dtype=bool)
+    left, right = a.pit.edges[:-1], a.pit.edges[1:]
+    texts = [
+        f"{level_text(x)} to {level_text(y)}: {share(found)}, expected {level_text(y - x)}"
+        for x, y, found in zip(left[some], right[some], a.pit.share[some], strict=True)
+    ]
+    gap = 0.06 * (right - left)
+    return Bars((left + gap)[some], (right - gap)[some], height[some], texts, solid)
+
+
+def _steps(edges: Floats, y: Floats, low: Floats, high: Floats, label: str) -> Line:
+    """Make a line with a band that keeps its height over each bar."""
+    x = np.repeat(edges, 2)[1:-1]
+    return Line(x, np.repeat(y, 2), "calibrated", "", np.repeat(low, 2), np.repeat(high, 2), label)
+
+
+def _heights(top: float, unit: float) -> Axis:
+    """Make the axis of the bars: of shares where all bars are as wide, else of shares for each expected one."""
+    if unit < 1:
+        step = next(each for each in (0.01, 0.02, 0.05, 0.1, 0.2) if top <= _MOST_TICKS * each or each == 0.2)
+        ticks = [(at * step, f"{100 * at * step:g}%" if at else "0") for at in range(int(-(-top // step)) + 1)]
+        return Axis(0.0, ticks[-1][0], ticks, "Share of the outcomes", percent=True)
+    step = next(each for each in (0.5, 1, 2, 5, 10, 20, 50) if top <= _MOST_TICKS * each or each == 50)
+    ticks = [(at * step, f"{at * step:g}" if at else "0") for at in range(int(-(-top // step)) + 1)]
+    return Axis(0.0, ticks[-1][0], ticks, "Outcomes for each expected one")
+
+
+def reliability_chart(a: DistributionAssessment) -> Chart:
+    """Draw the share of the outcomes at or below each predicted quantile."""
+    q = a.quantiles
+    return Chart(
+        title="Share of the outcomes at or below each quantile",
+        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; below the identity line quantiles are too low",
+        label=f"Reliability of quantiles. {a.verdict}",
+        x=percent_axis("Level of the quantile"),
+        y=percent_axis("Outcomes at or below"),
+        lines=(Line(q.level, q.share, "observed", "Observed", q.low, q.high, "observed"),),
+        references=(identity(),),
+        shape="square",
+    )
+
+
+def coverage_chart(a: DistributionAssessment) -> Chart:
+    """Draw how many outcomes central intervals held."""
+    found = [(each.expected, each.held.value, *each.held.interval) for each in a.coverage]
+    expected, held, low, high = np.array(found).T
+    return Chart(
+        title="Share of the outcomes inside central intervals",
+        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; below the identity line intervals are too narrow",
+        label=f"Coverage of intervals. {a.verdict}",
+        x=percent_axis("Probability of the interval"),
+        y=percent_axis("Outcomes inside"),
+        lines=(Line(expected, held, "observed", "Held", low, high, "held"),),
+        references=(identity(),),
+        shape="square",
+    )
+
+
+def groups_chart(b: DistributionBreakdown) -> Chart:
+    """Draw how many times as wide the intervals of each group should be."""
+    names = key_texts(each.key for each in b.groups)
+    rows = [
+        Row(name, width.value, width.interval, f"{name}: {number(width.value, 2)}")
+        for name, width in zip(names, (each.assessment.width for each in b.groups), strict=True)
+    ]
+    return forest(
+        rows[:_MOST_ROWS],
+        title="How many times as wide intervals should be",
+        subtitle=f"{confidence_interval(b.whole.confidence)}; dashed: 1 is best",
+        label="Width factor by group",
+        axis="Width factor needed",
+        at=1.0,
+        within=(1.0,),
+    )

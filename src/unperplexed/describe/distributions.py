@@ -1,0 +1,232 @@
+"""Predictive distributions of a number as a document: verdict and cost, where outcomes fell, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from .._lib.formatting import capital, confidence_interval, p_value_text, short_name
+from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+from ..calibration.dependence_search import dependence_words, independent_words
+from ..calibration.diagnosis.result import HELD_OUT, joined
+from ..calibration.diagnosis.words import terms
+from ..forecasts.group_keys import key_texts
+from ..report.document import LONGEST_NAME, Action, Block, Column, Document, Metric, Section, Table, lookup
+from ..report.numbers import amount, between, count, expected, level_text, number, share
+from ..report.result import Naming, document, drawn_as
+from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
+from ..scores.distributions.rules import distribution_score_named, title_beside
+from ..statistics.intervals import UNKNOWN
+from ..statistics.intervals import Metric as Estimate
+from .assessment_tables import findings_table
+from .distribution_charts import coverage_chart, groups_chart, pit_chart, reliability_chart
+
+_SHORT = 20
+"""Characters of the name of a group in a short form."""
+
+
+@document.register(DistributionAssessment)
+def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: bool) -> Document:
+    """Describe predictive distributions beside their outcomes."""
+    level = confidence_interval(a.confidence)
+    sections = [] if brief else [*_sections(a, level, naming)]
+    return Document(
+        title=naming.titled(a.headline),
+        facts=(": " if brief else " · ").join(filter(None, [naming.called, facts(a)])),
+        headline=headline(a),
+        lead=" ".join(filter(None, [*evidence(a, level), dependence_words(a.dependence)])),
+        calm=not a.diagnosis.findings,
+        actions=[*_actions(a)],
+        further=lookup(terms(a.diagnosis)) if a.diagnosis.findings else None,
+        figure=None if brief else pit_chart(a),
+        figure_table=None if brief else pit_table(a),
+        metrics=[*_metrics(a)],
+        intervals=level,
+        first=Section("findings", "What is wrong", [findings_table(a.diagnosis, "cost in nats")], "Findings")
+        if a.diagnosis.findings
+        else None,
+        sections=sections,
+        settings=settings(a),
+        more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
+        warnings=a.notes,
+    )
+
+
+def headline(a: DistributionAssessment) -> str:
+    """Give the verdict in a few words, with the p-value of the test."""
+    return (
+        f"{a.headline}{aside(p_value_text(a.diagnosis.p_value))}"
+        if a.diagnosis.findings
+        else joined(a.diagnosis.clauses)
+    )
+
+
+def facts(a: DistributionAssessment) -> str:
+    """Count the forecasts and say what they are: "12,058 forecasts by 23 quantiles"."""
+    return f"{a.n_rows:,} forecasts by {a.form}"
+
+
+def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:
+    """Say how many outcomes were above the median, and how many an interval held."""
+    limits = aside(ci(level, a.above_median.interval, share))
+    yield f"{share(a.above_median.value)} of the outcomes exceeded the predicted median{limits}."
+    if told := a.told:
+        held, expected = between(*told.held.interval, share), f"{level_text(told.expected)} expected"
+        about = aside(held, *([] if told.of_level else [expected]))
+        yield f"{capital(told.subject)} held {share(told.held.value)} of the outcomes{about}."
+
+
+def _actions(a: DistributionAssessment) -> Iterator[Action]:
+    if not a.diagnosis.findings:
+        return
+    beyond = f"{count(a.beyond.count)} of {a.n_rows:,} outcomes were {a.beyond.where}; {expected(a.beyond.expected)}"
+    lost = (
+        f" Miscalibration loses at least {number(a.cost)} nats a forecast, at the resolution of {a.form} (divergence"
+        f" probability {number(a.divergence_probability)})."
+    )
+    yield Action("What it costs", f"{beyond} were expected.{lost}", "Cost")
+    advice = [each.advice for each in a.diagnosis.findings if each.advice.text]
+    caution = [HELD_OUT] if any(each.fitted for each in advice) else []
+    yield Action("What to do", " ".join([*dict.fromkeys(each.text for each in advice), *caution]), "Remedy")
+
+
+def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
+    for name, found in a.scores.items():
+        score = distribution_score_named(name)
+        skill = a.skill if a.skill is not None and a.skill.score == name else None
+        reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
+        title, note = title_beside(name, a.scores), f"{capital(score.note)}."
+        limits = between(*found.interval, amount)
+        yield Metric(title, note, amount(found.value), limits, "", reference, score.better)
+    if a.skill is not None:
+        title, value = distribution_score_named(a.skill.score).title, a.skill.value
+        name, meaning = f"Skill against {a.skill.reference}", f"1 − {title} / {title} of {a.skill.reference}."
+        yield Metric(name, meaning, number(value.value), between(*value.interval), "", "0 is no better", "larger")
+    for each in a.usual_intervals:
+        limits, meaning = between(*each.held.interval, share), "Share of the outcomes in this central interval."
+        expected = f"{level_text(each.expected)} expected"
+        yield Metric(f"Held by {each.name}", meaning, share(each.held.value), limits, "", expected)
+    limits, meaning = between(*a.bias.interval), "Bias in predicted spreads (interquartile range / 1.349)."
+    yield Metric("Too low by (spreads)", meaning, number(a.bias.value), limits, "", "0 is best", best="0")
+    limits, meaning = between(*a.width.interval), "By how much intervals are to be widened, the bias being mended."
+    yield Metric("Width factor needed", meaning, number(a.width.value), limits, "", "1 is best", best="1")
+
+
+def settings(a: DistributionAssessment) -> str:
+    """Say how rows depend on one another, and what a spread is."""
+    if a.n_clusters is None:
+        rows = independent_words(a.dependence)
+    else:
+        of = "times of issue, forecasts of times that overlap may depend" if a.windows else "clusters of dependent rows"
+        rows = f"{a.n_clusters:,} {of}, effective sample size {count(round(a.effective_rows))}"
+    return f"{rows}{', weighted' * a.weighted}; spread = interquartile range / 1.349; confidence {a.confidence:g}"
+
+
+def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
+    quantiles: list[Block] = [reliability_chart(a), quantiles_table(a)]
+    yield Section("quantiles", "Reliability of each quantile", quantiles, "Quantiles", 6)
+    if a.coverage:
+        shown: list[Block] = [coverage_chart(a), coverage_table(a, level)]
+        yield Section("coverage", "Coverage of the intervals", shown, "Coverage", 6)
+    if a.surprises is not None:
+        yield Section("surprising", "The most surprising forecasts", [surprises_table(a)], "Surprising")
+    yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
+
+
+def pit_table(a: DistributionAssessment) -> Table:
+    """Return the PIT histogram as numbers."""
+    edges = [*map(level_text, a.pit.edges)]
+    return Table.of(
+        "Where the outcomes were in the forecast distributions",
+        Column("between the quantiles of", [f"{low} and {high}" for low, high in pairwise(edges)]),
+        Column("outcomes", [*map(share, a.pit.share)]),
+        Column("expected", [*map(level_text, a.pit.expected)]),
+        Column("band if calibrated", [between(x, y, share) for x, y in zip(a.pit.low, a.pit.high, strict=True)]),
+        folded=True,
+    )
+
+
+def quantiles_table(a: DistributionAssessment) -> Table:
+    """Return the share of the outcomes at or below each quantile."""
+    q = a.quantiles
+    return Table.of(
+        "Share of the outcomes at or below each quantile",
+        Column("quantile", [*map(level_text, q.level)]),
+        curve_estimates("outcomes at or below", q.share, q.low, q.high, share),
+        folded=True,
+        notes=confidence_interval(a.confidence),
+    )
+
+
+def coverage_table(a: DistributionAssessment, level: str) -> Table:
+    """Return how many outcomes each central interval held."""
+    return Table.of(
+        "Central intervals",
+        Column("interval", [each.name for each in a.coverage]),
+        Column("expected", [level_text(each.expected) for each in a.coverage]),
+        Column(
+            "held",
+            [share(each.held.value) for each in a.coverage],
+            [between(*each.held.interval, share) for each in a.coverage],
+        ),
+        notes=level,
+    )
+
+
+def surprises_table(a: DistributionAssessment) -> Table:
+    """Return the rows with the largest losses."""
+    s = a.surprises
+    assert s is not None
+    return Table.of(
+        f"Largest {distribution_score_named(s.score).title}. The forecast: its median and 80% interval.",
+        Column("row", [f"{row:,}" for row in s.row]),
+        Column("outcome", [*map(amount, s.outcome)]),
+        curve_estimates("forecast", s.median, s.low, s.high, amount),
+        Column("loss", [*map(amount, s.loss)]),
+    )
+
+
+@document.register(DistributionBreakdown)
+def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool) -> Document:
+    """Describe predictive distributions of all rows, and of each group."""
+    whole = distribution_document(b.whole, naming, brief=brief)
+    if brief:
+        return replace(whole, summary=[*whole.summary, groups_table(b, limits=False)])
+    section = Section("groups", f"By {short_name(', '.join(b.by))}", [groups_chart(b), groups_table(b)], "Groups")
+    return replace(whole, sections=[section, *whole.sections])
+
+
+def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
+    """Return the groups: what an interval held, bias, width factor, first score and verdict; with limits, if wanted."""
+
+    def column(heading: str, found: Iterable[Estimate], form: Form) -> Column:
+        return estimates(heading, ((x.value, x.interval if limits else UNKNOWN) for x in found), form)
+
+    found, most = [each.assessment for each in b.groups], LONGEST_NAME if limits else _SHORT
+    columns = [
+        Column(short_name(", ".join(b.by), most), key_texts((each.key for each in b.groups), most)),
+        Column("forecasts", [f"{each.n_rows:,}" for each in found]),
+    ]
+    if told := b.whole.told:
+        at = b.whole.coverage.index(told)
+        columns.append(column(f"held by {told.name}", (each.coverage[at].held for each in found), share))
+    columns += [
+        column("too low by (spreads)", (each.bias for each in found), two_decimals),
+        column("width factor", (each.width for each in found), two_decimals),
+    ]
+    if b.whole.skill is not None:
+        name = b.whole.skill.score
+        title = distribution_score_named(name).title
+        columns.append(Column(title, [amount(each.scores[name].value) for each in found]))
+    columns.append(Column("finding", [headline(each) for each in found], words=True, detail=True))
+    return Table.of("", *columns, sortable=True, notes=confidence_interval(b.whole.confidence) if limits else "")
+
+
+def two_decimals(value: float) -> str:
+    """Give a number to two decimals."""
+    return number(value, 2)
+
+
+drawn_as(DistributionAssessment, pit_chart)
+drawn_as(DistributionBreakdown, lambda b: pit_chart(b.whole))

@@ -1,0 +1,233 @@
+"""Assessments of predictive distributions of a number."""
+
+import json
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+import unperplexed as up
+from unperplexed.assessment.climatology import climatology_crps, climatology_quantiles
+from unperplexed.assessment.dependent_means import RowMeans
+from unperplexed.calibration.diagnosis.row_groups import Windows
+
+LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
+
+
+def forecasts(n=600, *, low=0.0, narrow=1.0, seed=0):
+    """Outcomes, and forecasts that are too low by so many of their spreads and so many times too narrow."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(20, 5, n)
+    spread = 2 * np.exp(0.3 * rng.normal(size=n))
+    return centre + spread * rng.normal(size=n), centre - low * spread / narrow, spread / narrow
+
+
+FORMS = {
+    "distribution": lambda m, s: up.Distribution("normal", mean=m, sd=s),
+    "quantiles": lambda m, s: up.Quantiles(LEVELS, m[:, None] + s[:, None] * norm.ppf(LEVELS)),
+    "members": lambda m, s: up.Samples(m[:, None] + s[:, None] * np.random.default_rng(9).normal(size=(len(m), 40))),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_planted_error_is_named_with_its_size(form):
+    y, centre, spread = forecasts(low=0.5, narrow=1.5)
+    found = up.assess(y, FORMS[form](centre, spread))
+    assert set(found.diagnosis.errors) == {"bias", "spread"}
+    assert found.bias.interval.low < 0.5 < found.bias.interval.high
+    assert found.width.interval.low < 1.5 < found.width.interval.high
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_calibrated_forecasts_are_not_blamed(form):
+    y, centre, spread = forecasts()
+    found = up.assess(y, FORMS[form](centre, spread))
+    assert not found.diagnosis.findings
+    assert found.cost == 0
+    assert found.divergence_probability == 1
+    assert not found.pit.outside.any()
+    for each in found.coverage:
+        assert each.held.interval.low - 0.02 < each.expected < each.held.interval.high + 0.02
+
+
+def test_units_do_not_matter():
+    y, centre, spread = forecasts(low=0.4)
+    one, other = (up.assess(k * y, up.Distribution("normal", mean=k * centre, sd=k * spread)) for k in (1, 100))
+    assert one.diagnosis.cost == pytest.approx(other.diagnosis.cost, rel=1e-9)
+    assert one.skill.value.value == pytest.approx(other.skill.value.value, rel=1e-9)
+    assert 100 * one.scores["crps"].value == pytest.approx(other.scores["crps"].value, rel=1e-9)
+
+
+def test_shares_of_a_normal_forecast_are_those_of_its_pit():
+    y, centre, spread = forecasts(narrow=1.3)
+    u = norm.cdf(y, centre, spread)
+    found = up.assess(y, up.Distribution("normal", mean=centre, sd=spread))
+    assert found.above_median.value == pytest.approx(np.mean(u > 0.5))
+    [eighty] = [each for each in found.coverage if each.name == "80% intervals"]
+    assert eighty.held.value == pytest.approx(np.mean((u > 0.1) & (u <= 0.9)))
+    assert found.pit.share == pytest.approx(np.histogram(u, np.arange(21) / 20)[0] / len(u))
+    assert found.beyond.count == pytest.approx(np.sum((u <= 0.05) | (u > 0.95)))
+    assert found.beyond.expected == pytest.approx(60)
+
+
+def test_intervals_of_members_are_those_between_them():
+    y, centre, spread = forecasts(200)
+    members = centre[:, None] + spread[:, None] * np.random.default_rng(1).normal(size=(200, 8))
+    found = up.assess(y, up.Samples(members))
+    widest = found.coverage[-1]
+    assert widest.name == "all 8 members"
+    assert widest.expected == pytest.approx(7 / 9)
+    assert widest.held.value == pytest.approx(np.mean((y > members.min(axis=1)) & (y < members.max(axis=1))))
+    assert found.pit.edges == pytest.approx(np.arange(10) / 9)
+
+
+def test_skill_is_measured_against_the_other_rows():
+    y, centre, spread = forecasts(50)
+    found = up.assess(y, up.Distribution("normal", mean=centre, sd=spread))
+    against = np.array([up.scores.crps(y[[i]], np.delete(y, i)[None], fair=False) for i in range(50)])
+    assert climatology_crps(y) == pytest.approx(against)
+    assert found.skill.reference_score == pytest.approx(against.mean())
+    assert found.skill.value.value == pytest.approx(1 - found.scores["crps"].value / against.mean())
+
+
+def test_quantiles_of_climatology_are_those_of_the_others():
+    y = np.random.default_rng(3).integers(0, 9, 30).astype(float)
+    for i, found in enumerate(climatology_quantiles(y, LEVELS)):
+        assert found == pytest.approx(np.quantile(np.delete(y, i), LEVELS, method="median_unbiased"))
+
+
+def test_a_reference_may_be_other_forecasts():
+    y, centre, spread = forecasts(low=0.5)
+    good = up.Distribution("normal", mean=centre + 0.5 * spread, sd=spread)
+    found = up.assess(y, up.Distribution("normal", mean=centre, sd=spread), reference=good)
+    assert found.skill.value.interval.high < 0
+    with pytest.raises(up.InputError, match="reference"):
+        up.assess(y, good, reference="base-rate")
+
+
+def test_means_of_overlapping_windows_are_those_of_clusters_where_windows_are_clusters():
+    values = np.random.default_rng(5).normal(size=60)
+    day = np.repeat(np.arange(20), 3)
+    apart = RowMeans(np.ones(60), np.ones(60), Windows(10 * day, 10 * day + 1)).uncertain(values)
+    clusters = RowMeans(np.ones(60), np.ones(60), day).uncertain(values)
+    assert apart.mean == pytest.approx(clusters.mean)
+    assert apart.degrees == pytest.approx(clusters.degrees)
+    assert apart.standard_error == pytest.approx(max(clusters.standard_error * np.sqrt(19 / 20), apart.standard_error))
+    whole = RowMeans(np.ones(60), np.ones(60), Windows(np.arange(60), np.arange(60) + 30)).uncertain(np.sort(values))
+    assert whole.standard_error > 3 * np.sort(values).std() / np.sqrt(60)
+
+
+def test_dependence_that_nobody_declared_is_found_in_columns():
+    rng = np.random.default_rng(7)
+    day = np.repeat(np.arange(60), 20)
+    y = rng.normal(size=60)[day] + 0.5 * rng.normal(size=1200)
+    found = up.assess(y, up.Distribution("normal", mean=0.0 * y, sd=np.full(1200, np.sqrt(1.25))), columns={"day": day})
+    assert found.dependence.taken
+    assert found.n_clusters == 60
+    assert not found.diagnosis.findings
+    declined = up.assess(y, up.Distribution("normal", mean=0.0 * y, sd=np.full(1200, np.sqrt(1.25))), clusters=None)
+    assert declined.n_clusters is None
+
+
+def test_rows_without_an_outcome_are_refused_or_left_out_on_request():
+    y, centre, spread = forecasts(100)
+    y[[3, 7]] = np.nan
+    forecast = up.Distribution("normal", mean=centre, sd=spread)
+    with pytest.raises(up.InputError, match="in 2 rows"):
+        up.assess(y, forecast)
+    found = up.assess(y, forecast, invalid="drop")
+    assert found.n_rows == 98
+    assert "2 rows without an outcome: left out." in found.notes
+    kept = np.isfinite(y)
+    whole = up.assess(y[kept], forecast.subset(kept))
+    assert found.scores == whole.scores
+
+
+def test_weights_of_two_are_rows_counted_twice():
+    y, centre, spread = forecasts(80, low=0.3)
+    weight = 1.0 + (np.arange(80) < 40)
+    twice = np.repeat(np.arange(80), weight.astype(int))
+    one = up.assess(y, up.Distribution("normal", mean=centre, sd=spread), sample_weight=weight)
+    other = up.assess(y[twice], up.Distribution("normal", mean=centre[twice], sd=spread[twice]))
+    assert one.scores["crps"].value == pytest.approx(other.scores["crps"].value)
+    assert one.pit.share == pytest.approx(other.pit.share)
+    assert one.weighted
+
+
+def test_options_of_class_probabilities_are_refused():
+    y, centre, spread = forecasts(50)
+    forecast = up.Distribution("normal", mean=centre, sd=spread)
+    for option in ({"labels": [0, 1]}, {"pos_label": 1}, {"scale": "logits"}):
+        with pytest.raises(up.InputError, match="class probabilities"):
+            up.assess(y, forecast, **option)
+    with pytest.raises(up.InputError, match="issued and target_date"):
+        up.assess(y, forecast, issued=np.arange(50))
+
+
+def test_outcomes_that_are_all_impossible_are_refused():
+    y, centre, spread = forecasts(50)
+    with pytest.raises(up.InputError, match="each of the 50 outcomes is outside .* same unit"):
+        up.assess(1e6 * y, up.Distribution("normal", mean=centre, sd=spread))
+    some = up.assess(np.where(np.arange(50) < 2, 1e6, y), up.Distribution("normal", mean=centre, sd=spread))
+    assert some.diagnosis.findings[0].error == "certainty"
+    assert some.diagnosis.findings[0].rows == (0, 1)
+
+
+def test_pit_values_have_no_scores():
+    y, centre, spread = forecasts(300, low=0.6)
+    u = norm.cdf(y, centre, spread)
+    found, same = up.assess(y, up.PIT(u)), up.assess(y, up.Distribution("normal", mean=centre, sd=spread))
+    assert found.scores == {}
+    assert found.skill is None
+    assert found.diagnosis.findings[0].parameter == pytest.approx(same.diagnosis.findings[0].parameter, rel=1e-6)
+    assert "CRPS" not in str(found)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_result_is_shown_in_every_way(form, tmp_path):
+    y, centre, spread = forecasts(low=0.5, narrow=1.5)
+    found = up.assess(y, FORMS[form](centre, spread))
+    assert max(map(len, str(found).splitlines())) <= 80
+    assert json.loads(found.to_json())["n_rows"] == 600
+    assert pickle.loads(pickle.dumps(found)) == found
+    found.report(tmp_path / "page.html", name="<b>wind</b>")
+    page = (tmp_path / "page.html").read_text()
+    assert "<b>wind</b>" not in page
+    assert "Where the outcome was in the forecast distribution" in page
+    assert found.plot().get_xlabel() == "Where the outcome was in the forecast distribution"
+
+
+def test_the_command_line_gives_the_same(tmp_path, capsys):
+    from unperplexed.cli import main
+
+    y, centre, spread = forecasts(low=0.5)
+    values = FORMS["quantiles"](centre, spread).values
+    frame = {"y": y, **{f"q{level:g}": column for level, column in zip(LEVELS, values.T, strict=True)}}
+    pl.DataFrame(frame).write_csv(tmp_path / "wind.csv")
+    assert main(["assess", str(tmp_path / "wind.csv"), "--truth", "y", "--quantiles", "q*", "--json", "-"]) in (0, None)
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["verdict"] == up.assess(y, FORMS["quantiles"](centre, spread)).verdict
+
+
+def test_groups_are_assessed_by_themselves(tmp_path):
+    y, centre, spread = forecasts(low=0.0)
+    late = np.arange(600) >= 300
+    forecast = up.Distribution("normal", mean=centre, sd=np.where(late, spread / 2, spread))
+    found = up.assess_by(y, forecast, by={"half": np.where(late, "late", "early")})
+    assert [each.key for each in found.groups] == [("early",), ("late",)]
+    for name, rows in (("early", ~late), ("late", late)):
+        alone = up.assess(y[rows], forecast.subset(rows))
+        assert found[name].diagnosis == alone.diagnosis
+        assert found[name].coverage == alone.coverage
+        assert found[name].scores == alone.scores
+    assert found.whole == up.assess(y, forecast)
+    assert found["late"].width.interval.low < 2 < found["late"].width.interval.high
+    assert "late" in str(found)
+    assert len(json.loads(found.to_json())["groups"]) == 2
+    assert "By half" in found.to_html()
+    with pytest.raises(up.InputError, match="no group 'middle'; there are 'early', 'late'"):
+        found["middle"]
+    with pytest.raises(up.InputError, match="600 groups, more than 500"):
+        up.assess_by(np.tile(y, 2), up.Samples(np.tile([1, 2, 3], (1200, 1))), by=np.arange(1200) // 2)

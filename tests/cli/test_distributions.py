@@ -1,0 +1,93 @@
+"""Flags of predictive distributions: what they name, and which do not go together."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import ndtri
+
+from unperplexed import InputError
+from unperplexed.cli.distributions import distributions_of
+from unperplexed.cli.parser import _parsed, _parser, main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    mean = rng.normal(size=60).round(2)
+    frame = pl.DataFrame({"y": rng.normal(size=60), "mean": mean, "made": np.arange(60), "about": np.arange(60) + 2})
+    frame.with_columns(pl.Series(f"q{level}", mean + ndtri(level / 100)) for level in (10, 50, 90)).write_csv("f.csv")
+    return tmp_path
+
+
+def read(*words):
+    return distributions_of(_parsed(_parser("assess"), ["assess", *words]))
+
+
+def test_each_flag_names_forecasts(folder):
+    by_levels = read("f.csv", "--truth", "y", "--quantiles", "0.5=q50", "0.8=q10,q90").forecast
+    by_pattern = read("f.csv", "--truth", "y", "--quantiles", "q*").forecast
+    np.testing.assert_array_equal(by_levels.values, by_pattern.values)
+    assert read("f.csv", "--truth", "y", "--samples", "q??").forecast.form == "3 members"
+    normal = read("f.csv", "--truth", "y", "--distribution", "normal", "mean=mean", "sd=1", "--censored", "above=q90")
+    assert normal.forecast.family == "normal"
+    np.testing.assert_array_equal(normal.censored["above"], by_pattern.values[:, 2])
+    chosen = read(
+        "f.csv", "--truth", "y", "--samples", "q??", "--where", "made < 7", "--clusters", "about", "--by", "made"
+    )
+    assert chosen.clusters.tolist() == [*map(int, chosen.frame["made"])] == [*range(7)]
+
+
+def test_outcomes_may_stand_elsewhere_and_a_hub_takes_the_place_of_files(folder):
+    lines = pl.read_csv("f.csv").unpivot(["q10", "q50", "q90"], index="made", variable_name="output_type_id")
+    lines = lines.with_columns(
+        pl.col("output_type_id").str.slice(1).cast(pl.Float64) / 100, output_type=pl.lit("quantile")
+    )
+    lines.write_csv("hub.csv")
+    pl.read_csv("f.csv").select("made", "y").reverse().write_csv("truth.csv")
+    beside = read("f.csv", "--truth", "y", "--quantiles", "q*")
+    long = ["hub.csv", "--quantiles", "output_type_id=value", "--on", "made"]
+    for words in (["--hub", "hub.csv"], long):
+        found = read(*words, "--truth", "y", "--target-data", "truth.csv")
+        np.testing.assert_array_equal(found.y, beside.y)
+        np.testing.assert_array_equal(found.forecast.values, beside.forecast.values)
+
+
+def test_dates_are_keys_of_a_reading_and_are_kept_with_it(folder):
+    words = ["f.csv", "--quantiles", "q*", "--reading", "truth=y", "issued=made", "target-date=about"]
+    parsed = _parsed(_parser("assess"), ["assess", *words])
+    found = distributions_of(parsed)
+    assert set(found.target - found.issued) == {2}
+    assert parsed.kept == {"truth": ["y"], "quantiles": ["q*"], "issued": "made", "target-date": "about"}
+    (folder / "f.toml").write_text('truth = "y"\nquantiles = ["q*"]\nissued = "made"\ntarget-date = "about"\n')
+    again = read("f.csv", "--reading", "f.toml")
+    np.testing.assert_array_equal(again.issued, found.issued)
+    np.testing.assert_array_equal(again.forecast.values, found.forecast.values)
+    assert main(["tally", "f.csv", "--reading", "issued=made", "-o", "x.tally"]) == 2
+
+
+REFUSED = {
+    "two forms": (["f.csv", "--quantiles", "q*", "--samples", "q??"], "each name the forecasts"),
+    "probabilities too": (["f.csv", "--quantiles", "q*", "--prob", "mean"], "--prob is for probabilities of classes"),
+    "a floor": (["f.csv", "--pit", "mean", "--floor", "0.1"], "--floor is for probabilities of classes"),
+    "rescale": (["f.csv", "--quantiles", "q*", "--invalid", "rescale"], "drop leaves rows out"),
+    "two outcomes": (["f.csv", "--quantiles", "q*", "--truth", "y", "mean"], "the outcome is a number, in one column"),
+    "no outcome": (["f.csv", "--quantiles", "q*"], "Name it with --truth"),
+    "an unknown side": (["f.csv", "--quantiles", "q*", "--truth", "y", "--censored", "at=q90"], "above, below"),
+    "an empty folder": (["--hub", ".", "--truth", "y", "--where", "made < 0"], "no column 'output_type'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_go_together_is_refused(folder, case):
+    words, message = REFUSED[case]
+    with pytest.raises(InputError) as refused:
+        read(*words)
+    assert message in str(refused.value)
+
+
+def test_a_hub_stands_for_file(folder, capsys):
+    for words, message in ((["f.csv", "--hub", "f.csv"], "--hub stands for FILE"), ([], "are required: FILE")):
+        with pytest.raises(SystemExit) as ended:
+            main(["assess", *words])
+        assert ended.value.code == 2
+        assert message in capsys.readouterr().err
