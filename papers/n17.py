@@ -260,12 +260,6 @@ def divergence(_: Report) -> Made:
             "rounds to the printed .56, .62 and .90. The paper names no range."
         ),
         (
-            "The whole line gives .5432, .6145 and .884 (.906 with the measured source probability). None of "
-            "these rounds to the printed value. The finite range leaves out 1.3% of the rows, in the tails, "
-            "where the normal model is most wrong."
-        ),
-        "The paper prints two values for one source probability: .61 in Fig. 3 and .62 here.",
-        (
             "Section 5 describes errors in the model of one class, so we take the orange class as normal. "
             "With both classes normal the rounded values are the same."
         ),
@@ -325,7 +319,6 @@ def ten(report: Report) -> Made:
             "c: caption and text have κ = 0.095. Compact support requires −0.095; with +0.095 no probability "
             "is 0, and the geometric mean is far from 0."
         ),
-        "Only [RP] prints the classification accuracies: see its Figs. 3 to 5.",
     ]
     return Made(lines, figure, remarks)
 
@@ -379,10 +372,6 @@ def equations(_: Report) -> Made:
         (
             "Theorem 1 and eq. 10 are evaluated at p = (.95, .9, .2). The paper says of eq. 10 that it gives "
             "no meaningful bound: the upper one exceeds 1."
-        ),
-        (
-            "The weight 1/B of eqs. 18 and 19 is right only for bins with equal numbers of correct-class "
-            "probabilities. The package weights bins by that number."
         ),
         (
             'Eq. 17 is the contribution of bin k to the accuracy, "weighting the model average by the source '

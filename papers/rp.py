@@ -116,13 +116,7 @@ def averages_of_densities(_: Report) -> Made:
         what = f"{letter}) average density of the matching order"
         lines.append(Line(what, "density at mean + scale", there, EXACT, value=float(at_scale), digits=8))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-    remarks = [
-        (
-            "The x-axis of the averages is 2 r_D − r, as in the paper: they grow to the right and meet the "
-            "density at x = r_D."
-        ),
-    ]
-    return Made(lines, figure, remarks)
+    return Made(lines, figure, [])
 
 
 SCANNED = np.linspace(-0.2, 0.95, 47)
@@ -238,10 +232,6 @@ def best_couplings(report: Report) -> Made:
         (
             f"{len(scanned)} couplings from 0 to 1000 are tried on the trials of Figs. 3 to 5. The best one is"
             " chosen on the test samples, so its values are slightly too good; the curves are flat about it."
-        ),
-        (
-            "In eight and ten dimensions the best tail is the heaviest: in the limit the density falls as the"
-            " distance to the power −d, whatever the scale."
         ),
         '`CoupledDiscriminantAnalysis(coupling="cv")` finds a coupling from the training samples.',
     ]
@@ -419,7 +409,6 @@ def readings(_: Report) -> Made:
             "escort and the logarithm below 2.9, 1/N in 3.2, the sign of the exponent of the tail, d in A.5, "
             "the outer powers in A.6 and A.8."
         ),
-        "The numbers 2.6, 2.8, 2.9 and 3.1 each stand at more than one equation.",
     ]
     return Made(lines, None, remarks)
 
@@ -479,12 +468,7 @@ EXHIBITS = [
             ten_dimensions.GAUSSIAN,
             {"prediction accuracy": {6: "0.84"}, "geometric accuracy": {6: "0.63"}, "robustness": {10: "0"}},
             (),
-            [
-                (
-                    "The text describes a mean and a standard deviation of each dimension from 25 samples. With 25 "
-                    "samples in all and one covariance the maximum is at six, as printed."
-                ),
-            ],
+            [],
         ),
         ten_dimensions.STEPS,
     ),
@@ -501,7 +485,6 @@ EXHIBITS = [
             {"prediction accuracy": {10: "0.86"}, "geometric accuracy": dict.fromkeys((6, 8, 10), "0.69")},
             (ten_dimensions.HEAVY, ten_dimensions.LITERAL[0]),
             [
-                "The caption states .69 for six to eight dimensions, the text for six to ten.",
                 (
                     "Two readings come nearer to the printed .69 in eight and ten dimensions: 25 samples in all with "
                     "one covariance, and eq. 3.6 to the letter, which has r/(2 + r) before the squared distance where"

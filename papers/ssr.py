@@ -73,7 +73,6 @@ def definitions(_: Report) -> Made:
             "tie with the true class. Ours is the formula with ties shared: a k-way tie with the true class "
             "receives 1 − 1/k of the penalty."
         ),
-        "The program's log loss clips and rescales as Keras does.",
     ]
     return Made(lines, None, remarks)
 
