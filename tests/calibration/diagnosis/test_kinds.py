@@ -9,6 +9,7 @@ import pytest
 from many_classes import prepared, statistics_of
 from unperplexed import Tally, assess, assess_by, check, diagnose, explain
 from unperplexed.assessment.flat import WORDS, verdict_words
+from unperplexed.assessment.group_figures import GroupAssessment
 from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
 from unperplexed.calibration.diagnosis.class_search import Search
 from unperplexed.calibration.diagnosis.class_tests import gate
@@ -126,6 +127,7 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     found = assess_by(y, p, by={"half": s > 0}, resamples=0)
     for one in (found.whole, *(group.assessment for group in found.groups)):
         vars(one)["diagnosis"] = d
+    monkeypatch.setattr(GroupAssessment, "diagnosis", d)
     for result in (found, found.whole):
         assert "redictions swing about the frequencies (+0.80" in str(result)
         assert json.loads(result.to_json())
