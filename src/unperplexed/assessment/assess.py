@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import Estimate, Estimator
 from ..calibration.undeclared import read_rows
-from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, is_predictive, reads
 from ..report.result import frames_as_input
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -40,12 +39,15 @@ from ..tally.tables import Pairs
 from ..tally.tally import CLASS_PARTS, Tally, View, refuse_rows
 from .bins import bin_table, curve_of, distribution
 from .classes import ClassTables, Measure, bias_of, class_average, class_table, measured_each, predicted_table
-from .distribution_result import DistributionAssessment
 from .intervals import profile_of_tally
 from .remedy import PythonLine
 from .result import Assessment
 from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, Auto, Source, skill_against
+
+if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
+    from .distribution_result import DistributionAssessment
 
 _SAME = 1e-6
 """Relative difference of two means of the same rows at most: counting in cells rounds them."""
@@ -166,13 +168,13 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
-    if isinstance(y_prob, Predictive):
+    if is_predictive(y_prob):
         from .distributions import assess_distributions
 
         return assess_distributions(
             y_true, y_prob, reference=reference, metrics=metrics, confidence=confidence, reading=reading
         )
-    if isinstance(y_true, Predictive):
+    if is_predictive(y_true):
         raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     counting: dict[str, Any] = {"metrics": metrics, "n_jobs": n_jobs}

@@ -18,10 +18,9 @@ from .._lib.typing import ByValue
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
-from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, columns_of, row_keys
-from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, is_predictive, reads
 from ..pairing.skill_result import Skill
 from ..report.result import JsonResult, frame_like_input, frames_alike, frames_as_input, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
@@ -29,7 +28,6 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
 from .assess import diagnosed_rows, parts_for
-from .distribution_result import DistributionBreakdown
 from .group_figures import (
     MOST_DIAGNOSED,
     AssessedGroups,
@@ -45,6 +43,9 @@ from .settings import AssessmentSettings, Auto, skill_against
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ..forecasts.distributions.predictive import Predictive
+    from .distribution_result import DistributionBreakdown
 
 PlotKind = Literal["auto", "reliability", "findings", "two-way"]
 
@@ -332,7 +333,7 @@ def assess_by(
     >>> result["sun"].prediction_accuracy
     1.0
     """
-    if isinstance(y_prob, Predictive):
+    if is_predictive(y_prob):
         from .distributions import assess_distributions_by
 
         return assess_distributions_by(

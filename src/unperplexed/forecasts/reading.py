@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeGuard, TypeVar
 
 from numpy.typing import ArrayLike
 
 from .._lib.errors import refuse_more, refuse_unknown
 from ..kernels.devices import Scale
 from .labels import Label
+
+if TYPE_CHECKING:
+    from .distributions.predictive import Predictive
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -67,6 +71,12 @@ DEFAULTS = {"scale": "probability", "invalid": "refuse"}
 
 SEARCHED = {**DEFAULTS, "clusters": AUTO}
 """The same where dependence is looked for."""
+
+
+def is_predictive(forecast: Any) -> TypeGuard[Predictive]:
+    """Whether a forecast is a distribution of a number, whose class is loaded by whoever makes one."""
+    home = sys.modules.get(f"{__package__}.distributions.predictive")
+    return home is not None and isinstance(forecast, home.Predictive)
 
 
 def some_of(options: Mapping[str, Any], kind: type) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from typing import Any, Literal, Unpack
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
-from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import WeightedReading, reads
+from ..forecasts.reading import WeightedReading, is_predictive, reads
 from ..kernels.rows import Rows
 from ..statistics.means import mean_of_rows
 from . import rules
@@ -58,7 +57,7 @@ def row_scores(
     >>> row_scores([1, 0], [0.8, 0.5], "brier_score").round(2)
     array([0.08, 0.5 ])
     """
-    if isinstance(y_prob, Predictive):
+    if is_predictive(y_prob):
         from .distributions.functions import distribution_row_scores
         from .distributions.rules import distribution_score_named
 
