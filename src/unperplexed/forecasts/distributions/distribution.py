@@ -41,15 +41,6 @@ class Distribution(Predictive):
     **parameters : array_like of shape (n,), or a number
         By the names above. ``zero`` is the probability of an atom at 0 beside the family.
 
-    Attributes
-    ----------
-    family : str or None
-        Name of the family; None for an object.
-    parameters : mapping
-        Parameters as given, each of shape (n,).
-    discrete : bool
-        Whether only whole numbers are possible.
-
     Raises
     ------
     InputError
@@ -70,7 +61,9 @@ class Distribution(Predictive):
     """
 
     family: str | None
+    """Name of the family; None for an object."""
     parameters: MappingProxyType[str, Floats]
+    """Parameters as given, each of shape (n,)."""
     _law: Any
     _n: int
 

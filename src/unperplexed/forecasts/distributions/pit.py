@@ -25,11 +25,6 @@ class PIT(Predictive):
     high : array_like of shape (n,), optional
         F(y), the predicted probability up to the outcome; by default equal to ``low``, as for densities.
 
-    Attributes
-    ----------
-    low, high : array of shape (n,)
-        As they came.
-
     Raises
     ------
     InputError
@@ -48,7 +43,9 @@ class PIT(Predictive):
     """
 
     low: Floats
+    """Predicted probability of less than the outcome; of shape (n,)."""
     high: Floats
+    """Predicted probability up to the outcome; of shape (n,)."""
 
     def __init__(self, low: Any, high: Any = None) -> None:
         low = _probabilities(low, "low", None)

@@ -34,13 +34,6 @@ class Quantiles(Partition):
     values : array_like of shape (n, k), data frame with a column a level, or xarray.DataArray
         Quantiles, in the unit of the outcomes. float32 stays float32. A row with a missing one is incomplete.
 
-    Attributes
-    ----------
-    levels : array of shape (k,)
-        Levels, increasing.
-    values : array of shape (n, k)
-        Quantiles in the order of the levels. Those that crossed are sorted.
-
     Raises
     ------
     InputError
@@ -61,7 +54,9 @@ class Quantiles(Partition):
     """
 
     levels: Floats
+    """Levels, increasing; of shape (k,)."""
     values: AnyFloats
+    """Quantiles in the order of the levels, those that crossed sorted; of shape (n, k)."""
     crossed: int
     """Number of rows whose quantiles crossed."""
 

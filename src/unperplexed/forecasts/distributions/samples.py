@@ -23,11 +23,6 @@ class Samples(Partition):
         Numbers in the unit of the outcomes, in any order; of an xarray.DataArray the dimension ``member`` holds them.
         float32 stays float32.
 
-    Attributes
-    ----------
-    members : array of shape (n, M)
-        As they came.
-
     Raises
     ------
     InputError
@@ -48,6 +43,7 @@ class Samples(Partition):
     """
 
     members: AnyFloats
+    """Members as they came, of shape (n, M)."""
 
     def __init__(self, members: Any) -> None:
         found, _ = matrix(members, "members", "member", "member")
