@@ -166,6 +166,24 @@ def test_options_of_class_probabilities_are_refused():
         up.assess(y, forecast, issued=np.arange(50))
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_what_has_not_one_value_a_row_is_refused(missing):
+    y, centre, spread = forecasts(50)
+    y[3] = np.nan if missing else y[3]
+    forecast = up.Distribution("normal", mean=centre, sd=spread)
+    for n in (49, 51):
+        for option in (
+            {"sample_weight": np.ones(n)},
+            {"clusters": np.arange(n)},
+            {"censored": {"above": np.full(n, 9.0)}},
+            {"columns": {"day": np.arange(n)}},
+            {"issued": np.arange(n), "target_date": np.arange(n) + 1},
+            {"reference": up.Distribution("normal", mean=np.zeros(n), sd=1.0)},
+        ):
+            with pytest.raises(up.InputError, match=f"{n}.*50|50.*{n}"):
+                up.assess(y, forecast, invalid="drop", **option)
+
+
 def test_outcomes_that_are_all_impossible_are_refused():
     y, centre, spread = forecasts(50)
     with pytest.raises(up.InputError, match="each of the 50 outcomes is outside .* same unit"):

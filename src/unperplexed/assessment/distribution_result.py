@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -197,9 +198,7 @@ class DistributionAssessment(JsonResult):
     @property
     def divergence_probability(self) -> float:
         """Exp of minus the cost: 1 for calibrated forecasts."""
-        from math import exp
-
-        return exp(-self.cost)
+        return math.exp(-self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""

@@ -21,7 +21,7 @@ from ..forecasts.distributions.arrays import vector
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.group_keys import hashes_of_clusters
+from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
 from .dependent_means import RowMeans
 
@@ -91,8 +91,9 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     declared = _declared(options, clusters, n)
     weight, censored = options.get("sample_weight"), options.get("censored")
     some = forecast if len(kept) == n else forecast.subset(kept)
-    limits = {side: np.broadcast_to(np.asarray(each), n)[kept] for side, each in (censored or {}).items()}
-    rows = some.pit_rows(y[kept], censored=limits, sample_weight=None if weight is None else np.asarray(weight)[kept])
+    if isinstance(censored, Mapping):
+        censored = {side: _of_rows(each, kept, n, f"censored {side}") for side, each in censored.items()}
+    rows = some.pit_rows(y[kept], censored=censored, sample_weight=_of_rows(weight, kept, n, "sample_weight"))
     if rows.impossible.all():
         raise InputError(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
@@ -120,19 +121,25 @@ def _outcomes(y_true: Any, forecast: Predictive, *, leave_out: bool) -> tuple[Fl
     return vector(np.where(missing, 0.0, found), "y_true", "outcome", n), ~missing.reshape(-1)
 
 
+def _of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:
+    """Take the values of the rows that are assessed, from one for each of all rows, or one for all together."""
+    array = np.asarray(values)
+    if array.ndim and len(array) != n:
+        raise InputError(f"{name}: expected a value for each of {n:,} rows, got {len(array):,}.")
+    return array[kept] if array.ndim else values
+
+
 def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | None:
     """Return the clusters that were declared, or windows from issue to target that overlap."""
     issued, target = options.get("issued"), options.get("target_date")
     if (issued is None) != (target is None):
         raise InputError("issued and target_date: windows of time take both.")
     if clusters is not None and not (isinstance(clusters, str) and clusters == AUTO):
-        return hashes_of_clusters(clusters).view(np.int64)
+        return cluster_numbers(clusters, n)
     if issued is None or clusters is None:
         return None
-    windows = Windows(np.asarray(issued), np.asarray(target))
-    if not len(windows.issued) == len(windows.target) == n:
-        raise InputError(f"issued and target_date: expected a value for each of {n:,} rows.")
-    return windows
+    every = np.arange(n)
+    return Windows(_of_rows(issued, every, n, "issued"), _of_rows(target, every, n, "target_date"))
 
 
 def _searched(rows: PitRows, columns: Mapping[str, Ints]) -> DependenceSearch:

@@ -107,6 +107,8 @@ def _read(
     """Read rows and score them."""
     checked_sampling(confidence, 0, 0)
     named = [distribution_score_named(name) for name in metrics]
+    if isinstance(reference, Predictive) and len(reference) != len(forecast):
+        raise InputError(f"reference: {len(reference):,} forecasts for {len(forecast):,} rows; each row needs one.")
     rows = read_distributions(y_true, forecast, reading)
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}

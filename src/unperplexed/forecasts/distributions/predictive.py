@@ -31,7 +31,7 @@ Information = tuple[Floats, Ints]
 
 
 class Predictive:
-    """Predictive distributions, one a row: the base of `Quantiles`, `Samples`, `Distribution`, `PIT` and `Ordered`.
+    """Predictive distributions, one a row: the base of `Quantiles`, `Samples`, `Distribution` and `PIT`.
 
     Arrays cannot be written to. They are not copied where they can be read as they are: do not change them.
     """
