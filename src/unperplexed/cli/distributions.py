@@ -21,21 +21,15 @@ if TYPE_CHECKING:
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    "jobs",
+    *("jobs", "sort", "show", "style", "resamples", "seed"),
 )
 """Options of forecasts of classes."""
-
-
-_OF_LATER = ("sort", "show", "style", "resamples", "seed")
-"""Options of an assessment of classes that predictive distributions have no use for."""
 
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
     """Assess the predictive distributions that the options name, and each group."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
-    if option := first_given(a, _OF_LATER):
-        raise InputError(f"{option} is for probabilities of classes; leave it out.")
     read = distributions_of(a)
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
