@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._lib.arrays import as_array, at_hand, numbers
 from .._lib.dataclasses import dataclass, replace
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.typing import Bools, Floats, Ints
+from .._lib.typing import Floats, Ints
 from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
 from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
 from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
-from ..forecasts.distributions.arrays import vector
-from ..forecasts.distributions.pit import PIT
+from ..forecasts.distributions.observed import observed, of_rows
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
@@ -74,26 +72,18 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     for name in _OF_CLASSES:
         if options.get(name) not in (None, "probability"):
             raise InputError(f"{name}: is for class probabilities; predictive distributions have no classes.")
-    invalid = options.get("invalid", "refuse")
-    check_choice("invalid", invalid, ("refuse", "drop"))
-    n = len(forecast)
-    y, known = _outcomes(y_true, forecast, leave_out=invalid == "drop")
-    there = known & forecast.complete
-    kept = np.flatnonzero(there)
+    n, found = len(forecast), observed(y_true, forecast, options)
+    kept, there = found.kept, found.there
     if len(kept) < FEWEST:
         raise InputError(
             f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
         )
     notes = [sentence for _, sentence in forecast.notes]
-    if missing := int(np.count_nonzero(~known)):
-        notes.append(f"{number_of(missing, 'row')} without an outcome: left out.")
+    if found.missing:
+        notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}
     declared = _declared(options, clusters, n)
-    weight, censored = options.get("sample_weight"), options.get("censored")
-    some = forecast if len(kept) == n else forecast.subset(kept)
-    if isinstance(censored, Mapping):
-        censored = {side: _of_rows(each, kept, n, f"censored {side}") for side, each in censored.items()}
-    rows = some.pit_rows(y[kept], censored=censored, sample_weight=_of_rows(weight, kept, n, "sample_weight"))
+    rows = found.forecast.pit_rows(found.y, censored=found.censored, sample_weight=found.weight)
     if rows.impossible.all():
         raise InputError(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
@@ -106,27 +96,7 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
         search = _searched(rows, codes)
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
-    return DistributionRows(y[kept], some, rows, groups, search, kept, tuple(notes))
-
-
-def _outcomes(y_true: Any, forecast: Predictive, *, leave_out: bool) -> tuple[Floats, Bools]:
-    """Read the outcomes, and which of them are known: all, unless rows without one are to be left out."""
-    n = len(forecast)
-    if y_true is None and isinstance(forecast, PIT):
-        return forecast.outcomes(None), np.ones(n, dtype=bool)
-    if not leave_out:
-        return vector(y_true, "y_true", "outcome", n), np.ones(n, dtype=bool)
-    found = np.asarray(numbers(as_array(at_hand(y_true)), "y_true"), dtype=np.float64)
-    missing = np.isnan(found)
-    return vector(np.where(missing, 0.0, found), "y_true", "outcome", n), ~missing.reshape(-1)
-
-
-def _of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:
-    """Take the values of the rows that are assessed, from one for each of all rows, or one for all together."""
-    array = np.asarray(values)
-    if array.ndim and len(array) != n:
-        raise InputError(f"{name}: expected a value for each of {n:,} rows, got {len(array):,}.")
-    return array[kept] if array.ndim else values
+    return DistributionRows(found.y, found.forecast, rows, groups, search, kept, tuple(notes))
 
 
 def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | None:
@@ -139,7 +109,7 @@ def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | Non
     if issued is None or clusters is None:
         return None
     every = np.arange(n)
-    return Windows(_of_rows(issued, every, n, "issued"), _of_rows(target, every, n, "target_date"))
+    return Windows(of_rows(issued, every, n, "issued"), of_rows(target, every, n, "target_date"))
 
 
 def _searched(rows: PitRows, columns: Mapping[str, Ints]) -> DependenceSearch:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
@@ -22,6 +25,7 @@ from ..scores.distributions.rules import DistributionScore, crps_rows, distribut
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 from ..statistics.tails import normal_quantile
 from .climatology import climatology_crps, climatology_quantiles
+from .dependent_means import RowMeans
 from .distribution_result import (
     DistributionAssessment,
     DistributionBreakdown,
@@ -32,10 +36,15 @@ from .distribution_result import (
 from .distribution_rows import FEWEST, DistributionRows, read_distributions
 from .pit_shares import PitShares, from_one
 
+if TYPE_CHECKING:
+    from ..tally.distributions import DistributionTally
+
 CLIMATOLOGY = "climatology"
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
+
+_OF_A_TALLY = "A tally knows no clusters, surprising rows, climatology or groups: its rows count as independent."
 
 _MOST_GROUPS = 500
 """More groups are refused: each is diagnosed."""
@@ -117,34 +126,64 @@ def _read(
 
 def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
     """Assess rows that were read and scored."""
-    means, tested = rows.means, Tested.of(rows.rows, rows.groups)
-    diagnosis = diagnose_distributions(rows.rows, rows.groups, tested)
-    scored_rows = PitScored.of(rows.rows) if rows.rows.impossible.any() else tested.rows
-    shares = PitShares(scored_rows, means, rows.forecast.edges, confidence)
+    first = next(iter(scored.values), None)
+    return replace(
+        _described(rows.rows, rows.means, rows.forecast.edges, confidence),
+        form=rows.forecast.form,
+        scores={name: rows.means.metric(each, confidence) for name, each in scored.values.items()},
+        skill=None if first is None else _skill(rows, scored, first, confidence),
+        surprises=None if first is None else _surprising(rows, first, scored.values[first]),
+        notes=rows.notes,
+        dependence=rows.search,
+    )
+
+
+def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95) -> DistributionAssessment:
+    """Assess what a tally has counted; `assess` describes it."""
+    checked_sampling(confidence, 0, 0)
+    rows = tally.rows()
+    if tally.n_rows < FEWEST or rows.impossible.all():
+        raise InputError(
+            f"the tally has {number_of(tally.n_rows, 'row')}; there are to be at least {FEWEST}, and one whose outcome"
+            " its forecast holds possible."
+        )
+    found = ((name, tally.score(name)) for name in tally.scores)
+    wide = bool((~rows.point).any())
+    return replace(
+        _described(rows, RowMeans.of(rows), None if tally.own is None else np.array(tally.own), confidence),
+        form="PIT intervals" if wide and tally.form == "PIT values" else tally.form,
+        scores={name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found},
+        notes=(*tally.notes, _OF_A_TALLY),
+    )
+
+
+def _described(rows: PitRows, means: RowMeans, edges: Floats | None, confidence: float) -> DistributionAssessment:
+    """Say of rows, or of cells of like rows, what is wrong and where outcomes fell."""
+    tested = Tested.of(rows, means.groups)
+    diagnosis = diagnose_distributions(rows, means.groups, tested)
+    scored_rows = PitScored.of(rows) if rows.impossible.any() else tested.rows
+    shares = PitShares(scored_rows, means, edges, confidence)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
     bias, width = _joint(tested, confidence)
-    first = next(iter(scored.values), None)
     return DistributionAssessment(
         diagnosis=diagnosis,
-        form=rows.forecast.form,
+        form="",
         above_median=shares.above_median(),
         coverage=tuple(shares.coverage()),
         beyond=shares.beyond(),
-        scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
-        skill=None if first is None else _skill(rows, scored, first, confidence),
+        scores={},
+        skill=None,
         bias=bias,
         width=width,
         pit=shares.bars(PitMap(errors)),
         quantiles=shares.reliability(),
-        surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        n_rows=rows.rows.n,
+        surprises=None,
+        n_rows=diagnosis.n_rows,
         n_clusters=diagnosis.n_clusters,
         effective_rows=tested.rows.n / tested.gate.design_effect,
         confidence=confidence,
-        weighted=rows.rows.weight is not None,
-        windows=isinstance(rows.groups, Windows),
-        notes=rows.notes,
-        dependence=rows.search,
+        weighted=rows.weight is not None,
+        windows=isinstance(means.groups, Windows),
     )
 
 

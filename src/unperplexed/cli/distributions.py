@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
@@ -12,12 +13,14 @@ from ..forecasts.reading import AUTO
 from ..sources.predictive import ReadDistributions, read_distributions
 from ..sources.predictive_columns import PredictiveSelection
 from ..sources.row_filter import RowFilter
+from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
 from .options import PREDICTIVE, first_given
 
 if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+    from ..tally.distributions import DistributionTally
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
@@ -25,11 +28,16 @@ _OF_CLASSES = (
 )
 """Options of forecasts of classes."""
 
+_OF_TALLIES = ("clusters", "parts", "cells")
+"""Options of tallies of classes."""
+
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
     """Assess the predictive distributions that the options name, and each group."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
+    if not any(getattr(a, form) for form in PREDICTIVE):
+        return _of_tallies(a)
     read = distributions_of(a)
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
@@ -49,16 +57,50 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     return replace(found, whole=_noted(found.whole, notes))
 
 
+def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
+    """Assess tallies, which know no groups, references or rows."""
+    if option := first_given(a, ("by", "reference", "metric", "clusters", *_OF_CLASSES)):
+        raise InputError(f"{option} is not for tallies of predictive distributions. Leave it out, or give the rows.")
+    from ..assessment.distributions import assess_distribution_tally
+
+    return assess_distribution_tally(tally_of_distributions(a), a.confidence)
+
+
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
     """Say what was left out on the way in."""
     return replace(found, notes=(*notes, *found.notes))
 
 
-def distributions_of(a: argparse.Namespace) -> ReadDistributions:
+def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
+    """Count the predictive distributions that the options name, file by file, and add up tallies of them."""
+    rows = Input.of(a)
+    if option := first_given(a, _OF_TALLIES):
+        raise InputError(f"{option} is not for tallies of predictive distributions, whose rows count as independent.")
+    others = [name for name in rows.names if name not in rows.tallies]
+    if not others:
+        rows.refuse_reading()
+    parts = [others] if a.hub else [[name] for name in others]
+    counted = (_counted(a, part, rows.say) for part in parts)
+    found: DistributionTally = Tally.merged(chain(map(Tally.load, rows.tallies), counted), mixed=rows.mixed)
+    return found
+
+
+def _counted(a: argparse.Namespace, files: Sequence[str], say: Callable[[str], None]) -> DistributionTally:
+    """Count the rows of files."""
+    read = distributions_of(a, files)
+    for _, sentence in read.notes:
+        say(sentence)
+    if read.issued is not None:
+        say("forecasts may depend on one another where their times overlap; a tally counts their rows as independent")
+    limits = read.censored or None
+    return Tally.of(read.y, read.forecast, metrics=a.metric, sample_weight=read.weight, censored=limits)
+
+
+def distributions_of(a: argparse.Namespace, files: Sequence[str] | None = None) -> ReadDistributions:
     """Read the predictive distributions that the options name."""
     rows, selection = Input.of(a), selection_of(a)
     try:
-        return read_distributions(rows.files, selection, rows.reading, rows.say)
+        return read_distributions(files or rows.files, selection, rows.reading, rows.say)
     except InputError as error:
         raise rows.naming(error) from None
 
@@ -83,7 +125,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        a.by,
+        getattr(a, "by", ()),
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

@@ -18,6 +18,7 @@ MODULES = {
     "OrderedAssessment": "ordered",
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",
+    "DistributionTally": "distributions",
     "Comparison": "comparison",
     "SequentialComparison": "sequential",
     "TextAssessment": "texts",

@@ -6,19 +6,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from .._lib.formatting import capital, confidence_interval, p_value_text, short_name
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, short_name
 from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
 from ..forecasts.group_keys import key_texts
-from ..report.document import LONGEST_NAME, Action, Block, Column, Document, Metric, Section, Table, lookup
+from ..report.document import LONGEST_NAME, Action, Block, Column, Document, Metric, Section, Settings, Table, lookup
 from ..report.numbers import amount, between, count, expected, level_text, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
 from ..scores.distributions.rules import distribution_score_named, title_beside
 from ..statistics.intervals import UNKNOWN
 from ..statistics.intervals import Metric as Estimate
+from ..tally.distributions import DistributionTally
 from .assessment_tables import findings_table
 from .distribution_charts import coverage_chart, groups_chart, pit_chart, reliability_chart
 
@@ -195,6 +196,26 @@ def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool)
         return replace(whole, summary=[*whole.summary, groups_table(b, limits=False)])
     section = Section("groups", f"By {short_name(', '.join(b.by))}", [groups_chart(b), groups_table(b)], "Groups")
     return replace(whole, sections=[section, *whole.sections])
+
+
+@document.register(DistributionTally)
+def tally_document(tally: DistributionTally, naming: Naming, *, brief: bool) -> Document:
+    """Describe what a tally holds."""
+    what = f"Tally of {number_of(tally.n_rows, 'forecast')} by {tally.form}"
+    cells = tally.cells.keys.shape[1]
+    held = {**tally.tags.words(), "counts": f"{number_of(cells, 'cell')} of like rows, independent"}
+    means = ((distribution_score_named(name), tally.score(name)) for name in tally.scores)
+    for score, found in means:
+        limits = confidence_interval(0.95), found.interval(0.95)
+        held[title_beside(score.name, tally.scores)] = f"{amount(found.mean)}{aside(ci(*limits, amount))}"
+    return Document(
+        title=naming.titled(what),
+        facts=naming.called,
+        headline=what,
+        calm=True,
+        summary=[Settings([*held.items()], "Contents")],
+        warnings=tally.notes,
+    )
 
 
 def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
