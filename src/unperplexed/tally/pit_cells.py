@@ -8,6 +8,7 @@ one cell, and more rows never occupy fewer cells, so that this grid depends on a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -39,6 +40,9 @@ _AT_LEVEL = 1e-10
 
 _OCTAVES, _WEIGHTS = 300, 340
 """Spreads and weights are between such powers of two."""
+
+_MOST_PLACES = 1 << 62
+"""Below this numbers do not overflow."""
 
 _HIGHEST = 2.0**600
 """Levels are between this and its negative."""
@@ -171,15 +175,30 @@ def together(parts: list[Cells], places: Places) -> Cells:
     keys, sums = (np.concatenate(each, axis=1) for each in list(zip(*parts, strict=True))[1:])
     if not keys.size:
         return NO_CELLS
+
+    def fits(grid: int) -> bool:
+        return np.unique(_places_in_order(coarse(keys, grid, places), grid)).size <= MOST_CELLS
+
+    if not fits(grid):
+        others = range(grid + 1, len(_GRIDS) - 1)
+        grid += 1 + bisect_left(others, True, key=fits)
     keys = coarse(keys, grid, places)
-    number, first = numbered(*keys)
-    while len(first) > MOST_CELLS and grid < len(_GRIDS) - 1:
-        grid += 1
-        keys = coarse(keys, grid, places)
-        number, first = numbered(*keys)
+    number = _places_in_order(keys, grid)
     order = np.argsort(number, kind="stable")
-    starts = np.searchsorted(number[order], np.arange(len(first)))
-    return Cells(grid, keys[:, first], np.add.reduceat(sums[:, order], starts, axis=1))
+    first = np.flatnonzero(np.diff(number[order], prepend=-1))
+    return Cells(grid, keys[:, order[first]], np.add.reduceat(sums[:, order], first, axis=1))
+
+
+def _places_in_order(keys: Ints, grid: int) -> Ints:
+    """Return a number for each key that rises with it, from the first column on."""
+    low, high, flags, spread, level, weight = keys
+    of, number, size = _GRIDS[grid], np.zeros(len(low), dtype=np.int64), 1
+    columns = (low, high - low, flags, spread >> of.spread, level >> of.level, weight >> of.weight)
+    for column in columns:
+        least, most = int(column.min()), int(column.max())
+        size *= most - least + 1
+        number = number * (most - least + 1) + (column - least)
+    return number if size < _MOST_PLACES else numbered(*columns)[0]
 
 
 def coarse(keys: Ints, grid: int, places: Places) -> Ints:
@@ -197,8 +216,7 @@ def check(cells: Cells, places: Places) -> None:
     require((low >= 0).all() and (low <= high).all() and (high < len(places.edges)).all(), "an end is out of range")
     require((flags >= 0).all() and (flags < 4).all(), "a flag is not known")
     require((coarse(cells.keys, cells.grid, places) == cells.keys).all(), "cells are not on their grid")
-    number, first = numbered(*cells.keys)
-    require(len(first) == len(number) and (number == np.arange(len(number))).all(), "cells are out of order")
+    require(not low.size or (np.diff(_places_in_order(cells.keys, cells.grid)) > 0).all(), "cells are out of order")
     count, sums = cells.sums[0], cells.sums[1:]
     require((count > 0).all() and (count < 1 << 30).all(), "a count is no count")
     of, mean = _GRIDS[cells.grid], sums / count
