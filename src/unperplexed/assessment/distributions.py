@@ -142,10 +142,10 @@ def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95
     """Assess what a tally has counted; `assess` describes it."""
     checked_sampling(confidence, 0, 0)
     rows = tally.rows()
-    if tally.n_rows < FEWEST or rows.impossible.all():
+    if tally.n_rows < FEWEST or rows.impossible.all() or not float(tally.weights[0]):
         raise InputError(
-            f"the tally has {number_of(tally.n_rows, 'row')}; there are to be at least {FEWEST}, and one whose outcome"
-            " its forecast holds possible."
+            f"the tally has {number_of(tally.n_rows, 'row')}; there are to be at least {FEWEST}, one of them of"
+            " positive weight with an outcome that its forecast holds possible."
         )
     found = ((name, tally.score(name)) for name in tally.scores)
     wide = bool((~rows.point).any())

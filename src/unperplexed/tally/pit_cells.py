@@ -179,14 +179,14 @@ def together(parts: list[Cells], places: Places) -> Cells:
     def fits(grid: int) -> bool:
         return np.unique(_places_in_order(coarse(keys, grid, places), grid)).size <= MOST_CELLS
 
-    if not fits(grid):
-        others = range(grid + 1, len(_GRIDS) - 1)
-        grid += 1 + bisect_left(others, True, key=fits)
+    last = len(_GRIDS) - 1
+    if grid < last and not fits(grid):
+        grid += 1 + bisect_left(range(grid + 1, last), True, key=fits)
     keys = coarse(keys, grid, places)
     number = _places_in_order(keys, grid)
     order = np.argsort(number, kind="stable")
     first = np.flatnonzero(np.diff(number[order], prepend=-1))
-    return Cells(grid, keys[:, order[first]], np.add.reduceat(sums[:, order], first, axis=1))
+    return Cells(grid, keys[:, order[first]], np.add.reduceat(np.take(sums, order, axis=1), first, axis=1))
 
 
 def _places_in_order(keys: Ints, grid: int) -> Ints:
