@@ -73,7 +73,7 @@ class DistributionTally(ByValue, Result):
     Coverage, the PIT histogram, scores and the evidence of bias, spread, skew and tail are those of the rows. Sizes of
     errors, and what rises with the predicted level or spread, are read from at most 16,384 cells of like rows. On 24
     random sets of eight forms, 60,000 rows each, the same errors were named, their sizes differed by less than .005,
-    and p-values above 1e-4 by less than a tenth (``benchmarks/distribution_tallies.py --sets 2 --rows 60000``).
+    and p-values above 1e-4 by at most 12% (``benchmarks/distribution_tallies.py --sets 2 --rows 60000``).
     Outcomes in more than 128 quantiles or members are placed on a grid, as those of densities are.
 
     Examples
