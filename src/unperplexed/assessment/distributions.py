@@ -10,7 +10,7 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distributions
+from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
@@ -20,7 +20,6 @@ from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitMap
 from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
-from ..statistics.tails import normal_quantile
 from .climatology import climatology_crps, climatology_quantiles
 from .distribution_result import (
     DistributionAssessment,
@@ -152,16 +151,10 @@ def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
     """Fit a bias, in spreads, and a factor of the width together, whatever is named."""
     search, errors = tested.search(most=0), ("bias", "spread")
     found = search.fit(errors).mapping.coefficients
-    standard = np.sqrt(np.diag(search.sampled(errors).covariance))
-    reach = normal_quantile((1 + confidence) / 2) * standard
-    bias, wider = (found[name] for name in errors)
+    bias, width = (each.interval(confidence) for each in search.estimates(errors).values())
     with np.errstate(over="ignore"):
-        factor = np.exp([wider, wider - reach[1], wider + reach[1]]).tolist()
-    known = bool((standard < WIDEST).all())
-    of_bias, of_width = Interval(bias - reach[0], bias + reach[0]), Interval(*factor[1:])
-    return Metric(bias, math.nan, of_bias if known else UNKNOWN), Metric(
-        factor[0], math.nan, of_width if known else UNKNOWN
-    )
+        factor, *ends = np.exp([found["spread"], *width]).tolist()
+    return Metric(found["bias"], math.nan, bias), Metric(factor, math.nan, Interval(*ends))
 
 
 def _reference(rows: DistributionRows, score: DistributionScore, reference: Any) -> tuple[str, Floats]:
