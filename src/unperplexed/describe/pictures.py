@@ -162,7 +162,7 @@ def _draw_class_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         return
     style: dict[str, Any] = _MARK | {"gid": "unperplexed-class", "markersize": 6, "clip_on": False, "zorder": 4}
     for marker, name, _ in MEANS if swapped else MEANS[1:2]:
-        where = _xy(*(getattr(classes, f"{kind}_{name}") for kind in ("reported", "measured")), swapped)
+        where = _xy(getattr(classes, f"reported_{name}"), getattr(classes, f"measured_{name}"), swapped)
         for at, x, y in zip(classes.index.tolist(), *(each.tolist() for each in where), strict=True):
             label = "_class" if at else f"{name.replace('_', ' ')} of each class"
             ax.plot([x], [y], marker, label=label, **style | {"color": COLOURS[at][1]})
