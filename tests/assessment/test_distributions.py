@@ -12,6 +12,9 @@ import unperplexed as up
 from unperplexed.assessment.climatology import climatology_crps, climatology_quantiles
 from unperplexed.assessment.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.describe.distribution_charts import surprises_chart, width_chart
+from unperplexed.describe.distributions import distribution_document
+from unperplexed.report.result import Naming
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
 
@@ -70,6 +73,7 @@ def test_shares_of_a_normal_forecast_are_those_of_its_pit():
     assert found.pit.share == pytest.approx(np.histogram(u, np.arange(21) / 20)[0] / len(u))
     assert found.beyond.count == pytest.approx(np.sum((u <= 0.05) | (u > 0.95)))
     assert found.beyond.expected == pytest.approx(60)
+    assert eighty.mean_width == pytest.approx(2 * norm.ppf(0.9) * np.mean(spread))
 
 
 def test_intervals_of_members_are_those_between_them():
@@ -81,6 +85,10 @@ def test_intervals_of_members_are_those_between_them():
     assert widest.expected == pytest.approx(7 / 9)
     assert widest.held.value == pytest.approx(np.mean((y > members.min(axis=1)) & (y < members.max(axis=1))))
     assert found.pit.edges == pytest.approx(np.arange(10) / 9)
+    assert widest.mean_width == pytest.approx(np.ptp(members, axis=1).mean())
+    weight = np.arange(200) % 3
+    weighted = up.assess(y, up.Samples(members), sample_weight=weight).coverage[-1].mean_width
+    assert weighted == pytest.approx(np.average(np.ptp(members, axis=1), weights=weight))
 
 
 def test_skill_is_measured_against_the_other_rows():
@@ -201,6 +209,22 @@ def test_pit_values_have_no_scores():
     assert found.skill is None
     assert found.diagnosis.findings[0].parameter == pytest.approx(same.diagnosis.findings[0].parameter, rel=1e-6)
     assert "CRPS" not in str(found)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_widths_and_surprises_are_drawn_where_they_are_known(form):
+    y, centre, spread = forecasts(low=0.5)
+    a = up.assess(y, FORMS[form](centre, spread))
+    kinds = {section.id for section in distribution_document(a, Naming(), brief=False).sections}
+    assert {"width", "surprising"} <= kinds
+    assert (np.diff(width_chart(a).lines[1].x) > 0).all()
+    [points] = surprises_chart(a.surprises).points
+    wide = a.surprises.high - a.surprises.low
+    assert points.x == pytest.approx((a.surprises.outcome - a.surprises.median) / wide)
+    assert points.high - points.low == pytest.approx(np.ones(len(wide)))
+    u = norm.cdf(y, centre - 0.5 * spread, spread)
+    of_pit = distribution_document(up.assess(None, up.PIT(u)), Naming(), brief=False)
+    assert not {"width", "surprising"} & {section.id for section in of_pit.sections}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -36,6 +36,8 @@ class Coverage(ByValue):
     """The observed share. An outcome on an end, or in a cell that has one, counts in part."""
     of_level: bool = True
     """Whether the name tells the probability; else it counts members."""
+    mean_width: float = math.nan
+    """Its mean width, in the unit of the outcomes: smaller is better if it holds as many; NaN for PIT values."""
 
     @property
     def subject(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +17,13 @@ from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
 from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
 from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
-from ..forecasts.distributions.arrays import vector
+from ..forecasts.distributions.arrays import BLOCK, vector
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
+from ..statistics.products import product
 from .dependent_means import RowMeans
 
 _OF_CLASSES = ("labels", "pos_label", "ignore_label", "scale")
@@ -55,6 +56,18 @@ class DistributionRows:
         return replace(
             self, y=self.y[some], forecast=self.forecast.subset(some), rows=rows, groups=groups, kept=self.kept[some]
         )
+
+    def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
+        """Return the mean widths of predicted intervals between two shares each; NaN where these are not known."""
+        if not intervals or isinstance(self.forecast, PIT):
+            return np.full(len(intervals), np.nan)
+        low, high = zip(*intervals, strict=True)
+        found = np.zeros(len(intervals))
+        for at in range(0, self.rows.n, BLOCK):
+            some = np.arange(at, min(at + BLOCK, self.rows.n))
+            ends = self.forecast.subset(some).quantile([*low, *high])
+            found += product(self.means.total[some], ends[:, len(low) :] - ends[:, : len(low)])
+        return np.asarray(found / self.means.total.sum())
 
     @cached_property
     def means(self) -> RowMeans:

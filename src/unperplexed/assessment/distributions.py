@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
@@ -22,6 +23,7 @@ from ..scores.distributions.rules import DistributionScore, crps_rows, distribut
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 from .climatology import climatology_crps, climatology_quantiles
 from .distribution_result import (
+    Coverage,
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
@@ -127,7 +129,7 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         diagnosis=diagnosis,
         form=rows.forecast.form,
         above_median=shares.above_median(),
-        coverage=tuple(shares.coverage()),
+        coverage=_coverage(shares, rows),
         beyond=shares.beyond(),
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
         skill=None if first is None else _skill(rows, scored, first, confidence),
@@ -145,6 +147,12 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         notes=rows.notes,
         dependence=rows.search,
     )
+
+
+def _coverage(shares: PitShares, rows: DistributionRows) -> tuple[Coverage, ...]:
+    """Give what central intervals held, and how wide they are on average."""
+    widths = rows.widths([(low, high) for _, low, high in shares.intervals()]).tolist()
+    return tuple(replace(each, mean_width=width) for each, width in zip(shares.coverage(), widths, strict=True))
 
 
 def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:

@@ -52,7 +52,7 @@ class PitShares:
     @cached_property
     def _levels(self) -> Floats:
         """All levels that shares are taken up to."""
-        ends = [end for _, *ends in self._intervals() for end in ends]
+        ends = [end for _, *ends in self.intervals() for end in ends]
         return np.unique([*ends, *self._told, *_bar_edges(self.edges), *map(self._edge, _TAILS), 0.5])
 
     @cached_property
@@ -91,11 +91,11 @@ class PitShares:
 
     def coverage(self) -> Iterator[Coverage]:
         """Yield the shares of outcomes inside central intervals, the narrowest first."""
-        for name, low, high in self._intervals():
+        for name, low, high in self.intervals():
             held = self.share_of(self.below(high) - self.below(low))
             yield Coverage(name, high - low, held, of_level=not self._members)
 
-    def _intervals(self) -> Iterator[tuple[str, float, float]]:
+    def intervals(self) -> Iterator[tuple[str, float, float]]:
         """Name central intervals, with their ends: those between members, or at levels that forecasts have."""
         if self.edges is None:
             yield from ((f"{100 * each:g}% intervals", (1 - each) / 2, (1 + each) / 2) for each in _COVERED)

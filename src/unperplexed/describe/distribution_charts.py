@@ -1,4 +1,4 @@
-"""Charts of predictive distributions: where outcomes fell (PIT histogram), each quantile, and the coverage."""
+"""Charts of predictive distributions: where outcomes fell (PIT histogram), quantiles, intervals, and surprises."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from .._lib.formatting import confidence_interval
 from .._lib.typing import Floats
-from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..forecasts.group_keys import key_texts
-from ..report.chart import Axis, Bars, Chart, Line, percent_axis
+from ..report.chart import Axis, Bars, Chart, Line, percent_axis, value_axis
 from ..report.charts import Row, forest, identity
-from ..report.numbers import level_text, number, share
+from ..report.numbers import amount, level_text, number, share
 
 _PLACES = ((0.0, "0"), (0.1, "10%"), (0.25, "25%"), (0.5, "median"), (0.75, "75%"), (0.9, "90%"))
 """Ticks of places in a distribution."""
@@ -119,6 +119,46 @@ def coverage_chart(a: DistributionAssessment) -> Chart:
         lines=(Line(expected, held, "observed", "Held", low, high, "held"),),
         references=(identity(),),
         shape="square",
+    )
+
+
+def width_chart(a: DistributionAssessment) -> Chart:
+    """Draw the probability of central intervals, and how many outcomes they held, over their mean width."""
+    expected, held, low, high, width = np.array(
+        [(each.expected, each.held.value, *each.held.interval, each.mean_width) for each in a.coverage]
+    ).T
+    return Chart(
+        title="Coverage against mean width",
+        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; intervals that hold as many are better narrow",
+        label=f"Coverage of intervals over their mean width. {a.verdict}",
+        x=value_axis(0.0, float(width.max()), "Mean width, in the unit of the outcomes"),
+        y=percent_axis("Outcomes inside"),
+        lines=(
+            Line(width, held, "observed", "Held", low, high, "held"),
+            Line(width, expected, "calibrated", "Predicted", label="predicted"),
+        ),
+        shape="square",
+    )
+
+
+def surprises_chart(s: SurprisingForecasts) -> Chart:
+    """Draw the most surprising outcomes beside their 80% intervals, which are as wide for all of them."""
+    wide = s.high > s.low
+    unit = np.where(wide, s.high - s.low, 1.0)
+    rows = [
+        Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,}: outcome {amount(y)}")
+        for row, y, at, low, high, here in zip(
+            s.row, s.outcome, *((x - s.median) / unit for x in (s.outcome, s.low, s.high)), wide, strict=True
+        )
+        if here
+    ]
+    return forest(
+        rows,
+        title="The most surprising outcomes",
+        subtitle="Lines: predicted 80% intervals; points: outcomes; dashed: predicted median",
+        label="Surprising outcomes beside their forecasts",
+        axis="Distance from the predicted median, in widths of the 80% interval",
+        at=0.0,
     )
 
 

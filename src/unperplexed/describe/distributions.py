@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 from .._lib.formatting import capital, confidence_interval, p_value_text, short_name
-from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
@@ -20,7 +21,14 @@ from ..scores.distributions.rules import distribution_score_named, title_beside
 from ..statistics.intervals import UNKNOWN
 from ..statistics.intervals import Metric as Estimate
 from .assessment_tables import findings_table
-from .distribution_charts import coverage_chart, groups_chart, pit_chart, reliability_chart
+from .distribution_charts import (
+    coverage_chart,
+    groups_chart,
+    pit_chart,
+    reliability_chart,
+    surprises_chart,
+    width_chart,
+)
 
 _SHORT = 20
 """Characters of the name of a group in a short form."""
@@ -129,8 +137,11 @@ def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator
     if a.coverage:
         shown: list[Block] = [coverage_chart(a), coverage_table(a, level)]
         yield Section("coverage", "Coverage of the intervals", shown, "Coverage", 6)
-    if a.surprises is not None:
-        yield Section("surprising", "The most surprising forecasts", [surprises_table(a)], "Surprising")
+        if known_widths(a):
+            yield Section("width", "Coverage and width", [width_chart(a)], "Width", 6)
+    if (s := a.surprises) is not None:
+        drawn = [surprises_chart(s)] if (s.high > s.low).any() else []
+        yield Section("surprising", "The most surprising forecasts", [*drawn, surprises_table(s)], "Surprising", 6)
     yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
 
 
@@ -170,14 +181,18 @@ def coverage_table(a: DistributionAssessment, level: str) -> Table:
             [share(each.held.value) for each in a.coverage],
             [between(*each.held.interval, share) for each in a.coverage],
         ),
+        *([Column("mean width", [amount(each.mean_width) for each in a.coverage])] * known_widths(a)),
         notes=level,
     )
 
 
-def surprises_table(a: DistributionAssessment) -> Table:
+def known_widths(a: DistributionAssessment) -> bool:
+    """Say whether all intervals have a finite mean width that is not 0: PIT values tell none."""
+    return all(0 < each.mean_width < math.inf for each in a.coverage)
+
+
+def surprises_table(s: SurprisingForecasts) -> Table:
     """Return the rows with the largest losses."""
-    s = a.surprises
-    assert s is not None
     return Table.of(
         f"Largest {distribution_score_named(s.score).title}. The forecast: its median and 80% interval.",
         Column("row", [f"{row:,}" for row in s.row]),
