@@ -207,6 +207,7 @@ BAD = {
     "PIT swapped": (lambda: PIT([0.5], [0.2]), "swapped"),
     "too few outcomes": (lambda: Samples([[1, 2], [3, 4]]).pit_rows([1.0]), r"shape \(2,\)"),
     "missing outcome": (lambda: Samples([[1, 2]]).pit_rows([NAN]), "no outcome"),
+    "huge member": (lambda: Samples([[1.0, -1e101]]), "beyond 1e\\+100"),
     "infinite outcome": (lambda: Samples([[1, 2]]).pit_rows([INF]), "infinite outcome"),
     "swapped arguments": (lambda: Samples([[1, 2]]).pit_rows(Samples([[1, 2]])), "Outcomes come first"),
     "half a count": (lambda: Distribution("poisson", mean=[1.0]).pit_rows([0.5]), "no count"),

@@ -12,7 +12,7 @@ from ..._lib.arrays import as_array, at_hand, numbers
 from ..._lib.errors import InputError, listed
 from ..._lib.formatting import number_of
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from .arrays import by_block, matrix, refuse_rows
+from .arrays import by_block, matrix, refuse_far
 from .partitions import Partition
 from .predictive import Note
 
@@ -66,7 +66,7 @@ class Quantiles(Partition):
         order = np.argsort(levels)
         if (np.diff(order) < 0).any():
             levels, found = levels[order], found[:, order]
-        refuse_rows(by_block(found, np.isinf), "values", "an infinite quantile", "Leave out such levels.")
+        refuse_far(found, "values", "quantile", "Leave out such levels.")
         crossed = by_block(found, lambda rows: rows[:, 1:] < rows[:, :-1])
         if crossed.any():
             found = np.array(found)
