@@ -450,7 +450,7 @@ FORECASTS = {
     "wide": ("quantiles", ["q*"]),
     "members": ("samples", ["q*"]),
     "family": ("distribution", ["normal", "mean=q0.5", "sd=s"]),
-    "counts": ("distribution", ["negative-binomial", "mean=s", "dispersion=s"]),
+    "counts": ("distribution", ["negative-binomial", "mean=s", "size=s"]),
     "pit": ("pit", ["u", "v"]),
     "long": ("quantiles", ["output_type_id=value"]),
     "hub": ("hub", []),

@@ -201,6 +201,24 @@ def test_outcomes_that_are_all_impossible_are_refused():
     assert some.diagnosis.findings[0].rows == (0, 1)
 
 
+@pytest.mark.parametrize("when", [np.nan, np.inf, np.datetime64("NaT")])
+def test_windows_have_both_times(when):
+    y, centre, spread = forecasts(20)
+    forecast, made = up.Distribution("normal", mean=centre, sd=spread), np.arange(20).astype(type(when))
+    target = made + 1
+    target[[3, 7]] = when
+    with pytest.raises(up.InputError, match=r"no time in 2 rows \(3, 7"):
+        up.assess(y, forecast, issued=made, target_date=target)
+
+
+def test_outcomes_of_weight_0_are_none():
+    y, centre, spread = forecasts(20)
+    forecast = up.Distribution("gamma", shape=np.ones(20), scale=1.0)
+    y[1:] = -1
+    with pytest.raises(up.InputError, match="same unit"):
+        up.assess(y, forecast, sample_weight=np.arange(20) > 0)
+
+
 def test_pit_values_have_no_scores():
     y, centre, spread = forecasts(300, low=0.6)
     u = norm.cdf(y, centre, spread)

@@ -17,7 +17,7 @@ from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
 from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
 from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
-from ..forecasts.distributions.arrays import BLOCK, vector
+from ..forecasts.distributions.arrays import BLOCK, refuse_rows, vector
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
@@ -107,7 +107,8 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     if isinstance(censored, Mapping):
         censored = {side: _of_rows(each, kept, n, f"censored {side}") for side, each in censored.items()}
     rows = some.pit_rows(y[kept], censored=censored, sample_weight=_of_rows(weight, kept, n, "sample_weight"))
-    if rows.impossible.all():
+    weighted = True if rows.weight is None else rows.weight > 0
+    if not (~rows.impossible & weighted).any():
         raise InputError(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
@@ -152,7 +153,9 @@ def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | Non
     if issued is None or clusters is None:
         return None
     every = np.arange(n)
-    return Windows(_of_rows(issued, every, n, "issued"), _of_rows(target, every, n, "target_date"))
+    windows = Windows(_of_rows(issued, every, n, "issued"), _of_rows(target, every, n, "target_date"))
+    refuse_rows(windows.unknown(), "issued and target_date", "no time", "Leave out these rows.")
+    return windows
 
 
 def _searched(rows: PitRows, columns: Mapping[str, Ints]) -> DependenceSearch:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..._lib.arrays import as_array, at_hand, numbers
 from ..._lib.errors import InputError
@@ -16,6 +17,9 @@ from .families import WithAtom, law_of
 from .objects import adapted
 from .partitions import beyond_merged
 from .predictive import Information, Limits, Predictive
+
+_COUNTS, _FINE = 2000, np.arange(-6, 6.01, 0.02)
+"""Of more likely counts those at these normal scores bound the cells: they are as good as a density."""
 
 _NEGLIGIBLE = 1e-9
 """Counts in tails of this probability are not told apart."""
@@ -218,8 +222,8 @@ def _of_counts(law: Any, n: int, limits: Limits | None) -> Information:
     order = np.argsort(stop - start)
     for at in range(0, len(order), _TOGETHER):
         rows = order[at : at + _TOGETHER]
-        counts = start[rows] + np.arange(int((stop - start)[rows].max()))[:, None]
-        some = part.subset(rows)
+        some, widest = part.subset(rows), float((stop - start)[rows].max())
+        counts = start[rows] + np.arange(int(widest))[:, None] if widest <= _COUNTS else some.ppf(ndtr(_FINE)[:, None])
         inner = np.where(counts < stop[rows], normal_scores(some.cdf(counts), some.sf(counts)), np.inf)
         edges = np.concatenate([np.full((1, len(rows)), -np.inf), inner, np.full((1, len(rows)), np.inf)]).T
         if ends is not None:
