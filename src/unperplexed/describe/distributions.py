@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from .._lib.formatting import capital, confidence_interval, p_value_text, short_name
+from .._lib.formatting import (
+    capital,
+    confidence_interval,
+    p_value_cell,
+    p_value_text,
+    p_values,
+    short_name,
+    short_names,
+)
 from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
@@ -20,7 +28,7 @@ from ..scores.distributions.rules import distribution_score_named, title_beside
 from ..statistics.intervals import UNKNOWN
 from ..statistics.intervals import Metric as Estimate
 from .assessment_tables import findings_table
-from .distribution_charts import coverage_chart, groups_chart, pit_chart, reliability_chart
+from .distribution_charts import coverage_chart, groups_chart, pit_chart, reliability_chart, thresholds_chart
 
 _SHORT = 20
 """Characters of the name of a group in a short form."""
@@ -47,6 +55,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         if a.diagnosis.findings
         else None,
         sections=sections,
+        summary=[thresholds_table(a)] if a.thresholds else [],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
         warnings=a.notes,
@@ -70,7 +79,10 @@ def facts(a: DistributionAssessment) -> str:
 def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:
     """Say how many outcomes were above the median, and how many an interval held."""
     limits = aside(ci(level, a.above_median.interval, share))
-    yield f"{share(a.above_median.value)} of the outcomes exceeded the predicted median{limits}."
+    above, place = share(a.above_median.value), "exceeded the predicted median"
+    if a.thresholds:
+        place = "fell in higher classes than predicted, those in the median's class in part"
+    yield f"{above} of the outcomes {place}{limits}."
     if told := a.told:
         held, expected = between(*told.held.interval, share), f"{level_text(told.expected)} expected"
         about = aside(held, *([] if told.of_level else [expected]))
@@ -120,10 +132,14 @@ def settings(a: DistributionAssessment) -> str:
     else:
         of = "times of issue, forecasts of times that overlap may depend" if a.windows else "clusters of dependent rows"
         rows = f"{a.n_clusters:,} {of}, effective sample size {count(round(a.effective_rows))}"
-    return f"{rows}{', weighted' * a.weighted}; spread = interquartile range / 1.349; confidence {a.confidence:g}"
+    spread = "" if a.thresholds else "; spread = interquartile range / 1.349"
+    return f"{rows}{', weighted' * a.weighted}{spread}; confidence {a.confidence:g}"
 
 
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
+    if a.thresholds:
+        events: list[Block] = [thresholds_chart(a), thresholds_table(a)]
+        yield Section("thresholds", "Each threshold as an event", events, "Thresholds")
     quantiles: list[Block] = [reliability_chart(a), quantiles_table(a)]
     yield Section("quantiles", "Reliability of each quantile", quantiles, "Quantiles", 6)
     if a.coverage:
@@ -174,15 +190,36 @@ def coverage_table(a: DistributionAssessment, level: str) -> Table:
     )
 
 
+def thresholds_table(a: DistributionAssessment) -> Table:
+    """Return each threshold of ordered classes with its mean prediction and observed frequency."""
+    found = a.thresholds
+    return Table.of(
+        "Each threshold as an event. Excess: observed frequency − mean prediction.",
+        Column("outcome is", short_names((each.name for each in found), LONGEST_NAME)),
+        Column("mean prediction", [share(each.mean_prediction) for each in found]),
+        Column("observed frequency", [share(each.frequency) for each in found]),
+        estimates("excess", ((each.excess, each.interval) for each in found)),
+        Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in found]),
+        sortable=True,
+        notes=confidence_interval(a.confidence, len(found)),
+    )
+
+
 def surprises_table(a: DistributionAssessment) -> Table:
     """Return the rows with the largest losses."""
     s = a.surprises
     assert s is not None
+    if s.outcome.dtype.kind in "iuf":
+        outcomes = [*map(amount, s.outcome)]
+        forecasts = curve_estimates("forecast", s.median, s.low, s.high, amount)
+    else:
+        outcomes, medians, low, high = (short_names(map(str, x), _SHORT) for x in (s.outcome, s.median, s.low, s.high))
+        forecasts = Column("forecast", medians, [f"{x} to {y}" for x, y in zip(low, high, strict=True)])
     return Table.of(
         f"Largest {distribution_score_named(s.score).title}. The forecast: its median and 80% interval.",
         Column("row", [f"{row:,}" for row in s.row]),
-        Column("outcome", [*map(amount, s.outcome)]),
-        curve_estimates("forecast", s.median, s.low, s.high, amount),
+        Column("outcome", outcomes),
+        forecasts,
         Column("loss", [*map(amount, s.loss)]),
     )
 

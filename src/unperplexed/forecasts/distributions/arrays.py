@@ -57,7 +57,7 @@ def _turned(data: Any, name: str, dimension: str) -> tuple[Any, tuple[Any, ...] 
     return data.transpose(..., dimension), names
 
 
-def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
+def vector(data: Any, name: str, what: str, n: int | None = None, *, missing: bool = False) -> Floats:
     """Read one finite number for each forecast.
 
     Parameters
@@ -70,6 +70,8 @@ def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
         What one of them is: "outcome".
     n : int, optional
         How many there have to be.
+    missing : bool, default False
+        Whether some may be missing, as NaN.
     """
     array = np.empty(()) if data is None else numbers(as_array(at_hand(data)), name)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -79,7 +81,8 @@ def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
     if n is not None and len(array) != n:
         raise InputError(f"{name}: expected one {what} a forecast, shape ({n:,},), got shape {array.shape}.")
     values = array.astype(np.float64, copy=False)
-    refuse_rows(np.isnan(values), name, f"no {what}", "Leave out these rows and their forecasts.")
+    if not missing:
+        refuse_rows(np.isnan(values), name, f"no {what}", "Leave out these rows and their forecasts.")
     refuse_rows(np.isinf(values), name, f"an infinite {what}", "Leave out these rows and their forecasts.")
     return values
 
