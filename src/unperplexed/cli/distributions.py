@@ -25,6 +25,9 @@ _OF_CLASSES = (
 )
 """Options of forecasts of classes."""
 
+_OF_ORDERED = ("ordered", "labels")
+"""Those of them that say how categories of a hub are read."""
+
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
     """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
@@ -106,7 +109,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    if option := first_given(a, _OF_CLASSES):
+    if option := first_given(a, [each for each in _OF_CLASSES if not (a.hub and a.ordered and each in _OF_ORDERED)]):
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
@@ -125,4 +128,5 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),
+        a.ordered,
     )
