@@ -153,6 +153,10 @@ class DistributionAssessment(JsonResult):
     """Mean scores by name, smaller ones better; none of PIT values."""
     skill: Skill | None
     """Against the other rows' outcomes, or the reference that was given."""
+    density_ratio: Metric | None
+    """Geometric mean of the forecasts' density at the outcomes, divided by climatology's: exp of the mean difference of
+    log scores; 1 is no better, larger is better. Of quantiles and classes by the probabilities of their cells; None of
+    members and PIT values, and if outcomes are censored."""
     bias: Metric
     """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
     width: Metric

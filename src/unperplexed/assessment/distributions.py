@@ -14,6 +14,7 @@ from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distr
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
@@ -22,7 +23,12 @@ from ..maps.pit import PitMap
 from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
 from ..statistics.intervals import UNKNOWN, Interval, Metric, alpha_of, checked_sampling, holm
 from ..statistics.tails import normal_quantile
-from .climatology import climatology_crps, climatology_quantiles
+from .climatology import (
+    climatology_crps,
+    climatology_log_density,
+    climatology_log_probability,
+    climatology_quantiles,
+)
 from .distribution_result import (
     DistributionAssessment,
     DistributionBreakdown,
@@ -50,11 +56,13 @@ class Scored(NamedTuple):
     reference: str
     against: Floats | None
     """None of PIT values, which have no scores."""
+    ratio: Floats | None
+    """Log of each forecast's density, or probability of the cell, divided by climatology's."""
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against = None if self.against is None else self.against[rows]
-        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against)
+        against, ratio = (None if each is None else each[rows] for each in (self.against, self.ratio))
+        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against, ratio)
 
 
 def assess_distributions(
@@ -116,7 +124,20 @@ def _read(
     rows = read_distributions(y_true, forecast, reading)
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
-    return rows, Scored(values, *(_reference(rows, scores[0], reference) if scores else ("", None)))
+    ratio = None if reading.get("censored") else _log_ratio(rows, values)
+    return rows, Scored(values, *(_reference(rows, scores[0], reference) if scores else ("", None)), ratio)
+
+
+def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats | None:
+    """Return the log of each forecast's density divided by climatology's; of cells those of their probabilities."""
+    y, forecast = rows.y, rows.forecast
+    if isinstance(forecast, Distribution):
+        return -values["log_score"] - climatology_log_density(y, atom="zero" in forecast.parameters)
+    if isinstance(forecast, Quantiles):
+        return -values["log_score"] - climatology_log_probability(y, *forecast.cell_ends(rows.rows))
+    if isinstance(forecast, Ordered):
+        return -values["log_score"] - climatology_log_probability(y, y - 0.5, y + 0.5)
+    return None
 
 
 def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
@@ -136,6 +157,7 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         beyond=shares.beyond(),
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
         skill=None if first is None else _skill(rows, scored, first, confidence),
+        density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         bias=bias,
         width=width,
         pit=shares.bars(PitMap(errors)),
@@ -188,6 +210,14 @@ def _skill(rows: DistributionRows, scored: Scored, score: str, confidence: float
     ends = ratio.interval(confidence)
     found = Metric(1 - ratio.ratio, math.nan, UNKNOWN if math.isnan(ends.low) else from_one(ends))
     return Skill(score, scored.reference, rows.means.mean(scored.against), found)
+
+
+def _density_ratio(rows: DistributionRows, ratio: Floats, confidence: float) -> Metric:
+    """Return the geometric mean of ratios given by their logarithms."""
+    found = rows.means.uncertain(ratio)
+    with np.errstate(over="ignore"):
+        value, low, high = np.exp([found.mean, *found.interval(confidence)]).tolist()
+    return Metric(value, value * found.standard_error, Interval(low, high))
 
 
 def _surprising(rows: DistributionRows, score: str, loss: Floats) -> SurprisingForecasts:

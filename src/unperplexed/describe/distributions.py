@@ -115,6 +115,10 @@ def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
         title, value = distribution_score_named(a.skill.score).title, a.skill.value
         name, meaning = f"Skill against {a.skill.reference}", f"1 − {title} / {title} of {a.skill.reference}."
         yield Metric(name, meaning, number(value.value), between(*value.interval), "", "0 is no better", "larger")
+    if (ratio := a.density_ratio) is not None:
+        meaning = "Geometric mean of the density at the outcomes / climatology's density; of quantiles, by their cells."
+        limits = between(*ratio.interval)
+        yield Metric("Density / climatology's", meaning, number(ratio.value), limits, "", "1 is no better", "larger")
     for each in a.usual_intervals:
         limits, meaning = between(*each.held.interval, share), "Share of the outcomes in this central interval."
         expected = f"{level_text(each.expected)} expected"
