@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import norm
+from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
-from unperplexed.assessment.climatology import climatology_crps, climatology_quantiles
+from unperplexed.assessment.climatology import climatology_crps, climatology_log_density, climatology_quantiles
 from unperplexed.assessment.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
@@ -104,6 +104,86 @@ def test_quantiles_of_climatology_are_those_of_the_others():
     y = np.random.default_rng(3).integers(0, 9, 30).astype(float)
     for i, found in enumerate(climatology_quantiles(y, LEVELS)):
         assert found == pytest.approx(np.quantile(np.delete(y, i), LEVELS, method="median_unbiased"))
+
+
+def sharp(n, seed=0, half=0.5):
+    """Outcomes that are standard normal in all, and centres from which they differ by half a standard deviation."""
+    rng = np.random.default_rng(seed)
+    centre = np.sqrt(1 - half**2) * rng.normal(size=n)
+    return centre + half * rng.normal(size=n), centre, np.full(n, half)
+
+
+@pytest.mark.parametrize("form", ["distribution", "quantiles", "classes"])
+def test_the_density_ratio_is_that_to_the_true_climatology(form):
+    """Of densities 1 / 0.5; of cells, what the standard normal distribution gives to the same ones."""
+    y, centre, spread = sharp(4000)
+    cuts = np.array([-np.inf, -1.5, -0.5, 0.5, 1.5, np.inf])
+    if form == "classes":
+        probability = np.diff(norm.cdf((cuts - centre[:, None]) / 0.5), axis=1)
+        k = np.searchsorted(cuts, y) - 1
+        found = up.assess(k, up.Ordered(probability)).density_ratio
+        each = np.log(probability[np.arange(4000), k] / np.diff(norm.cdf(cuts))[k])
+    elif form == "distribution":
+        found, each = (
+            up.assess(y, FORMS[form](centre, spread)).density_ratio,
+            np.log(norm.pdf((y - centre) / 0.5) / 0.5),
+        )
+        each -= norm.logpdf(y)
+        assert found.interval.low < 2 < found.interval.high
+    else:
+        forecast = FORMS[form](centre, spread)
+        found, rows = up.assess(y, forecast).density_ratio, forecast.pit_rows(y)
+        ends = np.pad(forecast.values, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        at = np.arange(4000), (forecast.values < y[:, None]).sum(axis=1)
+        cells = norm.cdf(ends[at[0], at[1] + 1]) - norm.cdf(ends[at])
+        each = np.log((norm.cdf(rows.high) - norm.cdf(rows.low)) / cells)
+    assert found.value == pytest.approx(np.exp(each.mean()), rel=0.015)
+    assert found.standard_error == pytest.approx(found.value * each.std() / np.sqrt(4000), rel=0.1)
+
+
+def test_forecasts_that_say_no_more_than_climatology_have_a_density_ratio_of_1():
+    rng = np.random.default_rng(4)
+    y, known = rng.normal(size=2000), np.zeros(2000)
+    for form in ("distribution", "quantiles"):
+        assert up.assess(y, FORMS[form](known, known + 1)).density_ratio.value == pytest.approx(1, abs=0.03)
+    counts = rng.negative_binomial(2, 0.2, 2000)
+    forecast = up.Distribution("negative-binomial", size=known + 2, probability=0.2)
+    assert up.assess(counts, forecast).density_ratio.value == pytest.approx(1, abs=0.03)
+    rain = np.where(rng.random(2000) < 0.4, 0, rng.gamma(0.7, 5, 2000))
+    forecast = up.Distribution("gamma", shape=known + 0.7, scale=5, zero=0.4)
+    assert up.assess(rain, forecast).density_ratio.value == pytest.approx(1, abs=0.03)
+
+
+def test_a_density_ratio_is_the_calibrated_one_times_the_divergence_probability():
+    y, centre, spread = sharp(4000)
+    known, narrow = (up.assess(y, FORMS["distribution"](centre, k * spread)) for k in (1, 0.7))
+    exact = np.exp(-(np.log(0.7) + 1 / (2 * 0.49) - 0.5))
+    assert narrow.divergence_probability == pytest.approx(exact, abs=0.01)
+    assert narrow.density_ratio.value == pytest.approx(known.density_ratio.value * exact, rel=0.02)
+
+
+def test_density_ratios_of_groups_and_of_outcomes_that_were_impossible():
+    y, centre, spread = sharp(400)
+    by = up.assess_by(y, FORMS["distribution"](centre, spread), by={"part": np.arange(400) % 3})
+    logs = [np.log(each.assessment.density_ratio.value) * each.assessment.n_rows for each in by.groups]
+    assert np.log(by.whole.density_ratio.value) == pytest.approx(sum(logs) / 400)
+    flat = up.Distribution(uniform(centre - 1, 2))
+    assert up.assess(y, flat).density_ratio.value == 0
+    assert up.assess(None, up.PIT(norm.cdf(y))).density_ratio is None
+    assert up.assess(y, FORMS["members"](centre, spread)).density_ratio is None
+    assert up.assess(y, FORMS["quantiles"](centre, spread), censored={"above": 1.0}).density_ratio is None
+
+
+CLIMATOLOGIES = {"normal": norm(), "lognormal": lognorm(1.5), "uniform": uniform(), "poisson": poisson(3)}
+
+
+@pytest.mark.parametrize("name", CLIMATOLOGIES)
+def test_the_density_of_climatology_is_estimated_all_but_without_bias(name):
+    of, rng = CLIMATOLOGIES[name], np.random.default_rng(2)
+    log_density = of.logpmf if name == "poisson" else of.logpdf
+    drawn = [of.rvs(500, random_state=rng).astype(float) for _ in range(30)]
+    apart = [np.mean(climatology_log_density(y) - log_density(y)) for y in drawn]
+    assert np.mean(apart) == pytest.approx(0, abs=0.04)
 
 
 def test_a_reference_may_be_other_forecasts():

@@ -15,7 +15,7 @@ from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
 from ..report.result import JsonResult, picture
-from ..statistics.intervals import Metric
+from ..statistics.intervals import Interval, Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +53,24 @@ class Beyond(ByValue):
     """The place: "above the 95% quantile"."""
     count: float
     expected: float
+
+
+@dataclass(frozen=True)
+class Threshold(ByValue):
+    """The event that the outcome is a class or a higher one, of ordered classes."""
+
+    name: str
+    """The event in words: "heavy or above"."""
+    mean_prediction: float
+    """Mean predicted probability of the event, its exceedance probability."""
+    frequency: float
+    """Its observed frequency."""
+    excess: float
+    """Observed frequency minus mean prediction: above 0 the event is underpredicted."""
+    interval: Interval
+    """Of the excess; simultaneous for all thresholds."""
+    adjusted_p_value: float
+    """p-value of the excess, adjusted for the number of thresholds (Holm)."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +116,11 @@ class SurprisingForecasts(ReadOnlyArrays):
     """Name of the score that is the loss."""
     row: Any
     """Numbers of the rows, from 0."""
-    outcome: Floats
-    median: Floats
-    low: Floats
-    high: Floats
+    outcome: Any
+    """Numbers; of ordered classes their labels, also of the quantiles."""
+    median: Any
+    low: Any
+    high: Any
     loss: Floats
 
 
@@ -136,6 +155,10 @@ class DistributionAssessment(JsonResult):
     """Mean scores by name, smaller ones better; none of PIT values."""
     skill: Skill | None
     """Against the other rows' outcomes, or the reference that was given."""
+    density_ratio: Metric | None
+    """Geometric mean of the forecasts' density at the outcomes, divided by climatology's: exp of the mean difference of
+    log scores; 1 is no better, larger is better. Of quantiles and classes by the probabilities of their cells; None of
+    members and PIT values, and if outcomes are censored."""
     bias: Metric
     """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
     width: Metric
@@ -143,6 +166,8 @@ class DistributionAssessment(JsonResult):
     pit: PitBars
     quantiles: QuantileReliability
     surprises: SurprisingForecasts | None
+    thresholds: tuple[Threshold, ...]
+    """Of ordered classes each but the lowest, as the event that the outcome is at least this class; else empty."""
     n_rows: int
     n_clusters: int | None
     effective_rows: float

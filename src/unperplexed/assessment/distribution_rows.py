@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._lib.arrays import as_array, at_hand, numbers
 from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
-from .._lib.typing import Bools, Floats, Ints
+from .._lib.typing import Floats, Ints
 from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
 from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
 from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
-from ..forecasts.distributions.arrays import BLOCK, refuse_rows, vector
+from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
@@ -90,7 +89,8 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     invalid = options.get("invalid", "refuse")
     check_choice("invalid", invalid, ("refuse", "drop"))
     n = len(forecast)
-    y, known = _outcomes(y_true, forecast, leave_out=invalid == "drop")
+    y = forecast.outcomes(y_true, missing=invalid == "drop")
+    known = ~np.isnan(y)
     there = known & forecast.complete
     kept = np.flatnonzero(there)
     if len(kept) < FEWEST:
@@ -106,7 +106,7 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     some = forecast if len(kept) == n else forecast.subset(kept)
     if isinstance(censored, Mapping):
         censored = {side: _of_rows(each, kept, n, f"censored {side}") for side, each in censored.items()}
-    rows = some.pit_rows(y[kept], censored=censored, sample_weight=_of_rows(weight, kept, n, "sample_weight"))
+    rows = some.rows_of(y[kept], censored, _of_rows(weight, kept, n, "sample_weight"))
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
         raise InputError(
@@ -121,18 +121,6 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
     return DistributionRows(y[kept], some, rows, groups, search, kept, tuple(notes))
-
-
-def _outcomes(y_true: Any, forecast: Predictive, *, leave_out: bool) -> tuple[Floats, Bools]:
-    """Read the outcomes, and which of them are known: all, unless rows without one are to be left out."""
-    n = len(forecast)
-    if y_true is None and isinstance(forecast, PIT):
-        return forecast.outcomes(None), np.ones(n, dtype=bool)
-    if not leave_out:
-        return vector(y_true, "y_true", "outcome", n), np.ones(n, dtype=bool)
-    found = np.asarray(numbers(as_array(at_hand(y_true)), "y_true"), dtype=np.float64)
-    missing = np.isnan(found)
-    return vector(np.where(missing, 0.0, found), "y_true", "outcome", n), ~missing.reshape(-1)
 
 
 def _of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:

@@ -9,19 +9,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitMap
 from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
-from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
-from .climatology import climatology_crps, climatology_quantiles
+from ..statistics.intervals import UNKNOWN, Interval, Metric, alpha_of, checked_sampling, holm
+from .climatology import (
+    climatology_crps,
+    climatology_log_density,
+    climatology_log_probability,
+    climatology_quantiles,
+)
 from .distribution_result import (
     Coverage,
     DistributionAssessment,
@@ -29,6 +36,7 @@ from .distribution_result import (
     DistributionGroup,
     Skill,
     SurprisingForecasts,
+    Threshold,
 )
 from .distribution_rows import FEWEST, DistributionRows, read_distributions
 from .pit_shares import PitShares, from_one
@@ -49,11 +57,13 @@ class Scored(NamedTuple):
     reference: str
     against: Floats | None
     """None of PIT values, which have no scores."""
+    ratio: Floats | None
+    """Log of each forecast's density, or probability of the cell, divided by climatology's."""
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against = None if self.against is None else self.against[rows]
-        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against)
+        against, ratio = (None if each is None else each[rows] for each in (self.against, self.ratio))
+        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against, ratio)
 
 
 def assess_distributions(
@@ -110,10 +120,26 @@ def _read(
     named = [distribution_score_named(name) for name in metrics]
     if isinstance(reference, Predictive) and len(reference) != len(forecast):
         raise InputError(f"reference: {len(reference):,} forecasts for {len(forecast):,} rows; each row needs one.")
+    if isinstance(forecast, Ordered) and isinstance(reference, Ordered) and forecast.labels != reference.labels:
+        raise InputError(f"reference: its classes are {listed(reference.labels)}, not {listed(forecast.labels)}.")
     rows = read_distributions(y_true, forecast, reading)
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
-    return rows, Scored(values, *(_reference(rows, scores[0], reference) if scores else ("", None)))
+    ratio = None if reading.get("censored") else _log_ratio(rows, values)
+    name, against = _reference(rows, scores[0], reference) if scores else ("", None)
+    return rows, Scored(values, name, against, ratio)
+
+
+def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats | None:
+    """Return the log of each forecast's density divided by climatology's; of cells those of their probabilities."""
+    y, forecast = rows.y, rows.forecast
+    if isinstance(forecast, Distribution):
+        return -values["log_score"] - climatology_log_density(y, atom="zero" in forecast.parameters)
+    if isinstance(forecast, Quantiles):
+        return -values["log_score"] - climatology_log_probability(y, *forecast.cell_ends(rows.rows))
+    if isinstance(forecast, Ordered):
+        return -values["log_score"] - climatology_log_probability(y, y - 0.5, y + 0.5)
+    return None
 
 
 def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
@@ -133,11 +159,13 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         beyond=shares.beyond(),
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
         skill=None if first is None else _skill(rows, scored, first, confidence),
+        density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         bias=bias,
         width=width,
         pit=shares.bars(PitMap(errors)),
         quantiles=shares.reliability(),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
+        thresholds=_thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else (),
         n_rows=rows.rows.n,
         n_clusters=diagnosis.n_clusters,
         effective_rows=tested.rows.n / tested.gate.design_effect,
@@ -186,8 +214,40 @@ def _skill(rows: DistributionRows, scored: Scored, score: str, confidence: float
     return Skill(score, scored.reference, rows.means.mean(scored.against), found)
 
 
+def _density_ratio(rows: DistributionRows, ratio: Floats, confidence: float) -> Metric:
+    """Return the geometric mean of ratios given by their logarithms."""
+    found = rows.means.uncertain(ratio)
+    with np.errstate(over="ignore"):
+        value, low, high = np.exp([found.mean, *found.interval(confidence)]).tolist()
+    return Metric(value, value * found.standard_error, Interval(low, high))
+
+
 def _surprising(rows: DistributionRows, score: str, loss: Floats) -> SurprisingForecasts:
     """Take the rows with the largest losses."""
     worst = np.argsort(-loss, kind="stable")[:_SURPRISING]
-    low, median, high = rows.forecast.subset(worst).quantile([0.1, 0.5, 0.9]).T
-    return SurprisingForecasts(score, rows.kept[worst], rows.y[worst], median, low, high, loss[worst])
+    quantiles = rows.forecast.subset(worst).quantile([0.1, 0.5, 0.9]).T
+    outcome, low, median, high = map(rows.forecast.named, (rows.y[worst], *quantiles))
+    return SurprisingForecasts(score, rows.kept[worst], outcome, median, low, high, loss[worst])
+
+
+def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, ...]:
+    """Compare each exceedance probability of ordered classes with the observed frequency of its event."""
+    assert isinstance(rows.forecast, Ordered)
+    labels, predicted = rows.forecast.labels[1:], rows.forecast.exceedance().T
+    events = rows.y > np.arange(len(labels))[:, None]
+    excess = [rows.means.uncertain(each) for each in events - predicted]
+    adjusted = holm(np.array([each.p_value() for each in excess])).tolist()
+    level = 1 - alpha_of(confidence) / len(labels)
+    return tuple(
+        Threshold(
+            f"{label}{' or above' * (k < len(labels))}",
+            rows.means.mean(p),
+            rows.means.mean(event),
+            apart.mean,
+            apart.interval(level),
+            p_value,
+        )
+        for k, (label, p, event, apart, p_value) in enumerate(
+            zip(labels, predicted, events, excess, adjusted, strict=True), 1
+        )
+    )

@@ -34,9 +34,8 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
-    numbers = any(getattr(a, form) for form in PREDICTIVE)
-    if numbers or a.ordered:
-        (_distributions if numbers else _ordered)(a)
+    if any(getattr(a, form) for form in PREDICTIVE) or a.ordered:
+        _distributions(a)
         return
     outputs, rows = Outputs(a), Input.of(a).settled()
     found: Assessment | Breakdown
@@ -71,17 +70,8 @@ def _skill(a: argparse.Namespace, rows: Input) -> Skill | None:
     return skill_beside(a, rows)
 
 
-def _ordered(a: argparse.Namespace) -> None:
-    """Assess forecasts of ordered classes."""
-    from .assessing import ordered_of
-
-    outputs = Outputs(a)
-    found = ordered_of(a, Input.of(a).settled())
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
-
-
 def _distributions(a: argparse.Namespace) -> None:
-    """Assess predictive distributions of a number."""
+    """Assess predictive distributions of a number, or of ordered classes."""
     from .distributions import assessment_of_distributions
 
     outputs = Outputs(a)

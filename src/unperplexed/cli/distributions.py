@@ -25,11 +25,16 @@ _OF_CLASSES = (
 )
 """Options of forecasts of classes."""
 
+_OF_ORDERED = ("ordered", "labels")
+"""Those of them that say how categories of a hub are read."""
+
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
-    """Assess the predictive distributions that the options name, and each group."""
+    """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
+    if not any(getattr(a, form) for form in PREDICTIVE):
+        return _assessment_of_ordered(a)
     read = distributions_of(a)
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
@@ -47,6 +52,42 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     by = read.frame.select(a.by)
     found = assess_distributions_by(read.y, read.forecast, by, **asked)
     return replace(found, whole=_noted(found.whole, notes))
+
+
+_UNORDERED = (
+    *("by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("engine", "jobs", "style"),
+)
+"""Options of assess that ordered classes have no use for."""
+
+
+def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
+    """Assess forecasts of ordered classes, read as those of classes are."""
+    from ..assessment.distributions import assess_distributions
+    from ..describe.tally import notes_lines
+    from ..forecasts.distributions.ordered import Ordered
+    from ..forecasts.gathered import gathered_chunks
+    from ..forecasts.labels import Coded
+    from ..sources.derived_columns import derived
+
+    if option := first_given(a, _UNORDERED):
+        one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
+        instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
+        raise InputError(f"{option} does not go with --ordered, which assesses classes that have an order; {instead}.")
+    rows = Input.of(a).settled()
+    if rows.tallies:
+        raise InputError(
+            f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
+        )
+    try:
+        found = gathered_chunks(rows.chunks()(), "forecasts")
+        [p], [notes] = found.values.values(), found.notes.values()
+        reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
+        y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
+        assessed = assess_distributions(y, forecast, metrics=a.metric, confidence=a.confidence, reading=reading)
+    except InputError as error:
+        raise rows.naming(error) from None
+    return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
 
 
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
@@ -68,7 +109,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    if option := first_given(a, _OF_CLASSES):
+    if option := first_given(a, [each for each in _OF_CLASSES if not (a.hub and a.ordered and each in _OF_ORDERED)]):
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
@@ -87,4 +128,5 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),
+        a.ordered,
     )

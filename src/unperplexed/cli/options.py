@@ -303,7 +303,9 @@ def add_shown(command: argparse.ArgumentParser) -> None:
         " profile:orders=-2,0,2 calibration:bins=20"
     )
     add.many("--show", "SECTION", text)
-    text = "the classes have an order: assess each threshold as an event, the PIT histogram and the rank skill"
+    text = (
+        "the classes have an order: assess them as a distribution, and each threshold as an event; with --hub the pmf"
+    )
     About("forecast", command).switch("--ordered", text)
     add_by(command)
     # The names are those of breakdown.Sort; a test holds them together.

@@ -15,7 +15,6 @@ MODULES = {
     "RiskProfile": "profile",
     "Decision": "decisions",
     "DecisionCurve": "decisions",
-    "OrderedAssessment": "ordered",
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",
     "Comparison": "comparison",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval
+from .._lib.formatting import confidence_interval, short_name, short_names
 from .._lib.typing import Floats
 from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..forecasts.group_keys import key_texts
-from ..report.chart import Axis, Bars, Chart, Line, percent_axis, value_axis
+from ..report.chart import Axis, Bars, Chart, Line, Points, percent_axis, value_axis
 from ..report.charts import Row, forest, identity
 from ..report.numbers import amount, level_text, number, share
 
@@ -16,6 +16,9 @@ _PLACES = ((0.0, "0"), (0.1, "10%"), (0.25, "25%"), (0.5, "median"), (0.75, "75%
 """Ticks of places in a distribution."""
 
 _MOST_TICKS = 6
+
+_MOST_THRESHOLDS = 10
+"""Thresholds that are named on an axis."""
 
 _MOST_ROWS = 40
 """Groups that a chart shows."""
@@ -159,6 +162,30 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
         label="Surprising outcomes beside their forecasts",
         axis="Distance from the predicted median, in widths of the 80% interval",
         at=0.0,
+    )
+
+
+def thresholds_chart(a: DistributionAssessment) -> Chart:
+    """Draw mean exceedance probability and observed frequency by threshold of ordered classes."""
+    found = a.thresholds
+    at = np.arange(1, len(found) + 1, dtype=np.float64)
+    predicted, observed = (
+        np.array([getattr(each, name) for each in found]) for name in ("mean_prediction", "frequency")
+    )
+    limits = np.array([each.interval for each in found]) + predicted[:, None]
+    ticks = [*zip(at.tolist(), short_names((each.name for each in found), 10), strict=True)]
+    texts = [
+        f"{short_name(each.name)}: predicted {share(each.mean_prediction)}, observed {share(each.frequency)}"
+        for each in found
+    ]
+    return Chart(
+        title="Exceedance: mean prediction and observed frequency",
+        subtitle=f"Points: observed, with {confidence_interval(a.confidence)} of observed − predicted; line: predicted",
+        label=f"Exceedance by threshold. {'; '.join(texts)}",
+        x=Axis(0.5, len(found) + 0.5, ticks[:: -(-len(found) // _MOST_THRESHOLDS)], "Outcome is this class or above"),
+        y=percent_axis("Probability, frequency"),
+        lines=(Line(at, predicted, "calibrated", "Predicted"),),
+        points=(Points(at, observed, np.clip(limits[:, 0], 0, 1), np.clip(limits[:, 1], 0, 1), texts=texts),),
     )
 
 

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from .._lib.formatting import capital, confidence_interval, p_value_text, short_name
+from .._lib.formatting import (
+    capital,
+    confidence_interval,
+    p_value_cell,
+    p_value_text,
+    p_values,
+    short_name,
+    short_names,
+)
 from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
@@ -27,6 +35,7 @@ from .distribution_charts import (
     pit_chart,
     reliability_chart,
     surprises_chart,
+    thresholds_chart,
     width_chart,
 )
 
@@ -55,6 +64,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         if a.diagnosis.findings
         else None,
         sections=sections,
+        summary=[thresholds_table(a)] if a.thresholds else [],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
         warnings=a.notes,
@@ -78,7 +88,10 @@ def facts(a: DistributionAssessment) -> str:
 def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:
     """Say how many outcomes were above the median, and how many an interval held."""
     limits = aside(ci(level, a.above_median.interval, share))
-    yield f"{share(a.above_median.value)} of the outcomes exceeded the predicted median{limits}."
+    above, place = share(a.above_median.value), "exceeded the predicted median"
+    if a.thresholds:
+        place = "fell in higher classes than predicted, those in the median's class in part"
+    yield f"{above} of the outcomes {place}{limits}."
     if told := a.told:
         held, expected = between(*told.held.interval, share), f"{level_text(told.expected)} expected"
         about = aside(held, *([] if told.of_level else [expected]))
@@ -111,6 +124,10 @@ def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
         title, value = distribution_score_named(a.skill.score).title, a.skill.value
         name, meaning = f"Skill against {a.skill.reference}", f"1 − {title} / {title} of {a.skill.reference}."
         yield Metric(name, meaning, number(value.value), between(*value.interval), "", "0 is no better", "larger")
+    if (ratio := a.density_ratio) is not None:
+        meaning = "Geometric mean of the density at the outcomes / climatology's density; of quantiles, by their cells."
+        limits = between(*ratio.interval)
+        yield Metric("Density / climatology's", meaning, number(ratio.value), limits, "", "1 is no better", "larger")
     for each in a.usual_intervals:
         limits, meaning = between(*each.held.interval, share), "Share of the outcomes in this central interval."
         expected = f"{level_text(each.expected)} expected"
@@ -128,10 +145,14 @@ def settings(a: DistributionAssessment) -> str:
     else:
         of = "times of issue, forecasts of times that overlap may depend" if a.windows else "clusters of dependent rows"
         rows = f"{a.n_clusters:,} {of}, effective sample size {count(round(a.effective_rows))}"
-    return f"{rows}{', weighted' * a.weighted}; spread = interquartile range / 1.349; confidence {a.confidence:g}"
+    spread = "" if a.thresholds else "; spread = interquartile range / 1.349"
+    return f"{rows}{', weighted' * a.weighted}{spread}; confidence {a.confidence:g}"
 
 
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
+    if a.thresholds:
+        events: list[Block] = [thresholds_chart(a), thresholds_table(a)]
+        yield Section("thresholds", "Each threshold as an event", events, "Thresholds")
     quantiles: list[Block] = [reliability_chart(a), quantiles_table(a)]
     yield Section("quantiles", "Reliability of each quantile", quantiles, "Quantiles", 6)
     if a.coverage:
@@ -140,7 +161,8 @@ def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator
         if known_widths(a):
             yield Section("width", "Coverage and width", [width_chart(a)], "Width", 6)
     if (s := a.surprises) is not None:
-        drawn = [surprises_chart(s)] if (s.high > s.low).any() else []
+        wide = s.outcome.dtype.kind in "iuf" and (s.high > s.low).any()
+        drawn = [surprises_chart(s)] if wide else []
         yield Section("surprising", "The most surprising forecasts", [*drawn, surprises_table(s)], "Surprising", 6)
     yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
 
@@ -187,17 +209,38 @@ def coverage_table(a: DistributionAssessment, level: str) -> Table:
 
 
 def known_widths(a: DistributionAssessment) -> bool:
-    """Say whether all intervals have a finite mean width that is not 0: PIT values tell none."""
-    return all(0 < each.mean_width < math.inf for each in a.coverage)
+    """Say whether all intervals have a finite mean width that is not 0: PIT values and classes have none."""
+    return not a.thresholds and all(0 < each.mean_width < math.inf for each in a.coverage)
+
+
+def thresholds_table(a: DistributionAssessment) -> Table:
+    """Return each threshold of ordered classes with its mean prediction and observed frequency."""
+    found = a.thresholds
+    return Table.of(
+        "Each threshold as an event. Excess: observed frequency − mean prediction.",
+        Column("outcome is", short_names((each.name for each in found), LONGEST_NAME)),
+        Column("mean prediction", [share(each.mean_prediction) for each in found]),
+        Column("observed frequency", [share(each.frequency) for each in found]),
+        estimates("excess", ((each.excess, each.interval) for each in found)),
+        Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in found]),
+        sortable=True,
+        notes=confidence_interval(a.confidence, len(found)),
+    )
 
 
 def surprises_table(s: SurprisingForecasts) -> Table:
     """Return the rows with the largest losses."""
+    if s.outcome.dtype.kind in "iuf":
+        outcomes = [*map(amount, s.outcome)]
+        forecasts = curve_estimates("forecast", s.median, s.low, s.high, amount)
+    else:
+        outcomes, medians, low, high = (short_names(map(str, x), _SHORT) for x in (s.outcome, s.median, s.low, s.high))
+        forecasts = Column("forecast", medians, [f"{x} to {y}" for x, y in zip(low, high, strict=True)])
     return Table.of(
         f"Largest {distribution_score_named(s.score).title}. The forecast: its median and 80% interval.",
         Column("row", [f"{row:,}" for row in s.row]),
-        Column("outcome", [*map(amount, s.outcome)]),
-        curve_estimates("forecast", s.median, s.low, s.high, amount),
+        Column("outcome", outcomes),
+        forecasts,
         Column("loss", [*map(amount, s.loss)]),
     )
 

@@ -15,15 +15,12 @@ from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
+from ..assessment.distribution_result import Threshold as Threshold
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.groups import GroupRemedy as GroupRemedy
 from ..assessment.intervals import Uncertainty as Uncertainty
-from ..assessment.ordered import OrderedAssessment as OrderedAssessment
-from ..assessment.ordered import PitHistogram as PitHistogram
-from ..assessment.ordered import PitMoment as PitMoment
-from ..assessment.ordered import Threshold as Threshold
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
 from ..assessment.result import Assessment as Assessment

@@ -31,8 +31,8 @@ from .target_data import with_outcomes
 class ReadDistributions:
     """Forecasts that are read and checked, with what stands beside them."""
 
-    y: Floats
-    """Outcomes."""
+    y: Any
+    """Outcomes: numbers, or labels of ordered classes."""
     forecast: Predictive
     frame: pl.DataFrame
     """Further columns of each forecast: all of a long table, and those that were asked for, by the names given."""
@@ -80,6 +80,8 @@ def read_distributions(
     hub = selection.form == "hub"
     if selection.truth is None and selection.target_data is None:
         raise InputError("which column holds the outcome? Name it with --truth, or its file with --target-data.")
+    if selection.ordered and selection.target_data is None:
+        raise InputError("--ordered takes the categories that happened from a file; name it with --target-data.")
     parts = opened(found_files(hub_files(paths) if hub else paths), selection, reading, say)
     selection = _dated(selection, parts[0].source, say)
     rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
@@ -123,12 +125,13 @@ def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     """Make the forecasts, and read what stands beside them."""
     rows = _ahead(rows, selection)
     y = rows.numbers[str(selection.truth)]
+    forecast = rows.make(rows.matrix, y)
     frame = rows.frame.select(key_column(column, column.name) for column in rows.frame)
     made = {text: _made(text, frame) for text in (*selection.keys, *selection.clusters)}
     issued, target = _dates(rows, selection)
     return ReadDistributions(
-        y,
-        rows.make(rows.matrix, y),
+        forecast.named(y),
+        forecast,
         frame.with_columns(column.alias(name) for name, column in made.items()),
         None if selection.weight is None else rows.numbers[selection.weight],
         {side: rows.numbers[name] for side, name in selection.censored.items()},

@@ -58,6 +58,8 @@ class PredictiveSelection:
     issued: str | None = None
     target_date: str | None = None
     where: RowFilter = ALL_ROWS
+    ordered: bool = False
+    """Whether categories of a hub are read, which have an order, instead of numbers."""
 
     @property
     def of_rows(self) -> list[str]:

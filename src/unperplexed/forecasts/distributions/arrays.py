@@ -15,7 +15,7 @@ BLOCK = 4_096
 """Rows at a time, which stay in cache."""
 
 
-FARTHEST = 1e100
+FARTHEST = np.float64(1e100)
 """Numbers that are larger in size are refused."""
 
 
@@ -61,7 +61,7 @@ def _turned(data: Any, name: str, dimension: str) -> tuple[Any, tuple[Any, ...] 
     return data.transpose(..., dimension), names
 
 
-def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
+def vector(data: Any, name: str, what: str, n: int | None = None, *, missing: bool = False) -> Floats:
     """Read one finite number for each forecast.
 
     Parameters
@@ -74,6 +74,8 @@ def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
         What one of them is: "outcome".
     n : int, optional
         How many there have to be.
+    missing : bool, default False
+        Whether some may be missing, as NaN.
     """
     array = np.empty(()) if data is None else numbers(as_array(at_hand(data)), name)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -83,7 +85,8 @@ def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
     if n is not None and len(array) != n:
         raise InputError(f"{name}: expected one {what} a forecast, shape ({n:,},), got shape {array.shape}.")
     values = array.astype(np.float64, copy=False)
-    refuse_rows(np.isnan(values), name, f"no {what}", "Leave out these rows and their forecasts.")
+    if not missing:
+        refuse_rows(np.isnan(values), name, f"no {what}", "Leave out these rows and their forecasts.")
     refuse_far(values[:, None], name, what, "Leave out these rows and their forecasts.")
     return values
 

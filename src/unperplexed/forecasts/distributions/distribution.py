@@ -136,18 +136,15 @@ class Distribution(Predictive):
         each = [np.broadcast_to(self.ppf(share), len(self)) for share in np.asarray(shares, dtype=np.float64)]
         return np.stack(each, axis=1)
 
-    def supported(self, y: Any) -> Bools:
-        """Say of each outcome whether its forecast holds it possible."""
-        return np.asarray(self.logpdf(self.outcomes(y)) > -np.inf)
+    def _possible(self, y: Floats) -> Bools:
+        return np.asarray(self.logpdf(y) > -np.inf)
 
-    def outcomes(self, y: Any) -> Floats:
+    def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
         """Read and check the outcomes of the forecasts: of those of counts, whole numbers."""
-        values = super().outcomes(y)
+        values = super().outcomes(y, missing=missing)
         if self.discrete:
             remedy = "Counts are whole numbers; give a family of densities for other outcomes."
-            refuse_rows(
-                values != np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy
-            )
+            refuse_rows(values > np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy)
         return values
 
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from ..._lib.formatting import number_of
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from .arrays import by_block, matrix, refuse_far
 from .partitions import Partition
+from .pit_rows import PitRows
 from .predictive import Note
 
 _FEW_LEVELS = 5
@@ -115,6 +116,14 @@ class Quantiles(Partition):
     def edges(self) -> Floats:
         """Shares that bound the cells."""
         return np.concatenate([[0.0], self.levels, [1.0]])
+
+    def cell_ends(self, rows: PitRows) -> list[Floats]:
+        """Return the quantiles below and above each outcome, which bound its cell; infinite ones outside of all."""
+        z, last, found = ndtri(self.edges), len(self.levels) - 1, []
+        for end in (rows.low, rows.high):
+            at = np.clip(np.searchsorted(z, end) - 1, 0, last)
+            found.append(np.where(np.isinf(end), end, self.values[np.arange(len(self)), at]))
+        return found
 
     @property
     def _bounds(self) -> AnyFloats:
