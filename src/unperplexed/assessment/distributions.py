@@ -14,25 +14,21 @@ from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distr
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitMap
-from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
+from ..pairing.distribution_skill import Against, reference_scores, skill_against
+from ..scores.distributions.rules import distribution_score_named, scores_that_apply
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 from ..statistics.tails import normal_quantile
-from .climatology import climatology_crps, climatology_quantiles
 from .distribution_result import (
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
-    Skill,
     SurprisingForecasts,
 )
-from .distribution_rows import FEWEST, DistributionRows, read_distributions
-from .pit_shares import PitShares, from_one
-
-CLIMATOLOGY = "climatology"
+from .pit_shares import PitShares
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -45,14 +41,13 @@ class Scored(NamedTuple):
     """Scores of each row, by the rules that are given of forecasts, and of a reference by the first of them."""
 
     values: Mapping[str, Floats]
-    reference: str
-    against: Floats | None
+    against: Against | None
     """None of PIT values, which have no scores."""
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against = None if self.against is None else self.against[rows]
-        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against)
+        against = None if self.against is None else Against(self.against.name, self.against.scores[rows])
+        return Scored({name: each[rows] for name, each in self.values.items()}, against)
 
 
 def assess_distributions(
@@ -66,7 +61,7 @@ def assess_distributions(
 ) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return _assessed(rows, scored, confidence)
+    return assessed(rows, scored, confidence)
 
 
 def assess_distributions_by(
@@ -90,10 +85,10 @@ def assess_distributions_by(
     if not places:
         raise InputError(f"by: each of the {len(keys.keys):,} groups has one row. Name a column with fewer values.")
     groups = [
-        DistributionGroup(key, _assessed(rows.only(places[key]), scored.only(places[key]), confidence))
+        DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
         for key in in_order([*places])
     ]
-    return DistributionBreakdown(_assessed(rows, scored, confidence), keys.names, tuple(groups))
+    return DistributionBreakdown(assessed(rows, scored, confidence), keys.names, tuple(groups))
 
 
 def _read(
@@ -112,10 +107,10 @@ def _read(
     rows = read_distributions(y_true, forecast, reading)
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
-    return rows, Scored(values, *(_reference(rows, scores[0], reference) if scores else ("", None)))
+    return rows, Scored(values, reference_scores(rows, scores[0], reference) if scores else None)
 
 
-def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
+def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
     """Assess rows that were read and scored."""
     means, tested = rows.means, Tested.of(rows.rows, rows.groups)
     diagnosis = diagnose_distributions(rows.rows, rows.groups, tested)
@@ -131,7 +126,9 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         coverage=tuple(shares.coverage()),
         beyond=shares.beyond(),
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
-        skill=None if first is None else _skill(rows, scored, first, confidence),
+        skill=None
+        if scored.against is None
+        else skill_against(rows.means, str(first), scored.values[str(first)], scored.against, confidence),
         bias=bias,
         width=width,
         pit=shares.bars(PitMap(errors)),
@@ -162,27 +159,6 @@ def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
     return Metric(bias, math.nan, of_bias if known else UNKNOWN), Metric(
         factor[0], math.nan, of_width if known else UNKNOWN
     )
-
-
-def _reference(rows: DistributionRows, score: DistributionScore, reference: Any) -> tuple[str, Floats]:
-    """Score climatology, or other forecasts of the same rows."""
-    if isinstance(reference, Predictive):
-        return "the reference", score.rows(rows.y, reference.subset(rows.kept))
-    if reference not in (None, CLIMATOLOGY):
-        raise InputError(f"reference: expected {CLIMATOLOGY!r} or forecasts of the same rows, got {reference!r}.")
-    if not isinstance(rows.forecast, Quantiles):
-        return CLIMATOLOGY, climatology_crps(rows.y)
-    levels = rows.forecast.levels
-    return CLIMATOLOGY, crps_rows(rows.y, Quantiles(levels, climatology_quantiles(rows.y, levels)))
-
-
-def _skill(rows: DistributionRows, scored: Scored, score: str, confidence: float) -> Skill:
-    """Compare the mean score with that of the reference."""
-    assert scored.against is not None
-    ratio = rows.means.ratio(scored.values[score], scored.against)
-    ends = ratio.interval(confidence)
-    found = Metric(1 - ratio.ratio, math.nan, UNKNOWN if math.isnan(ends.low) else from_one(ends))
-    return Skill(score, scored.reference, rows.means.mean(scored.against), found)
 
 
 def _surprising(rows: DistributionRows, score: str, loss: Floats) -> SurprisingForecasts:

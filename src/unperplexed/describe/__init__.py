@@ -19,6 +19,7 @@ MODULES = {
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",
     "Comparison": "comparison",
+    "DistributionComparison": "distribution_comparison",
     "SequentialComparison": "sequential",
     "TextAssessment": "texts",
     "TextComparison": "texts",

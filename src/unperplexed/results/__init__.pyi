@@ -37,6 +37,7 @@ from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors
 from ..calibration.errors import Decomposition as Decomposition
 from ..calibration.null_samples import CalibrationTest as CalibrationTest
+from ..comparison.distribution_result import DistributionComparison as DistributionComparison
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep
 from ..comparison.result import Comparison as Comparison

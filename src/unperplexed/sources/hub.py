@@ -35,9 +35,11 @@ _OTHERS = {
 """Why the others are not assessed."""
 
 
-def hub_files(paths: Sequence[str]) -> list[str]:
-    """Find the files of a hub, those in a team's folder, or as named."""
-    return [name for path in paths for name in (_inside(Path(path)) if Path(path).is_dir() else [path])]
+def hub_files(paths: Sequence[str], target_data: str | None = None) -> list[str]:
+    """Find the files of a hub, those in a team's folder, or as named; outcomes may stand in the same folder."""
+    target = None if target_data is None else Path(target_data).resolve()
+    found = [name for path in paths for name in (_inside(Path(path)) if Path(path).is_dir() else [path])]
+    return [name for name in found if Path(name).resolve() != target]
 
 
 def _inside(folder: Path) -> list[str]:
@@ -56,7 +58,11 @@ def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading
     wanted = Wanted([], numbers, [_TYPE, _PLACE, *every, *selection.beside(file)])
     table = _with_models(read_table(parts, wanted, selection.where, reading))
     table, chosen, notes = _one_type(table)
-    keys = list(selection.on) or [name for name in table.frame.columns if name not in (_TYPE, _PLACE)]
+    keys = (
+        [*dict.fromkeys([*selection.on, MODEL[0]])]
+        if selection.on
+        else [name for name in table.frame.columns if name not in (_TYPE, _PLACE)]
+    )
     form = Long(_PLACE, _VALUE)
     if chosen == "sample":
         rows = of_lines(table, form, keys, reading)
