@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import norm
 
 import unperplexed as up
-from unperplexed.scores.distributions.climatology import climatology_crps, climatology_quantiles
 from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.scores.distributions.climatology import climatology_crps, climatology_quantiles
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
 

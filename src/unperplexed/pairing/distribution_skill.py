@@ -20,8 +20,8 @@ from ..scores.distributions.climatology import climatology_crps, climatology_qua
 from ..scores.distributions.rules import DistributionScore, crps_rows
 from ..statistics.intervals import UNKNOWN, Interval, Metric
 
-CLIMATOLOGY, BASE_RATE = "climatology", "base-rate"
-"""Names of the distribution of all outcomes as a forecast of each; of classes it is their base rate."""
+CLIMATOLOGY = "climatology"
+"""The distribution of the other outcomes, as a forecast of each."""
 
 
 class Against(NamedTuple):
@@ -55,7 +55,7 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
                 raise InputError(f"reference: one row alone has {key}; a climatology takes two. Name fewer columns.")
             scores[some] = _climatology(rows.y[some], rows.forecast)
         return Against(f"climatology by {', '.join(columns)}", scores)
-    if reference not in (None, BASE_RATE, CLIMATOLOGY):
+    if reference not in (None, CLIMATOLOGY):
         raise InputError(f"reference: expected {CLIMATOLOGY!r} or forecasts of the same rows, got {reference!r}.")
     return Against(CLIMATOLOGY, _climatology(rows.y, rows.forecast))
 
