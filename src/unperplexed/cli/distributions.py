@@ -15,10 +15,12 @@ from ..sources.row_filter import RowFilter
 from .input import Input
 from .meaning import pair
 from .options import PREDICTIVE, first_given
+from .outputs import sayer
 
 if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
     from ..comparison.distribution_result import DistributionComparison
+    from ..pairing.distribution_skill import ScoreSkill
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
@@ -51,6 +53,22 @@ def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison
     found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, **_asked(a, one))
     notes = dict.fromkeys(sentence for each in read.values() for _, sentence in each.notes)
     return replace(found, notes=(*notes, *found.notes))
+
+
+def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
+    """Compare the predictive distributions that the options name with a reference."""
+    from ..pairing.skill import skill
+
+    if option := first_given(a, ("by", "plot", "forecaster", "in_order", "common")):
+        raise InputError(f"{option}: skill of distributions is that of one forecaster in all rows. Leave it out.")
+    read = distributions_of(a)
+    if several(read.frame):
+        raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
+    asked, say = _asked(a, read), sayer(a)
+    for _, note in read.notes:
+        say(note)
+    found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
+    return found
 
 
 def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:

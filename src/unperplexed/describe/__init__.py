@@ -7,6 +7,7 @@ MODULES = {
     "CalibrationTest": "calibration",
     "Diagnosis": "diagnosis",
     "Skill": "skill",
+    "ScoreSkill": "skill",
     "Recalibrator": "recalibration",
     "GroupRecalibrator": "recalibration",
     "Pool": "pools",

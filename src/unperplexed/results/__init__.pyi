@@ -60,6 +60,7 @@ from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
 from ..monitoring.requirements import Requirement as Requirement
+from ..pairing.distribution_skill import ScoreSkill as ScoreSkill
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
