@@ -74,11 +74,10 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
 def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
     """Read and pair predictive distributions: of a hub, of a table with a column of forecasters, or of a file each."""
     from ..comparison.distribution_files import paired_distributions
-    from ..comparison.files import named_files
-    from .skill import pairing_options
+    from ..comparison.files import PairingOptions, named_files
 
     if not (a.hub or a.forecaster):
-        pairing_options(a)  # which refuses files that nothing matches
+        PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches
         named = {name: argparse.Namespace(**{**vars(a), "files": each}) for name, each in named_files(a.files).items()}
         return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
     read = distributions_of(a)

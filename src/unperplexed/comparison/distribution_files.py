@@ -11,7 +11,7 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError, rows_text
 from .._lib.formatting import number_of
 from ..sources.predictive import ReadDistributions
-from .files import ROW, check_heights, joined, same_types
+from .files import ROW, check_heights, joined_ids, same_types
 
 
 def paired_distributions(
@@ -38,7 +38,7 @@ def paired_distributions(
     ids = [str(at) for at in range(len(on))]
     keys = same_types({name: [_keys(each, on, ids)] for name, each in read.items()})
     if on:
-        rows = joined(keys, ids, common)
+        rows = joined_ids(keys, ids, common)
         out = {name: len(each.y) - rows.height for name, each in read.items() if len(each.y) > rows.height}
         each_out = ", ".join(f"{number_of(n, 'forecast')} of {name}" for name, n in out.items())
         notes = [(sum(out.values()), f"Left out since not all forecasters have them: {each_out}.")] * bool(out)

@@ -76,7 +76,7 @@ def _read(y_true: Any, forecasts: Mapping[str, Any], reading: Mapping[str, Any])
 def _complete(forecasts: Mapping[str, Predictive], reading: Mapping[str, Any]) -> Bools:
     """Say in which rows all forecasts are complete; others are left out only if that is asked for."""
     there = np.logical_and.reduce([each.complete for each in forecasts.values()])
-    if reading.get("invalid") not in ("drop", ["drop"]):
+    if reading.get("invalid") != "drop":
         for name, each in forecasts.items():
             if lost := int(np.count_nonzero(each.complete & ~there)):
                 raise InputError(

@@ -274,7 +274,7 @@ class _FileRows:
         options, on = self._options, [str(at) for at in range(len(self._options.on))]
         keys = same_types({name: self._keys[name] for name in found})
         if on:  # a row of the frame stands for a position of each forecaster
-            frame = joined(keys, on, options.common)
+            frame = joined_ids(keys, on, options.common)
             positions = {name: frame[f"{ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
         else:
             check_heights(keys)
@@ -330,7 +330,7 @@ def check_heights(keys: Mapping[str, pl.DataFrame]) -> None:
             )
 
 
-def joined(keys: Mapping[str, pl.DataFrame], on: Sequence[str], common: bool) -> pl.DataFrame:
+def joined_ids(keys: Mapping[str, pl.DataFrame], on: Sequence[str], common: bool) -> pl.DataFrame:
     """Find the rows of equal ids; refuse ids that are not each in every forecaster once."""
     for name, frame in keys.items():
         twice = frame.filter(frame.select(on).is_duplicated())
