@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from .._lib.arrays import as_array, at_hand, numbers
 from .._lib.dataclasses import dataclass, replace
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.arrays import vector
@@ -111,6 +111,15 @@ def read_distributions(
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
     return DistributionRows(y[kept], some, rows, groups, search, kept, tuple(notes))
+
+
+def check_alike(forecasts: Mapping[str, Any]) -> None:
+    """Refuse forecasters of whom one has no predictive distributions, or other rows than others."""
+    if others := [name for name, each in forecasts.items() if not isinstance(each, Predictive)]:
+        raise InputError(f"forecasts: {others[0]!r} is no predictive distribution, as others are. Give like forms.")
+    sizes = sorted({len(each) for each in forecasts.values()})
+    if len(sizes) > 1:
+        raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
 
 
 def _outcomes(y_true: Any, forecast: Predictive, *, leave_out: bool) -> tuple[Floats, Bools]:

@@ -30,6 +30,7 @@ from ..forecasts.reading import (
     AUTO,
     SEARCHED,
     AssessedReading,
+    PredictiveOptions,
     SearchedReading,
     is_predictive,
     reads,
@@ -75,13 +76,7 @@ _LARGEST = 709.0
 
 @overload
 def compare(
-    y_true: Any,
-    forecasts: Mapping[str, Predictive],
-    *,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    **reading: Unpack[AssessedReading],
+    y_true: Any, forecasts: Mapping[str, Predictive], **options: Unpack[PredictiveOptions]
 ) -> DistributionComparison: ...
 @overload
 def compare(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError, listed
+from .._lib.errors import InputError
 from .._lib.typing import Bools, Floats
 from ..assessment.distributions import Scored, assessed
 from ..calibration.dependent_means import RowMeans
-from ..calibration.distribution_rows import DistributionRows, read_distributions
+from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
 from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.predictive import Predictive
@@ -61,11 +61,7 @@ def _read(y_true: Any, forecasts: Mapping[str, Any], reading: Mapping[str, Any])
     """Read the rows that all forecasters have, in the clusters of the largest dependence that is found in any."""
     if len(forecasts) < 2:
         raise InputError("forecasts: a comparison takes at least two forecasters.")
-    if others := [name for name, each in forecasts.items() if not isinstance(each, Predictive)]:
-        raise InputError(f"forecasts: {others[0]!r} is no predictive distribution, as others are. Compare like forms.")
-    sizes = {len(each) for each in forecasts.values()}
-    if len(sizes) > 1:
-        raise InputError(f"forecasts: {listed(sorted(sizes))} rows; all forecasters need the same rows in their order.")
+    check_alike(forecasts)
     there = _complete(forecasts, reading)
     rows = {name: read_distributions(y_true, each, reading, there) for name, each in forecasts.items()}
     search = largest_of([each.search for each in rows.values()])

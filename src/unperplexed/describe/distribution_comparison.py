@@ -43,10 +43,13 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     differences = [differences_table(c, score) for score in c.scores]
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
     said = f"{settings(first)}; {number(degrees, 0)} degrees of freedom"
-    few = [f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."]
+    few = f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."
+    warnings = [*[few] * (degrees < _FEW), *c.notes]
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} pairs" * (len(c.pairs) > 1)
     return Document(
-        title=naming.titled(headline),
+        title=naming.titled(
+            f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {c.title(c.scores[0])}"
+        ),
         facts=(": " if brief else " · ").join(filter(None, [naming.called, counted])),
         headline=headline,
         lead=" ".join([*(f"{each}." for each in lead), *filter(None, [dependence_words(first.dependence)])]),
@@ -56,12 +59,12 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
         first=Section("differences", "Which is better? Paired differences", differences, "Differences"),
         sections=[
             Section("forecasters", "Forecasters", tables, "Forecasters"),
-            how(f"Settings: {said}.", {"Notes": c.notes}, naming.command),
+            how(f"Settings: {said}.", {"Notes": warnings}, naming.command),
         ],
         summary=[*tables, *differences],
         settings=said,
         more=f"{naming.continued}; assess of each forecaster: histogram, quantiles, coverage",
-        warnings=[*few * (degrees < _FEW), *c.notes],
+        warnings=warnings,
     )
 
 
@@ -154,7 +157,7 @@ def differences_chart(c: DistributionComparison, score: str | None = None) -> Ch
         rows.append(Row(name, each.difference, each.interval, f"{name}: {_shown(each)[0]}"))
     return forest(
         rows,
-        title=next(c.clauses()) if score == c.scores[0] else f"Paired differences in {title}",
+        title=f"Paired differences in {title}",
         subtitle=f"Points with {confidence_interval(c.confidence, len(c.pairs))}; below 0 the first one is better",
         label=f"Paired differences in {title}",
         axis=f"Difference in {title}",

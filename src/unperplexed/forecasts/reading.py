@@ -63,6 +63,14 @@ class AssessedReading(SearchedReading, total=False):
     target_date: Any
 
 
+class PredictiveOptions(AssessedReading, total=False):
+    """The same, and what else comparisons of predictive distributions take."""
+
+    reference: Any
+    metrics: Sequence[str]
+    confidence: float
+
+
 AUTO = "auto"
 """Clusters that nobody declared: those that are found, if any are."""
 

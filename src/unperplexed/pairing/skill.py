@@ -21,6 +21,7 @@ from ..forecasts.reading import (
     AUTO,
     SEARCHED,
     AssessedReading,
+    PredictiveOptions,
     SearchedReading,
     is_predictive,
     reads,
@@ -52,15 +53,7 @@ _FEW = 30
 
 
 @overload
-def skill(
-    y_true: Any,
-    forecasts: Predictive,
-    *,
-    reference: Any = CLIMATOLOGY,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    **reading: Unpack[AssessedReading],
-) -> ScoreSkill: ...
+def skill(y_true: Any, forecasts: Predictive, **options: Unpack[PredictiveOptions]) -> ScoreSkill: ...
 @overload
 def skill(
     y_true: Any,

@@ -12,7 +12,7 @@ from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import AnyFloats, Floats
 from ..calibration.diagnosis.row_groups import RowGroups
-from ..calibration.distribution_rows import DistributionRows, read_distributions
+from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.distributions.samples import Samples
@@ -56,10 +56,7 @@ def pooled_distributions(
 ) -> DistributionPool:
     """Combine predictive distributions; `pool` describes it. Weights that are None are fitted where outcomes are."""
     each, n = [*forecasts.values()], len(forecasts)
-    if others := [name for name, forecast in forecasts.items() if not isinstance(forecast, Predictive)]:
-        raise InputError(f"forecasts: {others[0]!r} is no predictive distribution, as others are. Pool like forms.")
-    if len({len(forecast) for forecast in each}) > 1:
-        raise InputError("forecasts: all forecasters need the same rows in their order.")
+    check_alike(forecasts)
     method = method or ("quantiles" if all(isinstance(forecast, Quantiles) for forecast in each) else "linear")
     check_choice("method", method, METHODS)
     equal = np.full(n, 1 / n) if given is None else given

@@ -64,6 +64,7 @@ from ..pairing.distribution_skill import ScoreSkill as ScoreSkill
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
+from ..recalibration.distribution_pools import DistributionPool as DistributionPool
 from ..recalibration.gain import Gain as Gain
 from ..recalibration.pool_result import HeldOut as HeldOut
 from ..recalibration.pool_result import Pool as Pool
