@@ -70,6 +70,16 @@ def test_fitted_weights_have_the_smallest_score_and_are_cross_fitted(forecasts):
     assert found.forecast.values[here] == pytest.approx(alone.forecast.values, abs=1e-4)
 
 
+def test_rows_without_an_outcome_are_pooled_too(forecasts):
+    y, each = forecasts
+    known = np.arange(400) < 350
+    found = up.pool(np.where(known, y, np.nan), each, clusters=None, invalid="drop")
+    rest = up.pool(y[known], {name: one.subset(known) for name, one in each.items()}, clusters=None)
+    assert found.weights == rest.weights
+    assert found.forecast.values[known] == pytest.approx(rest.forecast.values)
+    assert found.forecast.values[~known] == pytest.approx(found.transform(each).values[~known])
+
+
 def test_a_cluster_is_held_out_as_a_whole(forecasts):
     y, each = forecasts
     match = np.arange(400) % 40

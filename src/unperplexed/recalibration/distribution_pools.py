@@ -68,14 +68,13 @@ def pooled_distributions(
     if y_true is None or given is not None:
         return DistributionPool(method, dict(zip(forecasts, equal.tolist(), strict=True)), found)
     rows = read_distributions(y_true, found, reading)
-    values = np.stack([forecast.values[rows.kept] for forecast in each]).astype(np.float64)
-    levels, mixed = each[0].levels, np.array(found.quantile(each[0].levels))
-    fold = _folds(rows, folds or 5)
+    levels, every = each[0].levels, np.stack([forecast.values for forecast in each]).astype(np.float64)
+    values, fold = every[:, rows.kept], _folds(rows, folds or 5)
+    fitted = _fitted(rows, levels, values, fold >= 0)
+    mixed = np.tensordot(fitted, every, 1)
     for out in np.unique(fold):
         here = fold == out
-        weights = _fitted(rows, levels, values, ~here)
-        mixed[rows.kept[here]] = np.tensordot(weights, values[:, here], 1)
-    fitted = _fitted(rows, levels, values, fold >= 0)
+        mixed[rows.kept[here]] = np.tensordot(_fitted(rows, levels, values, ~here), values[:, here], 1)
     return DistributionPool(method, dict(zip(forecasts, fitted.tolist(), strict=True)), Quantiles(levels, mixed))
 
 
