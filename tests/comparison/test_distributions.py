@@ -159,7 +159,7 @@ REFUSED = {
     "other levels": (
         {"a": quantiles([1.0, 2.0], 1), "b": quantiles([1.0, 2.0], 1, LEVELS[:3])}, {}, "other levels do not compare",
     ),
-    "PIT": ({"a": up.PIT([0.1, 0.2]), "b": up.PIT([0.1, 0.2])}, {}, "PIT values have no scores"),
+    "PIT": ({"a": up.PIT([0.1, 0.2]), "b": up.PIT([0.1, 0.2])}, {}, "PIT values have no scores in common"),
     "a lag": ({"a": quantiles([1.0, 2.0], 1), "b": quantiles([1.0, 2.0], 1)}, {"lag": 1}, "lag: is for class"),
     "a name": ({"a": quantiles([1.0, 2.0], 1), "b": quantiles([1.0, 2.0], 1)}, {"reference": "c"}, "reference"),
 }  # fmt: skip

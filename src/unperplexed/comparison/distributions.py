@@ -94,7 +94,8 @@ def _scored(
     rules = {name: rule for name, rule in first.items() if name not in unlike and all(name in x for x in others)}
     rules |= {rule.name: rule for rule in map(distribution_score_named, metrics)}
     if not rules:
-        raise InputError("forecasts: PIT values have no scores. Give Quantiles, Samples or Distribution.")
+        forms = ", ".join(dict.fromkeys(each.form for each in alike.values()))
+        raise InputError(f"forecasts: {forms} have no scores in common. Give Quantiles, Samples or Distribution.")
     found = {name: {of: rule.rows(y, each) for of, rule in rules.items()} for name, each in alike.items()}
     return [*rules.values()], found
 

@@ -76,7 +76,7 @@ def skill_of_distributions(
     rows = read_distributions(y_true, forecast, reading)
     rules = [*map(distribution_score_named, metrics)] or scores_that_apply(rows.forecast, rows.y)
     if not rules:
-        raise InputError("forecasts: PIT values have no scores. Give Quantiles, Samples or Distribution.")
+        raise InputError(f"forecasts: {forecast.form} have no scores. Give Quantiles, Samples or Distribution.")
     against = reference_scores(rows, rules[0], reference)
     return skill_against(rows.means, rules[0].name, rules[0].rows(rows.y, rows.forecast), against, confidence)
 
