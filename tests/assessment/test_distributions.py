@@ -9,12 +9,16 @@ import pytest
 from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
-from unperplexed.assessment.climatology import climatology_crps, climatology_log_density, climatology_quantiles
-from unperplexed.assessment.dependent_means import RowMeans
+from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
 from unperplexed.describe.distributions import distribution_document
 from unperplexed.report.result import Naming
+from unperplexed.scores.distributions.climatology import (
+    climatology_crps,
+    climatology_log_density,
+    climatology_quantiles,
+)
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
 

@@ -72,6 +72,8 @@ RESULTS = {
     "assess": (lambda y, p: assess(labelled(y), p, pos_label=HOSTILE, resamples=0), "observed frequency"),
     "assess_by": (lambda y, p: assess_by(y, p, by=labelled(y), resamples=0), "miscalibration"),
     "compare": (lambda y, p: compare(y, {HOSTILE: p, "b": p**2}), "Paired differences"),
+    "compare numbers": (lambda y, p: compare(p, {HOSTILE: numbers(p), "b": numbers(p**2)}), "miscalibration"),
+    "skill of numbers": (lambda y, p: skill(p, numbers(p)), "1 is perfect"),
     "compare_sequentially": (lambda y, p: compare_sequentially(y, {HOSTILE: p, "b": p**2}), "e-value"),
     "assess ordered classes": (
         lambda y, p: assess(labelled(y), Ordered(ordered(p), [*labelled(np.arange(2)), "c"])),

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from unperplexed import InputError
 from unperplexed.sources.file_reading import FileReading
-from unperplexed.sources.predictive import read_distributions
+from unperplexed.sources.predictive import read_distributions, several
 from unperplexed.sources.predictive_columns import PredictiveSelection
 from unperplexed.sources.row_filter import RowFilter
 
@@ -188,8 +188,8 @@ def test_a_hub_is_one_folder_and_what_is_not_assessed_is_named():
     for other in ("sample", "cdf", "pmf", "median", "mean"):
         assert f"of output type {other}" in said
     assert found.frame["model_id"].n_unique() == 3
-    assert "3 forecasters are assessed together" in said
     assert read(folder, "hub", **settings, keys=["model_id"]).frame["model_id"].n_unique() == 3
+    assert "3 forecasters are assessed together" in several(found.frame)[0][1]
     draws = read(folder / "model-output" / "PSI-DICE", "hub", **settings, where="output_type = 'sample'")
     assert draws.forecast.form == "100 members"
     assert draws.frame["model_id"].unique().to_list() == ["PSI-DICE"]

@@ -14,6 +14,7 @@ from .._version import __version__
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
+from ..pairing.distribution_skill import ScoreSkill
 from ..report.result import JsonResult, picture
 from ..statistics.intervals import Interval, Metric
 
@@ -125,18 +126,6 @@ class SurprisingForecasts(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
-class Skill(ByValue):
-    """How much better forecasts score than a reference."""
-
-    score: str
-    """Name of the score."""
-    reference: str
-    reference_score: float
-    value: Metric
-    """1 minus the ratio of the score to the reference's: 1 is perfect, 0 no better."""
-
-
-@dataclass(frozen=True)
 class DistributionAssessment(JsonResult):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
@@ -153,7 +142,7 @@ class DistributionAssessment(JsonResult):
     beyond: Beyond
     scores: Mapping[str, Metric]
     """Mean scores by name, smaller ones better; none of PIT values."""
-    skill: Skill | None
+    skill: ScoreSkill | None
     """Against the other rows' outcomes, or the reference that was given."""
     density_ratio: Metric | None
     """Geometric mean of the forecasts' density at the outcomes, divided by climatology's: exp of the mean difference of

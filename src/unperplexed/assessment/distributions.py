@@ -15,33 +15,26 @@ from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitMap
-from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
-from ..statistics.intervals import UNKNOWN, Interval, Metric, alpha_of, checked_sampling, holm
-from .climatology import (
-    climatology_crps,
-    climatology_log_density,
-    climatology_log_probability,
-    climatology_quantiles,
-)
+from ..pairing.distribution_skill import Against, reference_scores, skill_against
+from ..scores.distributions.climatology import climatology_log_density, climatology_log_probability
+from ..scores.distributions.rules import distribution_score_named, scores_that_apply
+from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
 from .distribution_result import (
     Coverage,
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
-    Skill,
     SurprisingForecasts,
     Threshold,
 )
-from .distribution_rows import FEWEST, DistributionRows, read_distributions
-from .pit_shares import PitShares, from_one
-
-CLIMATOLOGY = "climatology"
+from .pit_shares import PitShares
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -54,16 +47,16 @@ class Scored(NamedTuple):
     """Scores of each row, by the rules that are given of forecasts, and of a reference by the first of them."""
 
     values: Mapping[str, Floats]
-    reference: str
-    against: Floats | None
+    against: Against | None
     """None of PIT values, which have no scores."""
-    ratio: Floats | None
+    ratio: Floats | None = None
     """Log of each forecast's density, or probability of the cell, divided by climatology's."""
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against, ratio = (None if each is None else each[rows] for each in (self.against, self.ratio))
-        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against, ratio)
+        against = None if self.against is None else Against(self.against.name, self.against.scores[rows])
+        ratio = None if self.ratio is None else self.ratio[rows]
+        return Scored({name: each[rows] for name, each in self.values.items()}, against, ratio)
 
 
 def assess_distributions(
@@ -77,7 +70,7 @@ def assess_distributions(
 ) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return _assessed(rows, scored, confidence)
+    return assessed(rows, scored, confidence)
 
 
 def assess_distributions_by(
@@ -101,10 +94,10 @@ def assess_distributions_by(
     if not places:
         raise InputError(f"by: each of the {len(keys.keys):,} groups has one row. Name a column with fewer values.")
     groups = [
-        DistributionGroup(key, _assessed(rows.only(places[key]), scored.only(places[key]), confidence))
+        DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
         for key in in_order([*places])
     ]
-    return DistributionBreakdown(_assessed(rows, scored, confidence), keys.names, tuple(groups))
+    return DistributionBreakdown(assessed(rows, scored, confidence), keys.names, tuple(groups))
 
 
 def _read(
@@ -126,8 +119,7 @@ def _read(
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
     ratio = None if reading.get("censored") else _log_ratio(rows, values)
-    name, against = _reference(rows, scores[0], reference) if scores else ("", None)
-    return rows, Scored(values, name, against, ratio)
+    return rows, Scored(values, reference_scores(rows, scores[0], reference) if scores else None, ratio)
 
 
 def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats | None:
@@ -142,7 +134,7 @@ def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats |
     return None
 
 
-def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
+def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
     """Assess rows that were read and scored."""
     means, tested = rows.means, Tested.of(rows.rows, rows.groups)
     diagnosis = diagnose_distributions(rows.rows, rows.groups, tested)
@@ -158,7 +150,9 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         coverage=_coverage(shares, rows),
         beyond=shares.beyond(),
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
-        skill=None if first is None else _skill(rows, scored, first, confidence),
+        skill=None
+        if scored.against is None
+        else skill_against(rows.means, str(first), scored.values[str(first)], scored.against, confidence),
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         bias=bias,
         width=width,
@@ -191,27 +185,6 @@ def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
     with np.errstate(over="ignore"):
         factor, *ends = np.exp([found["spread"], *width]).tolist()
     return Metric(found["bias"], math.nan, bias), Metric(factor, math.nan, Interval(*ends))
-
-
-def _reference(rows: DistributionRows, score: DistributionScore, reference: Any) -> tuple[str, Floats]:
-    """Score climatology, or other forecasts of the same rows."""
-    if isinstance(reference, Predictive):
-        return "the reference", score.rows(rows.y, reference.subset(rows.kept))
-    if reference not in (None, CLIMATOLOGY):
-        raise InputError(f"reference: expected {CLIMATOLOGY!r} or forecasts of the same rows, got {reference!r}.")
-    if not isinstance(rows.forecast, Quantiles):
-        return CLIMATOLOGY, climatology_crps(rows.y)
-    levels = rows.forecast.levels
-    return CLIMATOLOGY, crps_rows(rows.y, Quantiles(levels, climatology_quantiles(rows.y, levels)))
-
-
-def _skill(rows: DistributionRows, scored: Scored, score: str, confidence: float) -> Skill:
-    """Compare the mean score with that of the reference."""
-    assert scored.against is not None
-    ratio = rows.means.ratio(scored.values[score], scored.against)
-    ends = ratio.interval(confidence)
-    found = Metric(1 - ratio.ratio, math.nan, UNKNOWN if math.isnan(ends.low) else from_one(ends))
-    return Skill(score, scored.reference, rows.means.mean(scored.against), found)
 
 
 def _density_ratio(rows: DistributionRows, ratio: Floats, confidence: float) -> Metric:

@@ -11,13 +11,13 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
+from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..maps.pit import PitMap
-from ..statistics.intervals import Interval, Metric, UncertainMean, alpha_of, wilson
+from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
 from ..statistics.products import product
-from .dependent_means import RowMeans
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability
 
 _BARS = 20
@@ -168,11 +168,6 @@ class PitShares:
         found = [self.share_of(self.below(level)) for level in self._told.tolist()]
         low, high = np.array([each.interval for each in found]).T
         return QuantileReliability(self._told, np.array([each.value for each in found]), low, high)
-
-
-def from_one(interval: Interval) -> Interval:
-    """Return the interval of 1 minus a number."""
-    return Interval(1 - interval.high, 1 - interval.low)
 
 
 def _bar_edges(edges: Floats | None) -> Floats:

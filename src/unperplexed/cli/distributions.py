@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from ..forecasts.reading import AUTO
-from ..sources.predictive import ReadDistributions, read_distributions
-from ..sources.predictive_columns import PredictiveSelection
+from ..sources.predictive import ReadDistributions, read_distributions, several
+from ..sources.predictive_columns import MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from .input import Input
 from .meaning import pair
 from .options import PREDICTIVE, first_given
+from .outputs import sayer
 
 if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+    from ..comparison.distribution_result import DistributionComparison
+    from ..pairing.distribution_skill import ScoreSkill
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "sort", "show", "style", "resamples", "seed"),
+    *("jobs", "sort", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
 )
 """Options of forecasts of classes."""
 
@@ -36,6 +39,61 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     if not any(getattr(a, form) for form in PREDICTIVE):
         return _assessment_of_ordered(a)
     read = distributions_of(a)
+    asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
+    if not a.by:
+        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
+    by = read.frame.select(a.by)
+    found = assess_distributions_by(read.y, read.forecast, by, **asked)
+    return replace(found, whole=_noted(found.whole, notes))
+
+
+def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
+    """Compare the forecasters whose predictive distributions the options name."""
+    from ..comparison.distributions import compared_distributions
+
+    if a.by:
+        raise InputError("--by: compare does not group distributions; choose one group at a time with --where.")
+    read = _forecasters_of(a)
+    one = next(iter(read.values()))
+    found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, **_asked(a, one))
+    notes = dict.fromkeys(sentence for each in read.values() for _, sentence in each.notes)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
+    """Compare the predictive distributions that the options name with a reference."""
+    from ..pairing.skill import skill
+
+    if option := first_given(a, ("by", "plot", "forecaster", "in_order", "common")):
+        raise InputError(f"{option}: skill of distributions is that of one forecaster in all rows. Leave it out.")
+    read = distributions_of(a)
+    if several(read.frame):
+        raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
+    asked, say = _asked(a, read), sayer(a)
+    for _, note in read.notes:
+        say(note)
+    found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
+    return found
+
+
+def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
+    """Read and pair predictive distributions: of a hub, of a table with a column of forecasters, or of a file each."""
+    from ..comparison.distribution_files import paired_distributions
+    from ..comparison.files import PairingOptions, named_files
+
+    if not (a.hub or a.forecaster):
+        PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches
+        named = {name: argparse.Namespace(**{**vars(a), "files": each}) for name, each in named_files(a.files).items()}
+        return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
+    read = distributions_of(a)
+    column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
+    beside = {column, *a.cluster_columns, *_seasons(a)}
+    others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
+    return paired_distributions(read.by(column), a.on or others, a.common)
+
+
+def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+    """Say how forecasts are assessed, and what is known of each row."""
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
         "censored": read.censored or None,
@@ -45,13 +103,15 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     }
     if read.issued is None and a.searched and read.clusters is None and read.frame.width:
         reading["columns"] = read.frame
-    asked = {"reference": a.reference, "metrics": a.metric, "confidence": a.confidence, "reading": reading}
-    notes = [sentence for _, sentence in read.notes]
-    if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
-    by = read.frame.select(a.by)
-    found = assess_distributions_by(read.y, read.forecast, by, **asked)
-    return replace(found, whole=_noted(found.whole, notes))
+    seasons = _seasons(a)
+    reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
+    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": reading}
+
+
+def _seasons(a: argparse.Namespace) -> list[str]:
+    """Name the columns of a climatology by season, if it is the reference."""
+    name, _, columns = (a.reference or "").partition(":")
+    return columns.split(",") if name == "climatology" and columns else []
 
 
 _UNORDERED = (
@@ -120,11 +180,11 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         getattr(a, form),
         next(iter(a.truth), None),
         a.target_data,
-        a.on,
+        [*a.on, *filter(None, [getattr(a, "forecaster", None)])],
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        a.by,
+        [*a.by, *_seasons(a)],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

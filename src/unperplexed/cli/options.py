@@ -142,8 +142,10 @@ def add_predictive(command: argparse.ArgumentParser) -> None:
     text = "forecasts of a hub (hubverse): its folder, a team's or files, instead of FILE"
     add.many("--hub", "PATH", text)
     add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
-    add.many("--on", "COLUMN", "columns that identify a forecast of a long table (default: all but level and value)")
-    command.set_defaults(issued=None, target_date=None)
+    if not any(each.dest == "on" for each in command._actions):
+        text = "columns that identify a forecast of a long table (default: all but level and value)"
+        add.many("--on", "COLUMN", text)
+    command.set_defaults(issued=None, target_date=None, ordered=False)
 
 
 def add_engine(command: argparse.ArgumentParser) -> None:

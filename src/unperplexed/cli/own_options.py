@@ -172,6 +172,7 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_reference(command, "base-rate")
     options.add_by(command)
     options.add_pairing(command)
+    options.add_predictive(command)
     options.add_floor(command)
     options.add_confidence(command)
     options.add_metric(command)

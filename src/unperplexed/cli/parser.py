@@ -156,6 +156,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         _having(
             partial(options.add_input, pairs=False),
             options.add_pairing,
+            options.add_predictive,
             options.add_by,
             options.add_reference,
             options.add_floor,

@@ -34,6 +34,7 @@ from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors
 from ..calibration.errors import Decomposition as Decomposition
 from ..calibration.null_samples import CalibrationTest as CalibrationTest
+from ..comparison.distribution_result import DistributionComparison as DistributionComparison
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep
 from ..comparison.result import Comparison as Comparison
@@ -56,9 +57,11 @@ from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
 from ..monitoring.requirements import Requirement as Requirement
+from ..pairing.distribution_skill import ScoreSkill as ScoreSkill
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
+from ..recalibration.distribution_pools import DistributionPool as DistributionPool
 from ..recalibration.gain import Gain as Gain
 from ..recalibration.pool_result import HeldOut as HeldOut
 from ..recalibration.pool_result import Pool as Pool

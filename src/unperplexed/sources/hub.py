@@ -38,9 +38,11 @@ _OTHERS = {
 """Why the others are not assessed."""
 
 
-def hub_files(paths: Sequence[str]) -> list[str]:
-    """Find the files of a hub, those in a team's folder, or as named."""
-    return [name for path in paths for name in (_inside(Path(path)) if Path(path).is_dir() else [path])]
+def hub_files(paths: Sequence[str], target_data: str | None = None) -> list[str]:
+    """Find the files of a hub, those in a team's folder, or as named; outcomes may stand in the same folder."""
+    target = None if target_data is None else Path(target_data).resolve()
+    found = [name for path in paths for name in (_inside(Path(path)) if Path(path).is_dir() else [path])]
+    return [name for name in found if Path(name).resolve() != target]
 
 
 def _inside(folder: Path) -> list[str]:
@@ -60,7 +62,8 @@ def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading
     wanted = Wanted([], numbers, [_TYPE, PLACE, *every, *beside])
     table = _with_models(read_table(parts, wanted, selection.where, reading))
     table, chosen, notes = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
-    keys = list(selection.on) or [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
+    every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
+    keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
     form = Long(PLACE, _VALUE)
     if chosen == "sample":
         rows = of_lines(table, form, keys, reading)

@@ -48,6 +48,18 @@ class ReadDistributions:
     notes: Sequence[Note] = ()
     """What was left out, and what was not assessed."""
 
+    def only(self, rows: Ints) -> ReadDistributions:
+        """Return some of the forecasts, in their order."""
+        beside = ("y", "weight", "issued", "target", "clusters")
+        some = {name: each[rows] for name in beside if (each := getattr(self, name)) is not None}
+        censored = {side: each[rows] for side, each in self.censored.items()}
+        return replace(self, forecast=self.forecast.subset(rows), frame=self.frame[rows], censored=censored, **some)
+
+    def by(self, column: str) -> dict[str, ReadDistributions]:
+        """Return the forecasts of each forecaster that a column names."""
+        names = self.frame[column].cast(pl.String)
+        return {name: self.only((names == name).arg_true().to_numpy()) for name in names.unique(maintain_order=True)}
+
 
 def read_distributions(
     paths: Sequence[str],
@@ -82,7 +94,7 @@ def read_distributions(
         raise InputError("which column holds the outcome? Name it with --truth, or its file with --target-data.")
     if selection.ordered and selection.target_data is None:
         raise InputError("--ordered takes the categories that happened from a file; name it with --target-data.")
-    parts = opened(found_files(hub_files(paths) if hub else paths), selection, reading, say)
+    parts = opened(found_files(hub_files(paths, selection.target_data) if hub else paths), selection, reading, say)
     selection = _dated(selection, parts[0].source, say)
     rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
     if selection.target_data is not None:
@@ -138,7 +150,7 @@ def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
         issued,
         target,
         cluster_numbers({name: made[name] for name in selection.clusters}, len(y)) if selection.clusters else None,
-        (*rows.notes, *_several(frame)),
+        rows.notes,
     )
 
 
@@ -160,8 +172,8 @@ def _ahead(rows: Rows, selection: PredictiveSelection) -> Rows:
     return rows.only(ahead, "they are about a time before they were issued") if ahead.any() else rows
 
 
-def _several(frame: pl.DataFrame) -> list[Note]:
-    """Say so where the forecasts are of several forecasters."""
+def several(frame: pl.DataFrame) -> list[Note]:
+    """Say so where forecasts that are assessed together are of several forecasters."""
     name = next((name for name in MODEL if name in frame.columns), None)
     n = 0 if name is None else frame[name].n_unique()
     return [(n, f"{n} forecasters are assessed together; --by {name} tells them apart.")] if n > 1 else []

@@ -10,12 +10,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._lib.dataclasses import dataclass, replace
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
-from .._lib.typing import Floats, Ints
-from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
-from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
-from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
+from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
@@ -23,7 +20,10 @@ from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
 from ..statistics.products import product
+from .dependence_search import DECLARED, DECLINED, DependenceSearch
 from .dependent_means import RowMeans
+from .diagnosis.row_groups import Groups, Windows, chosen
+from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
 _OF_CLASSES = ("labels", "pos_label", "ignore_label", "scale")
 """Options of reading that only class probabilities have."""
@@ -74,8 +74,12 @@ class DistributionRows:
         return RowMeans.of(self.rows, self.groups)
 
 
-def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, Any]) -> DistributionRows:
+def read_distributions(
+    y_true: Any, forecast: Predictive, reading: Mapping[str, Any], there: Bools | bool = True
+) -> DistributionRows:
     """Check and read rows in the clusters that are declared, or in those that are found where nothing is said of them.
+
+    Of several forecasters, ``there`` are the rows in which all forecasts are complete.
 
     Raises
     ------
@@ -91,7 +95,7 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     n = len(forecast)
     y = forecast.outcomes(y_true, missing=invalid == "drop")
     known = ~np.isnan(y)
-    there = known & forecast.complete
+    there = known & forecast.complete & there
     kept = np.flatnonzero(there)
     if len(kept) < FEWEST:
         raise InputError(
@@ -121,6 +125,15 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
     return DistributionRows(y[kept], some, rows, groups, search, kept, tuple(notes))
+
+
+def check_alike(forecasts: Mapping[str, Any]) -> None:
+    """Refuse forecasters of whom one has no predictive distributions, or other rows than others."""
+    if others := [name for name, each in forecasts.items() if not isinstance(each, Predictive)]:
+        raise InputError(f"forecasts: {others[0]!r} is no predictive distribution, as others are. Give like forms.")
+    sizes = sorted({len(each) for each in forecasts.values()})
+    if len(sizes) > 1:
+        raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
 
 
 def _of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:

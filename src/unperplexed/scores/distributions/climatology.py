@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma
 
-from .._lib.typing import Floats
+from ..._lib.typing import Floats
 
 _NEIGHBOURS = 10
 """Other outcomes by whose distance a density is estimated."""
@@ -31,7 +31,7 @@ def climatology_crps(y: Floats) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed.assessment.climatology import climatology_crps
+    >>> from unperplexed.scores.distributions.climatology import climatology_crps
     >>> climatology_crps(np.array([0.0, 1.0, 3.0]))
     array([1.5 , 0.75, 2.25])
     """
