@@ -125,7 +125,8 @@ def _read(
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
     ratio = None if reading.get("censored") else _log_ratio(rows, values)
-    return rows, Scored(values, *(_reference(rows, scores[0], reference) if scores else ("", None)), ratio)
+    name, against = _reference(rows, scores[0], reference) if scores else ("", None)
+    return rows, Scored(values, name, against, ratio)
 
 
 def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats | None:
