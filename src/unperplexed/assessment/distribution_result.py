@@ -14,6 +14,7 @@ from .._version import __version__
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
+from ..forecasts.labels import Label
 from ..pairing.distribution_skill import ScoreSkill
 from ..report.result import JsonResult, picture
 from ..statistics.intervals import Interval, Metric
@@ -60,6 +61,8 @@ class Beyond(ByValue):
 class Threshold(ByValue):
     """The event that the outcome is a class or a higher one, of ordered classes."""
 
+    label: Label
+    """The lowest of these classes."""
     name: str
     """The event in words: "heavy or above"."""
     mean_prediction: float
@@ -85,7 +88,7 @@ class PitBars(ReadOnlyArrays):
     high: Floats
     """Band of calibrated forecasts with this dependence, which holds for all bars together."""
     fitted: Floats
-    """Shares that the named errors lead to; those of calibrated forecasts without any."""
+    """Shares that the named errors lead to; those of calibrated forecasts without any, and of ordered classes."""
 
     @property
     def expected(self) -> Floats:

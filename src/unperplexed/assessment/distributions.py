@@ -142,6 +142,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     shares = PitShares(scored_rows, means, rows.forecast.edges, confidence)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
     bias, width = _joint(tested, confidence)
+    thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
     first = next(iter(scored.values), None)
     return DistributionAssessment(
         diagnosis=diagnosis,
@@ -156,10 +157,10 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         bias=bias,
         width=width,
-        pit=shares.bars(PitMap(errors)),
+        pit=shares.bars(PitMap({} if thresholds else errors)),
         quantiles=shares.reliability(),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        thresholds=_thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else (),
+        thresholds=thresholds,
         n_rows=rows.rows.n,
         n_clusters=diagnosis.n_clusters,
         effective_rows=tested.rows.n / tested.gate.design_effect,
@@ -213,6 +214,7 @@ def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, .
     level = 1 - alpha_of(confidence) / len(labels)
     return tuple(
         Threshold(
+            label,
             f"{label}{' or above' * (k < len(labels))}",
             rows.means.mean(p),
             rows.means.mean(event),

@@ -173,7 +173,7 @@ def thresholds_chart(a: DistributionAssessment) -> Chart:
         np.array([getattr(each, name) for each in found]) for name in ("mean_prediction", "frequency")
     )
     limits = np.array([each.interval for each in found]) + predicted[:, None]
-    ticks = [*zip(at.tolist(), short_names((each.name for each in found), 10), strict=True)]
+    ticks = [*zip(at.tolist(), short_names((str(each.label) for each in found), 10), strict=True)]
     texts = [
         f"{short_name(each.name)}: predicted {share(each.mean_prediction)}, observed {share(each.frequency)}"
         for each in found

@@ -160,21 +160,22 @@ class Ordered(Predictive):
 
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:
         row, at = np.arange(len(self)), y.astype(np.int64)
-        edges = self._edges(slice(None))
-        return edges[row, at], edges[row, at + 1]
-
-    def _edges(self, rows: slice) -> Floats:
-        """Return the normal scores that bound the classes, of shape (n, K + 1)."""
-        p = self.probabilities[rows]
-        p = np.pad(p / p.sum(axis=1, keepdims=True), ((0, 0), (1, 1)))
-        return normal_scores(p.cumsum(axis=1)[:, :-1], p[:, ::-1].cumsum(axis=1)[:, -2::-1])
+        below, above = _bounds(self.probabilities)
+        return normal_scores(below[row, at], above[row, at]), normal_scores(below[row, at + 1], above[row, at + 1])
 
     def _information(self, low: Floats, high: Floats, limits: Limits | None) -> Information:
-        parts = [information_between(self._edges(slice(at, at + BLOCK))) for at in range(0, len(self), BLOCK)]
-        return np.concatenate(parts), np.arange(len(self))
+        parts = (self.probabilities[at : at + BLOCK] for at in range(0, len(self), BLOCK))
+        information = [information_between(normal_scores(*_bounds(part))) for part in parts]
+        return np.concatenate(information), np.arange(len(self))
 
     def _limits(self, censored: Any) -> Limits:
         raise InputError("censored: not of ordered classes. Make all classes beyond the limit one.")
 
     def _location(self) -> tuple[Floats, Floats | None]:
         return self._moment(1), log_positive(self.spread())
+
+
+def _bounds(p: Floats) -> tuple[Floats, Floats]:
+    """Return the probabilities below the bounds of classes, and those above, of shape (n, K + 1)."""
+    p = np.pad(p / p.sum(axis=1, keepdims=True), ((0, 0), (1, 1)))
+    return p.cumsum(axis=1)[:, :-1], p[:, ::-1].cumsum(axis=1)[:, -2::-1]
