@@ -291,8 +291,8 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
     """Add the reference of skill scores."""
     text = (
         f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
-        " climatology:date:month[,COLUMN...] (observed frequencies among rows with equal values), one of several"
-        " forecasters, or with one forecaster another probability column"
+        " climatology:date:month[,COLUMN...] (outcomes of rows with equal values), one of several"
+        " forecasters, or another column of the file"
     )
     About("question", command)("--reference", default=default, metavar="WHAT", text=text)
 
