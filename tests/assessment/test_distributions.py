@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import unperplexed as up
 from unperplexed.assessment.climatology import climatology_crps, climatology_quantiles
-from unperplexed.assessment.dependent_means import RowMeans
+from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])

@@ -10,8 +10,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import norm, poisson
 
-from unperplexed.assessment.dependent_means import RowMeans
 from unperplexed.assessment.pit_shares import PitShares
+from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
 from unperplexed.calibration.diagnosis.pit_scored import PitScored
 from unperplexed.calibration.diagnosis.row_groups import Windows

@@ -14,6 +14,7 @@ from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distr
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
@@ -29,7 +30,6 @@ from .distribution_result import (
     Skill,
     SurprisingForecasts,
 )
-from .distribution_rows import FEWEST, DistributionRows, read_distributions
 from .pit_shares import PitShares, from_one
 
 CLIMATOLOGY = "climatology"

@@ -11,13 +11,13 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
+from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..maps.pit import PitMap
 from ..statistics.intervals import Interval, Metric, UncertainMean, alpha_of, wilson
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
 from ..statistics.products import product
-from .dependent_means import RowMeans
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability
 
 _BARS = 20

@@ -8,6 +8,7 @@ from .._lib.formatting import number_of
 from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
+from ..recalibration.distributions import DistributionMap
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
@@ -22,6 +23,8 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
     """Describe a fit; before one, the settings."""
     if not r.fitted:
         return Document("Recalibration", "", repr(r), "It is not fitted.")
+    if r.distributions is not None:
+        return _of_distributions(r, r.distributions)
     state = r.state
     facts = state.facts
     sample = f"a random sample of {facts.sampled:,} of " if facts.sampled else ""
@@ -32,6 +35,46 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
         lead=". ".join([_gain_line(state), *_dependence(r)]),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
         summary=[maps_table(state), *_terms(state, facts)],
+    )
+
+
+def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:
+    """Describe a fit to predictive distributions."""
+    gain = found.gain
+    said = gain.of("Log score") if gain is not None else _NO_GAIN
+    return Document(
+        title="Recalibration",
+        facts=f"fitted to {found.n_rows:,} forecasts by {found.form}",
+        headline=_conclusion(found),
+        lead=". ".join([said, *_dependence(r)]),
+        calm=found.leave_as_it_is or (gain is not None and not gain.significant),
+        summary=[_distribution_maps(found)],
+    )
+
+
+_NO_GAIN = f"No gain is estimated from fewer than {FEWEST_ROWS} rows or {FEWEST_CLUSTERS} clusters of dependent rows."
+
+
+def _conclusion(found: DistributionMap) -> str:
+    """Say what to do: leave the forecasts as they are, or recalibrate by which map."""
+    if found.leave_as_it_is:
+        return "Leave the forecasts as they are: no map improves the held-out log score reliably"
+    if found.gain is not None and not found.gain.significant:
+        return "There is no evidence that recalibration improves the log score"
+    return f"Recalibrate: {found.words}"
+
+
+def _distribution_maps(found: DistributionMap) -> Table:
+    rows = sorted(found.candidates, key=lambda each: -each.weight)
+    return Table.of(
+        "Larger held-out gain is better.",
+        Column("map", [each.name for each in rows]),
+        Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
+        Column(
+            "held-out gain",
+            [f"{each.gain:.4f}".replace("-", MINUS) for each in rows],
+            meaning="Increase of the log score in nats a forecast, cross-fitted. Larger is better.",
+        ),
     )
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.row_groups import Groups, RowGroups
 from ..forecasts.distributions.pit_rows import PitRows
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
 from ..statistics.means import effective_number
 from ..statistics.products import product
+from .diagnosis.row_groups import Groups, RowGroups
 
 
 @dataclass(frozen=True, eq=False)

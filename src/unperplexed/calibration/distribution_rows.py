@@ -14,16 +14,16 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
-from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
-from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
-from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 from ..forecasts.distributions.arrays import vector
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
+from .dependence_search import DECLARED, DECLINED, DependenceSearch
 from .dependent_means import RowMeans
+from .diagnosis.row_groups import Groups, Windows, chosen
+from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
 _OF_CLASSES = ("labels", "pos_label", "ignore_label", "scale")
 """Options of reading that only class probabilities have."""
