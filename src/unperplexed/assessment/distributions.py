@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distributions
@@ -31,6 +33,9 @@ from .distribution_result import (
     SurprisingForecasts,
 )
 from .pit_shares import PitShares, from_one
+
+if TYPE_CHECKING:
+    from .distribution_remedy import DistributionRemedy
 
 CLIMATOLOGY = "climatology"
 
@@ -66,7 +71,20 @@ def assess_distributions(
 ) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return _assessed(rows, scored, confidence)
+    return _mendable(rows, _assessed(rows, scored, confidence))
+
+
+def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:
+    """Return the assessment with a way to its remedy, if anything was found."""
+    return replace(found, _remedy=partial(_remedy, rows, found)) if found.diagnosis.findings else found
+
+
+def _remedy(rows: DistributionRows, found: DistributionAssessment) -> DistributionRemedy | None:
+    from .distribution_remedy import remedy_of_distributions
+
+    score = next(iter(found.scores), "")
+    before = found.scores[score].value if score else math.nan
+    return remedy_of_distributions(rows, score, before, found.confidence)
 
 
 def assess_distributions_by(
@@ -93,7 +111,8 @@ def assess_distributions_by(
         DistributionGroup(key, _assessed(rows.only(places[key]), scored.only(places[key]), confidence))
         for key in in_order([*places])
     ]
-    return DistributionBreakdown(_assessed(rows, scored, confidence), keys.names, tuple(groups))
+    whole = _mendable(rows, _assessed(rows, scored, confidence))
+    return DistributionBreakdown(whole, keys.names, tuple(groups))
 
 
 def _read(
