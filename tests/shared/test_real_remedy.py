@@ -1,5 +1,6 @@
 """The remedy of predictive distributions beside an independent implementation, and on forecasts of later years."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,11 +14,12 @@ from scipy.stats import beta
 import unperplexed as up
 from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.cli.parser import main
 from unperplexed.recalibration.recalibrator import Recalibrator
 from unperplexed.scores.distributions.rules import crps_rows
 
 DATA = Path(os.environ["UNPERPLEXED_DATA"])
-HUB = DATA / "flusight_hub"
+HUB, TEAM = DATA / "flusight_hub", "Flusight-baseline"
 LEVELS = np.array([0.01, 0.025, *np.arange(1, 20) / 20, 0.975, 0.99])
 RANKS = {"identity": 0, "shift": 1, "scale": 1, "shift+scale": 2, "curved": 4, "level+spread": 4, "all": 6} | {
     "bernstein": 6
@@ -163,3 +165,38 @@ def test_prices_of_electricity_are_mended_in_the_next_year():
     new = made.transform(old)
     before, after = (crps_rows(y[later], each, fair=False).mean() for each in (old, new))
     assert [before, after] == pytest.approx([3.073, 3.001], abs=0.002)
+
+
+@pytest.mark.parametrize("kind", ["quantile", "sample", "cdf"])
+def test_mended_files_of_a_hub_are_what_the_hub_takes(tmp_path, kind):
+    hub = DATA / "hubverse_example"
+    file, made, new = hub / f"model-output/{TEAM}/2022-12-17-{TEAM}.csv", tmp_path / "m.json", tmp_path / "new.csv"
+    where = ["--where", f"output_type = '{kind}'"]
+    fit = ["--hub", str(hub / "model-output" / TEAM), "--target-data", str(hub / "target-data/time-series.csv")]
+    if kind == "cdf":  # of rates, whose outcomes are not given
+        y = np.random.default_rng(0).uniform(size=200) ** 1.5
+        Recalibrator().fit(None, up.PIT(y), clusters=None).save(made)
+    else:
+        assert main(["recalibrate", *fit, *where, "--clusters", "none", "-q", "-o", str(made)]) == 0
+    assert main(["recalibrate", "--hub", str(file), *where, "--apply", str(made), "-q", "-o", str(new)]) == 0
+    old, mended = (pl.read_csv(each, infer_schema_length=0) for each in (file, new))
+    assert mended.drop("value").equals(old.drop("value"))
+    other = (old["output_type"] != kind).to_numpy()
+    assert mended.filter(other).equals(old.filter(other))
+    assert (mended["value"] != old["value"]).sum() > 0.7 * (~other).sum()
+    tasks = json.loads((hub / "hub-config" / "tasks.json").read_text())["rounds"][0]["model_tasks"]
+    [asked] = [each["output_type"][kind] for each in tasks if kind in each["output_type"]]
+    lines = mended.filter(~other)
+    value = lines["value"].cast(float)
+    assert value.min() >= asked["value"]["minimum"]
+    assert value.max() <= asked["value"].get("maximum", np.inf)
+    assert asked["value"]["type"] == "double" or lines["value"].str.contains(r"^[0-9]+$").all()
+    keys = ["location", "reference_date", "horizon", "target"]
+    if kind == "sample":
+        most = asked["output_type_id_params"]["max_samples_per_task"]
+        assert lines.group_by(keys).len()["len"].unique().to_list() == [most]
+        return
+    levels = lines.with_columns(pl.col("output_type_id", "value").cast(float)).sort(*keys, "output_type_id")
+    for _, each in levels.group_by(keys):
+        assert each["output_type_id"].to_list() == asked["output_type_id"]["required"]
+        assert each["value"].is_sorted()

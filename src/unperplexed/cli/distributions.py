@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
+from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, read_distributions
 from ..sources.predictive_columns import PredictiveSelection
 from ..sources.row_filter import RowFilter
@@ -18,6 +20,8 @@ from .options import PREDICTIVE, first_given
 
 if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+    from ..forecasts.distributions.predictive import Predictive
+    from ..recalibration.recalibrator import Recalibrator
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
@@ -31,6 +35,17 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
     read = distributions_of(a)
+    asked = {"reference": a.reference, "metrics": a.metric, "confidence": a.confidence, "reading": _reading(a, read)}
+    notes = [sentence for _, sentence in read.notes]
+    if not a.by:
+        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
+    by = read.frame.select(a.by)
+    found = assess_distributions_by(read.y, read.forecast, by, **asked)
+    return replace(found, whole=_noted(found.whole, notes))
+
+
+def _reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+    """Give what stands beside the forecasts, under the names of Python's options."""
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
         "censored": read.censored or None,
@@ -40,13 +55,44 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     }
     if read.issued is None and a.searched and read.clusters is None and read.frame.width:
         reading["columns"] = read.frame
-    asked = {"reference": a.reference, "metrics": a.metric, "confidence": a.confidence, "reading": reading}
-    notes = [sentence for _, sentence in read.notes]
-    if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
-    by = read.frame.select(a.by)
-    found = assess_distributions_by(read.y, read.forecast, by, **asked)
-    return replace(found, whole=_noted(found.whole, notes))
+    return reading
+
+
+def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
+    """Fit a map to the predictive distributions that the options name."""
+    from ..recalibration.recalibrator import Recalibrator
+
+    if option := first_given(a, ["by", "report"]):
+        raise InputError(f"{option} is for probabilities of classes; leave it out.")
+    read = distributions_of(a)
+    for _, sentence in read.notes:
+        Input.of(a).say(sentence)
+    made = Recalibrator(
+        "auto" if a.method == "best" else a.method, single=a.method == "best", folds=a.folds, seed=a.seed
+    )
+    return made.fit(read.y, read.forecast, **_reading(a, read))
+
+
+def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
+    """Write a file of predictive distributions, mended by a map; say what was written."""
+    from ..sources.mended_files import write_mended
+
+    rows, selection = Input.of(a), selection_of(a)
+    [name, *others] = hub_files(rows.files) if a.hub else rows.files
+    if others:
+        raise InputError("--apply writes the rows of one file to another; name one FILE.")
+    beyond: list[float] = []
+
+    def mend(forecast: Predictive) -> Predictive:
+        if made.distributions is None:
+            return made.transform(forecast)
+        new, share = made.distributions.mended(forecast)
+        beyond.append(share)
+        return new
+
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say)
+    outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
+    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
 
 
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
@@ -68,7 +114,8 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    if option := first_given(a, _OF_CLASSES):
+    known = ("apply", "seed") if a.command == "recalibrate" else ()
+    if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")

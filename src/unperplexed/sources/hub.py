@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import replace
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats
@@ -49,22 +49,38 @@ def _inside(folder: Path) -> list[str]:
     return found
 
 
-def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
-    """Read the forecasts of one output type of one target; the others are named in notes."""
+@dataclass(frozen=True, eq=False)
+class HubLines:
+    """The lines of one output type of one target."""
+
+    table: Table
+    output_type: str
+    keys: Sequence[str]
+    """Columns that tell forecasts apart."""
+    notes: Sequence[Note]
+    """What the others are."""
+    form = Long(_PLACE, _VALUE)
+
+
+def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> HubLines:
+    """Read the lines of one output type of one target."""
     file, numbers = parts[0].source, [_VALUE, *selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
     wanted = Wanted([], numbers, [_TYPE, _PLACE, *every, *selection.beside(file)])
     table = _with_models(read_table(parts, wanted, selection.where, reading))
     table, chosen, notes = _one_type(table)
     keys = list(selection.on) or [name for name in table.frame.columns if name not in (_TYPE, _PLACE)]
-    form = Long(_PLACE, _VALUE)
-    if chosen == "sample":
-        rows = of_lines(table, form, keys, reading)
-    else:
+    if chosen != "sample":
         places = table.frame[_PLACE].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         table = replace(table, numbers={**table.numbers, _PLACE: places})
-        rows = of_lines(table, form, keys, reading, _cells if chosen == "cdf" else None)
-    return replace(rows, notes=[*notes, *rows.notes])
+    return HubLines(table, chosen, keys, notes)
+
+
+def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
+    """Read the forecasts of one output type of one target; the others are named in notes."""
+    lines = hub_lines(parts, selection, reading)
+    rows = of_lines(lines.table, lines.form, lines.keys, reading, _cells if lines.output_type == "cdf" else None)
+    return replace(rows, notes=[*lines.notes, *rows.notes])
 
 
 def _with_models(table: Table) -> Table:
