@@ -70,5 +70,5 @@ def remedy_of_distributions(
             rule = partial(crps_rows, fair=False)
         change = rule(part.y, part.forecast) - found.held_out.scored(rule, possible.y, possible.forecast, some)
         saved = part.means.metric(change, confidence)
-    advised = found.gain.significant and not found.leave_as_it_is
+    advised = found.gain.significant and found.identity <= 0.5
     return DistributionRemedy(found.words, advised, found.gain, score, before - saved.value, saved)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, binom, logsumexp, ndtr
@@ -56,19 +56,6 @@ _STILL, _TURNS = 1e-7, 500
 """Gain in nats of the last step of a mixture's fit, and its steps at most."""
 
 
-class AnyMap(Protocol):
-    """A map of normal scores, and of the distributions that have them."""
-
-    def parameters(self) -> dict[str, Any]:
-        """Give its parameters by name."""
-
-    def tails(self, z: Floats, level: Any, log_spread: Any) -> tuple[Floats, Floats]:
-        """Return the mended probability up to normal scores, and of more."""
-
-    def gains(self, cells: PitCells) -> Floats:
-        """Return the logarithms of the ratios of mended to predicted densities, or probabilities of cells."""
-
-
 @dataclass(frozen=True)
 class Bernstein:
     """The mixture of the densities of Beta(k, 13 - k), k from 1 to 12: a density of PIT values.
@@ -105,6 +92,10 @@ class Bernstein:
     def gains(self, cells: PitCells) -> Floats:
         """Return the logarithms of the ratios of mended to predicted densities, or probabilities of cells."""
         return np.asarray(np.log(product(np.array(self.weights), beta_ratios(cells))))
+
+
+AnyMap = PitMap | Bernstein
+"""A map of normal scores, and of the distributions that have them."""
 
 
 def beta_ratios(cells: PitCells) -> Floats:

@@ -35,6 +35,7 @@ from ..statistics.products import product
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
+from .state import Candidate
 
 FOLDS = 5
 """Folds, unless the user asks for others."""
@@ -96,17 +97,6 @@ _ALL = ((-np.inf, -np.inf), (np.inf, np.inf))
 
 
 @dataclass(frozen=True)
-class DistributionCandidate:
-    """A map of normal scores that was tried."""
-
-    name: str
-    weight: float
-    """Weight in the average."""
-    gain: float
-    """Increase of the mean log score on held-out rows, in nats. Larger is better."""
-
-
-@dataclass(frozen=True)
 class DistributionMap:
     """A fitted average of maps, which mends predictive distributions in the form in which they come."""
 
@@ -114,7 +104,7 @@ class DistributionMap:
     """What the forecasts of the fit were: "23 quantiles"."""
     n_rows: int
     average: PitAverage
-    candidates: tuple[DistributionCandidate, ...]
+    candidates: tuple[Candidate, ...]
     location: Location | None
     """None of PIT values, which have neither level nor spread."""
     not_negative: bool
@@ -135,9 +125,9 @@ class DistributionMap:
         return max(self.candidates, key=lambda each: each.weight).name
 
     @property
-    def leave_as_it_is(self) -> bool:
-        """Whether the identity has more than half of the weight."""
-        return self.weights[IDENTITY] > 0.5
+    def identity(self) -> float:
+        """Weight of the identity."""
+        return self.weights[IDENTITY]
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -270,28 +260,19 @@ class _Rows:
 
 
 def _folds(scored: PitScored, groups: Groups | None, folds: int, seed: int) -> Ints:
-    """Deal rows: contiguous times of issue where these are known, else clusters, or rows, at random."""
-    if isinstance(groups, Windows):
-        times, number = np.unique(groups.numbers()[0], return_inverse=True)
-        _refuse_few(len(times), folds, "times of issue")
-        return np.asarray(number.reshape(-1) * folds // len(times))
-    rows = scored.rows
-    cluster = np.arange(rows.n) if groups is None else groups
-    units = rows.n if groups is None else len(np.unique(groups))
-    _refuse_few(units, folds, "rows" if groups is None else "clusters")
-    ends = (np.clip(each, -_FARTHEST, _FARTHEST) for each in (rows.low, rows.high))
-    logs = np.stack([*ends, *scored.factors[1:]], axis=1)
-    contents = contents_of_rows(logs, np.zeros(rows.n, dtype=np.int64), scored.total)
-    return folds_of_clusters(cluster, contents, folds, seed)
-
-
-_FARTHEST = 40.0
-"""Normal scores beyond are not told apart."""
-
-
-def _refuse_few(units: int, folds: int, what: str) -> None:
+    """Deal rows: stretches of time of issue where these are known, else clusters, or rows, at random."""
+    n, timed = scored.rows.n, isinstance(groups, Windows)
+    label = np.arange(n) if groups is None else groups.numbers()[0] if isinstance(groups, Windows) else groups
+    known, number = np.unique(label, return_inverse=True)
+    units = len(known)
     if units < folds:
+        what = "rows" if groups is None else "times of issue" if timed else "clusters"
         raise InputError(f"folds: {folds} folds need as many {what}, and there are {units}.")
+    if timed:
+        return np.asarray(number * folds // units)
+    logs = np.stack([scored.rows.low, scored.rows.high, *scored.factors[1:]], axis=1)
+    contents = contents_of_rows(logs, np.zeros(n, dtype=np.int64), scored.total)
+    return folds_of_clusters(number, contents, folds, seed)
 
 
 def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: int = 0) -> DistributionMap:
@@ -332,12 +313,14 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
         return PitAverage({name: of_maps[name] for name in shares}, shares)
 
     every = held.sum(axis=0)
-    candidates = zip(names, _weights(names, every / of.effect).tolist(), (every / n).tolist(), strict=True)
+    before = rows.means.mean(_losses(rows))
+    weights, losses = _weights(names, every / of.effect), before - every / n
+    ranks = [RANKS[name] for name in names]
     found = DistributionMap(
         form=rows.forecast.form,
         n_rows=rows.rows.n,
         average=averaged(maps, every),
-        candidates=tuple(DistributionCandidate(*each) for each in candidates),
+        candidates=tuple(map(Candidate, names, weights.tolist(), losses.tolist(), ranks)),
         location=of.location,
         not_negative=_not_negative(rows.y, rows.forecast),
         gain=None,
@@ -345,7 +328,9 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     parts = [replace(found, average=averaged(each, every - part)) for each, part in zip(without, held, strict=True)]
     pooled = np.stack([each.average.gains(of.cells) for each in parts])[of.fold, of.at]
     in_sample = float(product(of.cells.total, found.average.gains(of.cells))) / n
-    return replace(found, gain=_gain(rows, pooled, in_sample), held_out=HeldOutDistributions(tuple(parts), of.fold))
+    return replace(
+        found, gain=_gain(rows, before, pooled, in_sample), held_out=HeldOutDistributions(tuple(parts), of.fold)
+    )
 
 
 def _weights(names: Sequence[str], gains: Floats) -> Floats:
@@ -359,13 +344,12 @@ def _not_negative(y: Floats, forecast: Predictive) -> bool:
     return lowest is not None and min(float(y.min()), float(getattr(forecast, lowest).min())) >= 0
 
 
-def _gain(rows: DistributionRows, gains: Floats, in_sample: float) -> Gain | None:
+def _gain(rows: DistributionRows, before: float, gains: Floats, in_sample: float) -> Gain | None:
     """Give the increase of the log score; None of too few rows or clusters."""
     mean = rows.means.uncertain(gains)
     clusters = None if rows.groups is None else round(mean.degrees) + 1
     if rows.rows.n < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
         return None
-    before = rows.means.mean(_losses(rows))
     return gain_of(before, mean.mean, mean.standard_error, in_sample, rows.rows.n, clusters)
 
 

@@ -245,7 +245,7 @@ class Recalibrator(Fitted[State]):
     @property
     def leave_as_it_is(self) -> bool:
         """Whether the identity has more than half of the weight: the forecasts are better left as they are."""
-        return self.state.identity > 0.5 if self.distributions is None else self.distributions.leave_as_it_is
+        return (self.distributions or self.state).identity > 0.5
 
     @property
     def map_text(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from .lines import LineRows
 from .predictive import long_table
 from .predictive_columns import Long, PredictiveSelection, Wide, form_of
 from .predictive_rows import missing, opened
-from .readers import Batch
+from .readers import Batch, Wanted
 from .readers.formats import format_of, found_files
 from .rewriting import ForecastFile
-from .row_filter import RowFilter
+from .tables import read_table
 
 Mend = Callable[[Predictive], Predictive]
 """Gives forecasts mended, in the same form."""
@@ -79,64 +80,47 @@ def write_mended(
     with named(file.name):
         form = Long("", "") if selection.form == "hub" else form_of(selection, source)
     if isinstance(form, Wide):
-        columns = form.columns
-        change: _Wide | _Lines = _Wide(form, selection.where, mend)
+        wanted = Wanted([form.columns])
+        table = read_table(parts, wanted, selection.where, reading, drop=True)
+        columns, found = form.columns, _of_rows(table.matrix, form, mend)
     else:
         if selection.form == "hub":
-            found = hub_lines(parts, selection, reading)
-            table, keys, form, kind = found.table, found.keys, found.form, found.output_type
+            lines = hub_lines(parts, selection, reading)
+            table, keys, form, kind = lines.table, lines.keys, lines.form, lines.output_type
         else:
-            table, keys = long_table(parts, form, selection, reading)
-            kind = selection.form
-        lines, place = LineRows.of(table.frame, keys), table.numbers.get(form.place)
-        new = np.full(int(table.row.max()) + 1, np.nan)
-        new[table.row] = _of_lines(table.numbers[form.value], place, lines, kind, mend)
-        as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma
-        columns = [form.value]
-        change = _Lines(form.value, new, as_text)
+            (table, keys), kind = long_table(parts, form, selection, reading), selection.form
+        columns, place = [form.value], table.numbers.get(form.place)
+        found = _of_lines(table.numbers[form.value], place, LineRows.of(table.frame, keys), kind, mend)[:, None]
+    new = np.full((int(table.row.max()) + 1, found.shape[1]), np.nan)
+    new[table.row] = found
+    as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]
     plan = Plan((), tuple(columns))
     written = ForecastFile(
         file, reading.format or format_of(file), source, plan, reading, also=tuple(selection.where.columns)
     )
-    return written.write(path, change, columns), change.mended
+    n = written.write(path, partial(_changed, columns, new, as_text), columns)
+    return n, int(np.count_nonzero(~np.isnan(new[:, 0])))
 
 
-class _Wide:
-    """Mends forecasts whose numbers stand side by side."""
-
-    def __init__(self, form: Wide, where: RowFilter, mend: Mend) -> None:
-        self._form, self._where, self._mend, self.mended = form, where, mend, 0
-
-    def __call__(self, batch: Batch) -> Floats:
-        """Give the numbers of a batch, (n, k)."""
-        values = batch.probabilities[0].rows(slice(None)).astype(np.float64)
-        there = ~missing(values)
-        if (places := self._where.places(batch.raw)) is not None:
-            there &= np.isin(np.arange(len(values)), places)
-        self.mended += int(there.sum())
-        if there.any():
-            new = _numbers(self._mend(self._form.make(values[there])), values.shape[1], values[there])
-            values[there] = new[:, np.argsort(np.argsort(self._form.levels))] if self._form.levels else new
-        return values
+def _changed(columns: Sequence[str], new: Floats, as_text: bool, batch: Batch) -> Any:
+    """Give the numbers of a batch; as text where a file is text, so that those that stay do so to the letter."""
+    old = batch.probabilities[0].rows(slice(None)).astype(np.float64)
+    some = new[batch.first_row : batch.first_row + len(old)]
+    some = np.concatenate([some, np.full((len(old) - len(some), old.shape[1]), np.nan)])
+    if not as_text:
+        return np.where(np.isnan(some), old, some)
+    was = [pl.Series(name, batch.raw[name]).cast(pl.String).fill_null("").to_numpy() for name in columns]
+    texts = np.array([f"{each:.10g}" for each in some.ravel().tolist()], dtype=object).reshape(some.shape)
+    return np.where(np.isnan(some), np.stack(was, axis=1), texts)
 
 
-class _Lines:
-    """Gives lines their new values, those without one as they were."""
-
-    def __init__(self, column: str, new: Floats, as_text: bool) -> None:
-        self._column, self._new, self._text = column, new, as_text
-        self.mended = int(np.count_nonzero(~np.isnan(new)))
-
-    def __call__(self, batch: Batch) -> Any:
-        """Give the values of a batch, (n, 1): as text where a file is text, so that others stay to the letter."""
-        old = batch.probabilities[0].rows(slice(None)).astype(np.float64)[:, 0]
-        new = self._new[batch.first_row : batch.first_row + len(old)]
-        new = np.concatenate([new, np.full(len(old) - len(new), np.nan)])
-        if not self._text:
-            return np.where(np.isnan(new), old, new)[:, None]
-        was = pl.Series(self._column, batch.raw[self._column]).cast(pl.String).fill_null("").to_list()
-        texts = [x if np.isnan(y) else f"{y:.10g}" for x, y in zip(was, new.tolist(), strict=True)]
-        return np.array(texts, dtype=object)[:, None]
+def _of_rows(matrix: AnyFloats, form: Wide, mend: Mend) -> Floats:
+    """Give the new numbers of rows; NaN where one is missing."""
+    new, whole = np.full(matrix.shape, np.nan), ~missing(matrix)
+    if whole.any():
+        found = _numbers(mend(form.make(matrix[whole])), matrix.shape[1], matrix[whole])
+        new[whole] = found[:, np.argsort(np.argsort(form.levels))] if form.levels else found
+    return new
 
 
 def _of_lines(value: Floats, place: Floats | None, lines: LineRows, kind: str, mend: Mend) -> Floats:

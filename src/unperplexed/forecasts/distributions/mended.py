@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -13,27 +13,11 @@ from .distribution import Distribution
 from .objects import Adapted
 
 
-class Curve(Protocol):
-    """A map of normal scores for each forecast, or one for all."""
-
-    def scores(self, z: Floats) -> Floats:
-        """Return mended normal scores."""
-
-    def inverse(self, scores: Floats) -> Floats:
-        """Return the normal scores that are mended to these."""
-
-    def gains(self, low: Floats, high: Floats) -> Floats:
-        """Return the log ratio of the densities at normal scores, or of the probabilities between them."""
-
-    def subset(self, rows: Any) -> Curve:
-        """Return the maps of some forecasts."""
-
-
 class Mended(Adapted):
     """Distributions and the maps of their normal scores, one a row."""
 
-    def __init__(self, of: Distribution, curve: Curve) -> None:
-        """Take both."""
+    def __init__(self, of: Distribution, curve: Any) -> None:
+        """Take both; the maps have scores, inverse, gains and subset, as `PitCurve` has."""
         super().__init__(of, len(of), of.discrete)
         self._curve = curve
 
@@ -59,7 +43,7 @@ class Mended(Adapted):
         return type(self)(self._of.subset(rows), self._curve.subset(rows))
 
     def _mended(self, x: Any) -> Floats:
-        return self._curve.scores(normal_scores(self._of.cdf(x), self._of.sf(x)))
+        return np.asarray(self._curve.scores(normal_scores(self._of.cdf(x), self._of.sf(x))))
 
 
 class MendedWithAtom(Mended):
@@ -71,6 +55,6 @@ class MendedWithAtom(Mended):
         return ndtr(mended), ndtr(-mended)
 
 
-def mended(of: Distribution, curve: Curve) -> Distribution:
+def mended(of: Distribution, curve: Any) -> Distribution:
     """Return distributions whose normal scores are mended by a map."""
     return Distribution((MendedWithAtom if of.has_atom else Mended)(of, curve))
