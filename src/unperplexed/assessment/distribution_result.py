@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -21,6 +22,8 @@ from ..statistics.intervals import Interval, Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from .distribution_remedy import DistributionRemedy
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
@@ -173,6 +176,19 @@ class DistributionAssessment(JsonResult):
     dependence: DependenceSearch = OF_A_TALLY
     """What was found of dependence that nobody declared."""
     version: str = __version__
+    _remedy: Callable[[], DistributionRemedy | None] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def remedy(self) -> DistributionRemedy | None:
+        """Recalibration with what it is expected to bring; made when first asked for.
+
+        None where nothing was found, under 100 rows or 10 clusters, and of groups.
+        """
+        return None if self._remedy is None else self._remedy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Find the remedy before the rows are left behind."""
+        return {**vars(self), "remedy": self.remedy, "_remedy": None}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw where the outcomes were in their forecast distributions (PIT histogram).
@@ -221,7 +237,9 @@ class DistributionAssessment(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = {"verdict": self.verdict, **plain_values(self)}
+        plain: dict[str, Any] = {"verdict": self.verdict, **plain_values(replace(self, _remedy=None))}
+        plain["remedy"] = plain_values(self.remedy)
+        del plain["_remedy"]
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from .distribution_result import (
     Threshold,
 )
 from .pit_shares import PitShares
+
+if TYPE_CHECKING:
+    from .distribution_remedy import DistributionRemedy
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -70,7 +74,20 @@ def assess_distributions(
 ) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return assessed(rows, scored, confidence)
+    return _mendable(rows, assessed(rows, scored, confidence))
+
+
+def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:
+    """Return the assessment with a way to its remedy, if anything was found."""
+    return replace(found, _remedy=partial(_remedy, rows, found)) if found.diagnosis.findings else found
+
+
+def _remedy(rows: DistributionRows, found: DistributionAssessment) -> DistributionRemedy | None:
+    from .distribution_remedy import remedy_of_distributions
+
+    score = next(iter(found.scores), "")
+    before = found.scores[score].value if score else math.nan
+    return remedy_of_distributions(rows, score, before, found.confidence)
 
 
 def assess_distributions_by(
@@ -97,7 +114,8 @@ def assess_distributions_by(
         DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
         for key in in_order([*places])
     ]
-    return DistributionBreakdown(assessed(rows, scored, confidence), keys.names, tuple(groups))
+    whole = _mendable(rows, assessed(rows, scored, confidence))
+    return DistributionBreakdown(whole, keys.names, tuple(groups))
 
 
 def _read(

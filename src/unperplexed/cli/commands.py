@@ -72,11 +72,14 @@ def _skill(a: argparse.Namespace, rows: Input) -> Skill | None:
 
 def _distributions(a: argparse.Namespace) -> None:
     """Assess predictive distributions of a number, or of ordered classes."""
+    from .advice import distribution_command
     from .distributions import assessment_of_distributions
 
     outputs = Outputs(a)
-    found = assessment_of_distributions(a)
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
+    found, command = assessment_of_distributions(a), distribution_command(a)
+    outputs.naming = outputs.naming._replace(recalibrate=command)
+    written = outputs.picture(found) | outputs.page(found, command)
+    outputs.write(found.to_json, partial(outputs.text, found), written)
 
 
 def tally(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
+from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
@@ -20,7 +22,9 @@ from .outputs import sayer
 if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
     from ..comparison.distribution_result import DistributionComparison
+    from ..forecasts.distributions.predictive import Predictive
     from ..pairing.distribution_skill import ScoreSkill
+    from ..recalibration.recalibrator import Recalibrator
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
@@ -94,6 +98,13 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
 
 def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     """Say how forecasts are assessed, and what is known of each row."""
+    seasons = _seasons(a)
+    reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
+    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": _reading(a, read)}
+
+
+def _reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+    """Give what stands beside the forecasts, under the names of Python's options."""
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
         "censored": read.censored or None,
@@ -103,9 +114,44 @@ def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     }
     if read.issued is None and a.searched and read.clusters is None and read.frame.width:
         reading["columns"] = read.frame
-    seasons = _seasons(a)
-    reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
-    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": reading}
+    return reading
+
+
+def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
+    """Fit a map to the predictive distributions that the options name."""
+    from ..recalibration.recalibrator import Recalibrator
+
+    if option := first_given(a, ["by", "report"]):
+        raise InputError(f"{option} is for probabilities of classes; leave it out.")
+    read = distributions_of(a)
+    for _, sentence in read.notes:
+        Input.of(a).say(sentence)
+    made = Recalibrator(
+        "auto" if a.method == "best" else a.method, single=a.method == "best", folds=a.folds, seed=a.seed
+    )
+    return made.fit(read.y, read.forecast, **_reading(a, read))
+
+
+def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
+    """Write a file of predictive distributions, mended by a map; say what was written."""
+    from ..sources.mended_files import write_mended
+
+    rows, selection = Input.of(a), selection_of(a)
+    [name, *others] = hub_files(rows.files) if a.hub else rows.files
+    if others:
+        raise InputError("--apply writes the rows of one file to another; name one FILE.")
+    beyond: list[float] = []
+
+    def mend(forecast: Predictive) -> Predictive:
+        if made.distributions is None:
+            return made.transform(forecast)
+        new, share = made.distributions.mended(forecast)
+        beyond.append(share)
+        return new
+
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say)
+    outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
+    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
 
 
 def _seasons(a: argparse.Namespace) -> list[str]:
@@ -169,7 +215,8 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    if option := first_given(a, [each for each in _OF_CLASSES if not (a.hub and a.ordered and each in _OF_ORDERED)]):
+    known = ("apply", "seed") if a.command == "recalibrate" else _OF_ORDERED if a.hub and a.ordered else ()
+    if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")

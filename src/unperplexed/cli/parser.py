@@ -170,7 +170,11 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     "recalibrate": (
         "fit a map to better probabilities, or apply one",
         _having(
-            partial(options.add_input, engine=False), options.add_clusters, options.add_recalibrate, options.add_json
+            partial(options.add_input, engine=False),
+            options.add_predictive,
+            options.add_clusters,
+            options.add_recalibrate,
+            options.add_json,
         ),
     ),
     "pool": ("combine several forecasters into one, or apply such a pool", own_options.add_pool),

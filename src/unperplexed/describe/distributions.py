@@ -16,12 +16,25 @@ from .._lib.formatting import (
     short_name,
     short_names,
 )
+from ..assessment.distribution_remedy import DistributionRemedy
 from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
 from ..forecasts.group_keys import key_texts
-from ..report.document import LONGEST_NAME, Action, Block, Column, Document, Metric, Section, Table, lookup
+from ..report.document import (
+    LONGEST_NAME,
+    Action,
+    Block,
+    Code,
+    Column,
+    Document,
+    Metric,
+    Python,
+    Section,
+    Table,
+    lookup,
+)
 from ..report.numbers import amount, between, count, expected, level_text, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
@@ -55,6 +68,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         lead=" ".join(filter(None, [*evidence(a, level), dependence_words(a.dependence)])),
         calm=not a.diagnosis.findings,
         actions=[*_actions(a)],
+        command=_command(a, naming),
         further=lookup(terms(a.diagnosis)) if a.diagnosis.findings else None,
         figure=None if brief else pit_chart(a),
         figure_table=None if brief else pit_table(a),
@@ -107,9 +121,31 @@ def _actions(a: DistributionAssessment) -> Iterator[Action]:
         f" probability {number(a.divergence_probability)})."
     )
     yield Action("What it costs", f"{beyond} were expected.{lost}", "Cost")
-    advice = [each.advice for each in a.diagnosis.findings if each.advice.text]
-    caution = [HELD_OUT] if any(each.fitted for each in advice) else []
-    yield Action("What to do", " ".join([*dict.fromkeys(each.text for each in advice), *caution]), "Remedy")
+    advice = dict.fromkeys(each.advice.text for each in a.diagnosis.findings if each.advice.text)
+    fitted = any(each.advice.fitted for each in a.diagnosis.findings)
+    done = [*_remedy(a.remedy)] if fitted and a.remedy is not None else advice
+    yield Action("What to do", " ".join([*done, *([HELD_OUT] if fitted else [])]), "Remedy")
+
+
+def _remedy(found: DistributionRemedy) -> Iterator[str]:
+    """Say what the remedy does and what it brings, or that this is uncertain."""
+    gain, limits = found.gain, f"cross-fitted, {ci('95% CI', found.gain.interval)}"
+    if not found.advised:
+        yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
+        return
+    saved = f" and the log score by {number(gain.value)} nats ({limits})"
+    if found.score:
+        title = distribution_score_named(found.score).title
+        yield f"{capital(found.words)}. That lowers the {title} to {amount(found.after)}{saved}."
+    else:
+        yield f"{capital(found.words)}. That lowers{saved[4:]}."
+
+
+def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
+    if a.remedy is None or not a.remedy.advised:
+        return None
+    code = naming.recalibrate or Python("recalibrated = Recalibrator().fit(y_true, forecast).transform(new_forecast)")
+    return Code(code, "Command or line of Python that recalibrates")
 
 
 def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
@@ -119,7 +155,8 @@ def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
         title, note = title_beside(name, a.scores), f"{capital(score.note)}."
         limits = between(*found.interval, amount)
-        yield Metric(title, note, amount(found.value), limits, "", reference, score.better)
+        after = amount(a.remedy.after) if a.remedy is not None and name == a.remedy.score and a.remedy.advised else ""
+        yield Metric(title, note, amount(found.value), limits, after, reference, score.better)
     if a.skill is not None:
         title, value = distribution_score_named(a.skill.score).title, a.skill.value
         name, meaning = f"Skill against {a.skill.reference}", f"1 − {title} / {title} of {a.skill.reference}."

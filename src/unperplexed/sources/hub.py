@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import replace
+from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats
@@ -54,8 +54,23 @@ def _inside(folder: Path) -> list[str]:
     return found
 
 
-def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
-    """Read the forecasts of one output type of one target; the others are named in notes."""
+@dataclass(frozen=True, eq=False)
+class HubLines:
+    """The lines of one output type of one target."""
+
+    table: Table
+    output_type: str
+    keys: Sequence[str]
+    """Columns that tell forecasts apart."""
+    notes: Sequence[Note]
+    """What the others are."""
+    labels: Sequence[str] = ()
+    """Categories of ordered classes, the lowest first."""
+    form = Long(PLACE, _VALUE)
+
+
+def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> HubLines:
+    """Read the lines of one output type of one target."""
     file, numbers = parts[0].source, [_VALUE, *selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
     beside = [name for name in selection.beside(file) if name != MODEL[0]]  # which folders may name
@@ -64,16 +79,19 @@ def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading
     table, chosen, notes = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
-    form = Long(PLACE, _VALUE)
     if chosen == "sample":
-        rows = of_lines(table, form, keys, reading)
-    else:
-        labels = _categories(table.frame[PLACE], parts[0].name, reading) if selection.ordered else ()
-        places = numbers_of(table.frame[PLACE], labels)
-        table = replace(table, numbers={**table.numbers, PLACE: places})
-        makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, labels)}
-        rows = replace(of_lines(table, form, keys, reading, makers.get(chosen)), labels=labels)
-    return replace(rows, notes=[*notes, *rows.notes])
+        return HubLines(table, chosen, keys, notes)
+    labels = _categories(table.frame[PLACE], parts[0].name, reading) if selection.ordered else ()
+    places = numbers_of(table.frame[PLACE], labels)
+    return HubLines(replace(table, numbers={**table.numbers, PLACE: places}), chosen, keys, notes, labels)
+
+
+def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
+    """Read the forecasts of one output type of one target; the others are named in notes."""
+    lines = hub_lines(parts, selection, reading)
+    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, lines.labels)}
+    rows = of_lines(lines.table, lines.form, lines.keys, reading, makers.get(lines.output_type))
+    return replace(rows, labels=lines.labels, notes=[*lines.notes, *rows.notes])
 
 
 def numbers_of(column: pl.Series, labels: Sequence[str]) -> Floats:

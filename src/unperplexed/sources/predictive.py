@@ -23,7 +23,7 @@ from .predictive_rows import Note, Rows, drops, of_columns, of_lines, opened
 from .readers import Source, Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
-from .tables import read_table
+from .tables import Table, read_table
 from .target_data import with_outcomes
 
 
@@ -120,17 +120,26 @@ def _of_table(
     file = parts[0].source
     with named(parts[0].name):
         form = form_of(selection, file)
-    where, numbers, beside = selection.where, selection.of_rows, selection.beside(file)
     if isinstance(form, Long):
-        taken = {form.place, form.value, *numbers, *file.inside}
-        keys = list(selection.on) or [name for name in file.names if name not in taken]
-        places, ids = ([form.place], []) if selection.form == "quantiles" else ([], [form.place])
-        wanted = Wanted([], [*places, form.value, *numbers], [*keys, *beside, *ids])
-        return of_lines(read_table(parts, wanted, where, reading), form, keys, reading)
+        table, keys = long_table(parts, form, selection, reading)
+        return of_lines(table, form, keys, reading)
     if form.said:
         say(form.said)
-    wanted = Wanted([form.columns] if form.columns else [], numbers, [*beside, *selection.on])
-    return of_columns(read_table(parts, wanted, where, reading, drops(reading)), form, reading)
+    beside = [*selection.beside(file), *selection.on]
+    wanted = Wanted([form.columns] if form.columns else [], selection.of_rows, beside)
+    return of_columns(read_table(parts, wanted, selection.where, reading, drops(reading)), form, reading)
+
+
+def long_table(
+    parts: Sequence[Partition], form: Long, selection: PredictiveSelection, reading: FileReading
+) -> tuple[Table, list[str]]:
+    """Read the lines of a long table, and which columns tell its forecasts apart."""
+    file, numbers = parts[0].source, selection.of_rows
+    taken = {form.place, form.value, *numbers, *file.inside}
+    keys = list(selection.on) or [name for name in file.names if name not in taken]
+    places, ids = ([form.place], []) if selection.form == "quantiles" else ([], [form.place])
+    wanted = Wanted([], [*places, form.value, *numbers], [*keys, *selection.beside(file), *ids])
+    return read_table(parts, wanted, selection.where, reading), keys
 
 
 def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:

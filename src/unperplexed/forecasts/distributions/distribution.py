@@ -13,7 +13,7 @@ from ..._lib.errors import InputError
 from ..._lib.typing import Bools, Floats, Ints
 from ...statistics.normal_scores import cell_moments, information_between, normal_scores, probability_between
 from .arrays import closed, refuse_rows, vector
-from .families import WithAtom, law_of
+from .families import law_of
 from .objects import adapted
 from .partitions import beyond_merged
 from .predictive import Information, Limits, Predictive
@@ -93,13 +93,18 @@ class Distribution(Predictive):
     @property
     def form(self) -> str:
         """What the distributions are known by."""
-        atom = " with an atom at 0" if isinstance(self._law, WithAtom) else ""
+        atom = " with an atom at 0" if self.has_atom else ""
         return f"{self.family or ('count' if self.discrete else 'continuous')} distributions{atom}"
 
     @property
     def discrete(self) -> bool:
         """Whether only whole numbers are possible."""
         return bool(self._law.discrete)
+
+    @property
+    def has_atom(self) -> bool:
+        """Whether 0 has a probability of its own."""
+        return hasattr(self._law, "below_zero")
 
     @property
     def canonical(self) -> tuple[Floats, ...]:
@@ -147,11 +152,15 @@ class Distribution(Predictive):
             refuse_rows(values > np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy)
         return values
 
+    def scores_at(self, y: Any) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y), of numbers that broadcast against shape (n,)."""
+        return self._scores(np.asarray(y, dtype=np.float64))
+
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:
         high = normal_scores(self.cdf(y), self.sf(y))
         if self.discrete:
             return normal_scores(self.cdf(y - 1), self.sf(y - 1)), high
-        if isinstance(self._law, WithAtom):
+        if self.has_atom:
             return np.where(y == 0, normal_scores(*self._law.below_zero()), high), high
         return high, high
 
@@ -160,7 +169,7 @@ class Distribution(Predictive):
         if self.discrete:
             return _of_counts(self._law, n, limits)
         merged = []
-        if isinstance(self._law, WithAtom):
+        if self.has_atom:
             atom = self._scores(np.zeros(n))
             merged.append(atom if limits is None else _without(atom, limits))
         if limits is not None:
