@@ -17,7 +17,7 @@ from ..calibration.diagnosis.row_groups import Windows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
-from ..maps.pit import PitMap
+from ..maps.pit import PitGains, PitMap
 from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 from ..statistics.tails import normal_quantile
@@ -122,7 +122,7 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
     scored_rows = PitScored.of(rows.rows) if rows.rows.impossible.any() else tested.rows
     shares = PitShares(scored_rows, means, rows.forecast.edges, confidence)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
-    bias, width = _joint(tested, confidence)
+    bias, width, joint = _joint(tested, confidence)
     first = next(iter(scored.values), None)
     return DistributionAssessment(
         diagnosis=diagnosis,
@@ -134,6 +134,7 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
         skill=None if first is None else _skill(rows, scored, first, confidence),
         bias=bias,
         width=width,
+        cost_interval=_cost_interval(rows, tested, errors or joint, diagnosis.cost, confidence),
         pit=shares.bars(PitMap(errors)),
         quantiles=shares.reliability(),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
@@ -148,8 +149,8 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
     )
 
 
-def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
-    """Fit a bias, in spreads, and a factor of the width together, whatever is named."""
+def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:
+    """Fit a bias, in spreads, and a factor of the width together, whatever is named; also return the map of both."""
     search, errors = tested.search(most=0), ("bias", "spread")
     found = search.fit(errors).mapping.coefficients
     standard = np.sqrt(np.diag(search.sampled(errors).covariance))
@@ -159,9 +160,20 @@ def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
         factor = np.exp([wider, wider - reach[1], wider + reach[1]]).tolist()
     known = bool((standard < WIDEST).all())
     of_bias, of_width = Interval(bias - reach[0], bias + reach[0]), Interval(*factor[1:])
-    return Metric(bias, math.nan, of_bias if known else UNKNOWN), Metric(
-        factor[0], math.nan, of_width if known else UNKNOWN
-    )
+    of_bias, of_width = (each if known else UNKNOWN for each in (of_bias, of_width))
+    return Metric(bias, math.nan, of_bias), Metric(factor[0], math.nan, of_width), found
+
+
+def _cost_interval(
+    rows: DistributionRows, tested: Tested, errors: Mapping[str, float], cost: float, confidence: float
+) -> Interval:
+    """Take the mean gain of the rows by the map of some errors, with its standard error, less what chance gains."""
+    gains, scored = np.zeros(rows.rows.n), tested.rows
+    fitted = PitGains(scored.cells, [*errors]).each(np.array([*errors.values()]))[0]
+    gains[~rows.rows.impossible] = fitted if scored.at is None else fitted[scored.at]
+    low, high = rows.means.metric(gains, confidence).interval
+    chance = rows.means.mean(gains) - cost if cost else 0.0
+    return Interval(max(low - chance, 0.0) if cost else 0.0, max(high - chance, cost))
 
 
 def _reference(rows: DistributionRows, score: DistributionScore, reference: Any) -> tuple[str, Floats]:

@@ -119,7 +119,12 @@ PREDICTIVE = ("quantiles", "samples", "distribution", "pit", "hub")
 """Options that name predictive distributions, each another form of them."""
 
 
-def add_predictive(command: argparse.ArgumentParser) -> None:
+def predicts_numbers(arguments: argparse.Namespace) -> bool:
+    """Whether options name predictive distributions of a number."""
+    return any(getattr(arguments, form) for form in PREDICTIVE)
+
+
+def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
     """Add what holds predictive distributions of a number, instead of probabilities."""
     files = next(each for each in command._actions if each.dest == "files")
     files.nargs = "*"  # --hub may name the forecasts instead
@@ -142,7 +147,9 @@ def add_predictive(command: argparse.ArgumentParser) -> None:
     text = "forecasts of a hub (hubverse): its folder, a team's or files, instead of FILE"
     add.many("--hub", "PATH", text)
     add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
-    add.many("--on", "COLUMN", "columns that identify a forecast of a long table (default: all but level and value)")
+    add.many(
+        "--on", "COLUMN", f"{paired}columns that identify a forecast of a long table (default: all but level and value)"
+    )
     command.set_defaults(issued=None, target_date=None)
 
 
