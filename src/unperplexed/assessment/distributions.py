@@ -122,7 +122,7 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
     scored_rows = PitScored.of(rows.rows) if rows.rows.impossible.any() else tested.rows
     shares = PitShares(scored_rows, means, rows.forecast.edges, confidence)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
-    bias, width, joint = _joint(tested, confidence)
+    bias, width, joint = bias_and_width(tested, confidence)
     first = next(iter(scored.values), None)
     return DistributionAssessment(
         diagnosis=diagnosis,
@@ -149,7 +149,7 @@ def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Dist
     )
 
 
-def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:
+def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:
     """Fit a bias, in spreads, and a factor of the width together, whatever is named; also return the map of both."""
     search, errors = tested.search(most=0), ("bias", "spread")
     found = search.fit(errors).mapping.coefficients

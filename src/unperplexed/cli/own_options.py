@@ -119,6 +119,7 @@ def add_lm(command: argparse.ArgumentParser) -> None:
 def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
     options.add_input(command)
+    options.add_predictive(command)
     options.add_where(command)
     add = About("question", command)
     text = (
