@@ -19,6 +19,7 @@ from ..forecasts.labels import Label
 from ..pairing.distribution_skill import ScoreSkill
 from ..report.result import JsonResult, picture
 from ..statistics.intervals import Interval, Metric
+from .flat import flat_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,6 +159,8 @@ class DistributionAssessment(JsonResult):
     """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
     width: Metric
     """How many times as wide intervals should be; 1 is best."""
+    cost_interval: Interval
+    """Confidence interval of the cost; where no error is named, that of a bias and a width that may be there."""
     pit: PitBars
     quantiles: QuantileReliability
     surprises: SurprisingForecasts | None
@@ -234,6 +237,24 @@ class DistributionAssessment(JsonResult):
     def divergence_probability(self) -> float:
         """Exp of minus the cost: 1 for calibrated forecasts."""
         return math.exp(-self.cost)
+
+    def to_flat(self) -> dict[str, float | None]:
+        """Give every metric one level deep, with the ends of its confidence interval, and the words of the verdict.
+
+        Returns
+        -------
+        dict of str to float or None
+            ``coverage_80``, ``coverage_80.lower``, ``coverage_80.upper``, ``crps``, ``bias``, ``width``, ``cost`` and
+            so on; ``too-narrow`` and the other words are 1 or 0. None stands for what is not known.
+
+        Examples
+        --------
+        >>> from unperplexed import Distribution, assess
+        >>> found = assess([0.3, -0.8, 1.1, 0.2] * 5, Distribution("normal", mean=[0] * 20, sd=1)).to_flat()
+        >>> round(found["coverage_80"], 2), found["too-narrow"]
+        (1.0, 0.0)
+        """
+        return flat_metrics(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""

@@ -22,7 +22,7 @@ from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
-from ..maps.pit import PitMap
+from ..maps.pit import PitGains, PitMap
 from ..pairing.distribution_skill import Against, reference_scores, skill_against
 from ..scores.distributions.climatology import climatology_log_density, climatology_log_probability
 from ..scores.distributions.rules import distribution_score_named, scores_that_apply
@@ -159,8 +159,8 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     scored_rows = PitScored.of(rows.rows) if rows.rows.impossible.any() else tested.rows
     shares = PitShares(scored_rows, means, rows.forecast.edges, confidence)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
-    bias, width = _joint(tested, confidence)
     thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
+    bias, width, joint = bias_and_width(tested, confidence)
     first = next(iter(scored.values), None)
     return DistributionAssessment(
         diagnosis=diagnosis,
@@ -175,6 +175,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         bias=bias,
         width=width,
+        cost_interval=_cost_interval(rows, tested, errors or joint, diagnosis.cost, confidence),
         pit=shares.bars(PitMap({} if thresholds else errors)),
         quantiles=shares.reliability(),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
@@ -196,14 +197,26 @@ def _coverage(shares: PitShares, rows: DistributionRows) -> tuple[Coverage, ...]
     return tuple(replace(each, mean_width=width) for each, width in zip(shares.coverage(), widths, strict=True))
 
 
-def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
-    """Fit a bias, in spreads, and a factor of the width together, whatever is named."""
+def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:
+    """Fit a bias, in spreads, and a factor of the width together, whatever is named; also return the map of both."""
     search, errors = tested.search(most=0), ("bias", "spread")
     found = search.fit(errors).mapping.coefficients
     bias, width = (each.interval(confidence) for each in search.estimates(errors).values())
     with np.errstate(over="ignore"):
         factor, *ends = np.exp([found["spread"], *width]).tolist()
-    return Metric(found["bias"], math.nan, bias), Metric(factor, math.nan, Interval(*ends))
+    return Metric(found["bias"], math.nan, bias), Metric(factor, math.nan, Interval(*ends)), found
+
+
+def _cost_interval(
+    rows: DistributionRows, tested: Tested, errors: Mapping[str, float], cost: float, confidence: float
+) -> Interval:
+    """Take the mean gain of the rows by the map of some errors, with its standard error, less what chance gains."""
+    gains, scored = np.zeros(rows.rows.n), tested.rows
+    fitted = PitGains(scored.cells, [*errors]).each(np.array([*errors.values()]))[0]
+    gains[~rows.rows.impossible] = fitted if scored.at is None else fitted[scored.at]
+    low, high = rows.means.metric(gains, confidence).interval
+    chance = rows.means.mean(gains) - cost if cost else 0.0
+    return Interval(max(low - chance, 0.0) if cost else 0.0, max(high - chance, cost))
 
 
 def _density_ratio(rows: DistributionRows, ratio: Floats, confidence: float) -> Metric:

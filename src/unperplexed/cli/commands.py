@@ -17,7 +17,7 @@ from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from .._lib.typing import Ints
 from .input import Input
-from .options import PREDICTIVE, first_given
+from .options import first_given, predicts_numbers
 from .outputs import Outputs, called, sayer
 from .sections import Sections
 
@@ -34,7 +34,7 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
-    if any(getattr(a, form) for form in PREDICTIVE) or a.ordered:
+    if predicts_numbers(a) or a.ordered:
         _distributions(a)
         return
     outputs, rows = Outputs(a), Input.of(a).settled()

@@ -119,7 +119,12 @@ PREDICTIVE = ("quantiles", "samples", "distribution", "pit", "hub")
 """Options that name predictive distributions, each another form of them."""
 
 
-def add_predictive(command: argparse.ArgumentParser) -> None:
+def predicts_numbers(arguments: argparse.Namespace) -> bool:
+    """Whether options name predictive distributions of a number."""
+    return any(getattr(arguments, form) for form in PREDICTIVE)
+
+
+def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
     """Add what holds predictive distributions of a number, instead of probabilities."""
     files = next(each for each in command._actions if each.dest == "files")
     files.nargs = "*"  # --hub may name the forecasts instead
@@ -143,7 +148,7 @@ def add_predictive(command: argparse.ArgumentParser) -> None:
     add.many("--hub", "PATH", text)
     add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
     if not any(each.dest == "on" for each in command._actions):
-        text = "columns that identify a forecast of a long table (default: all but level and value)"
+        text = f"{paired}columns that identify a forecast of a long table (default: all but level and value)"
         add.many("--on", "COLUMN", text)
     command.set_defaults(issued=None, target_date=None, ordered=False)
 

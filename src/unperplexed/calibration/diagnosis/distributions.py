@@ -119,7 +119,7 @@ def diagnose_distributions(rows: PitRows, groups: Groups | None = None, tested: 
     return in_words(about, found) if gate.p_value >= LEVEL else _named(about, found, tested, np.flatnonzero(possible))
 
 
-def _held(rows: PitScored, share: float) -> Floats:
+def held_by(rows: PitScored, share: float) -> Floats:
     """Return which part of what is known of each outcome is in a central interval."""
     low, high = ndtr(rows.rows.low), ndtr(rows.rows.high)
     least, most = (1 - share) / 2, (1 + share) / 2
@@ -195,9 +195,9 @@ def _findings(search: PitSearch, best: Errors) -> list[Finding]:
     """Say what each error of a set is, costliest first."""
     rows, mapping = search.rows, search.found[best].mapping
     values, known = mapping.coefficients, search.estimates(best)
-    outer = rows.n - float(product(rows.total, _held(rows, _OUTER)))
+    outer = rows.n - float(product(rows.total, held_by(rows, _OUTER)))
     level = [values.get("bias", 0.0) + values.get("level", 0.0) * x for x in np.percentile(rows.factors[1], _ENDS)]
-    held = float(product(rows.total, _held(rows, 0.8))) / rows.n
+    held = float(product(rows.total, held_by(rows, 0.8))) / rows.n
     determined, found = all(each.judged for each in known.values()), []
     for name, gain in gains(search.found, best, search.effect / (2 * rows.n)).items():
         value, interval = values[name], known[name].interval(0.95)
