@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -34,6 +36,8 @@ from unperplexed.results import History, Pool
 from unperplexed.sources.columns import Selection
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
+from unperplexed.sources.predictive import read_distributions
+from unperplexed.sources.predictive_columns import PredictiveSelection
 from unperplexed.tally.sections import Sections, packed
 from unperplexed.tally.serialization import _PREFIX, MAGIC
 
@@ -192,7 +196,11 @@ class Spoiling:
         if kind == "tallies":
             made = spoiled_tally(content, rng)
             return name, made, lambda: read_tally(made, rng)
-        if kind == "files" or (kind == "logs" and (not name.endswith("json") or rng.random() < 0.3)):
+        if kind == "distributions" and name.endswith("csv") and rng.random() < 0.7:
+            made = spoiled_table(content, rng)
+        elif kind in ("files", "distributions") or (
+            kind == "logs" and (not name.endswith("json") or rng.random() < 0.3)
+        ):
             made = spoiled(content, rng, self._contents)
         else:
             made = spoiled_json(content, rng)
@@ -437,12 +445,100 @@ def read_log(path: Path, rng: np.random.Generator) -> None:
             str(found)
 
 
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+FORECASTS = {
+    "wide": ("quantiles", ["q*"]),
+    "members": ("samples", ["q*"]),
+    "family": ("distribution", ["normal", "mean=q0.5", "sd=s"]),
+    "counts": ("distribution", ["negative-binomial", "mean=s", "size=s"]),
+    "pit": ("pit", ["u", "v"]),
+    "long": ("quantiles", ["output_type_id=value"]),
+    "hub": ("hub", []),
+}
+"""Forms of predictive distributions, each with the words that name it."""
+
+
+def good_distributions(folder: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Tables of predictive distributions in every form, as CSV and Parquet."""
+    n = 30
+    middle, spread = rng.normal(10, 2, n).round(2), rng.uniform(1, 3, n).round(2)
+    wide = pl.DataFrame({
+        "location": np.arange(n) // 5, "reference_date": [f"2026-03-{1 + k % 5:02}" for k in range(n)],
+        "target_end_date": [f"2026-03-{3 + k % 5:02}" for k in range(n)], "y": rng.poisson(10, n),
+        "s": spread, "u": (np.arange(n) / n).round(3), "v": ((np.arange(n) + 0.5) / n).round(3),
+        **{f"q{x}": (middle + spread * NormalDist().inv_cdf(x)).round(3) for x in LEVELS},
+    })  # fmt: skip
+    keys = ["location", "reference_date", "target_end_date", "y"]
+    lines = wide.unpivot([f"q{x}" for x in LEVELS], index=keys, variable_name="output_type_id")
+    lines = lines.with_columns(pl.col("output_type_id").str.slice(1).cast(pl.Float64), output_type=pl.lit("quantile"))
+    made = {}
+    for name in FORECASTS:
+        table = lines if name in ("long", "hub") else wide
+        table = table.drop("output_type") if name == "long" else table
+        made[f"{name}.csv"] = table.write_csv().encode()
+        table.write_parquet(folder / "seed")
+        made[f"{name}.parquet"] = (folder / "seed").read_bytes()
+    return made
+
+
+CELLS = (None, np.nan, np.inf, -np.inf, 0.0, -1.0, 1.0, 0.5, 2.0, 1e308, -1e308, 1e-308, 5e-324, 1e15, "x", "", "2026")
+"""What cells of a table are replaced with."""
+
+
+def spoiled_table(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change cells, repeat, leave out or exchange rows, or exchange columns of a CSV file."""
+    table = pl.read_csv(content, infer_schema=False)
+    for _ in range(int(rng.integers(1, 4))):
+        column, kind = table.columns[int(rng.integers(table.width))], int(rng.integers(6))
+        rows = rng.random(table.height) < rng.choice([0.05, 0.5, 1.0])
+        if kind <= 2:
+            cell = CELLS[int(rng.integers(len(CELLS)))]
+            text = pl.lit(None if cell is None else str(cell), pl.String)
+            table = table.with_columns(pl.when(pl.Series(rows)).then(text).otherwise(pl.col(column)).alias(column))
+        elif kind == 3:
+            table = pl.concat([table, table.filter(pl.Series(rows))])
+        elif kind == 4:
+            table = table.filter(pl.Series(rows)) if rng.random() < 0.5 else table.sample(fraction=1, shuffle=True)
+        else:
+            other = table.columns[int(rng.integers(table.width))]
+            swapped = {column: other, other: column}
+            table = table.select(pl.col(swapped.get(name, name)).alias(name) for name in table.columns)
+    return table.write_csv().encode()
+
+
+def read_forecasts(path: Path, rng: np.random.Generator) -> None:
+    """Read predictive distributions, and assess them."""
+    form, words = FORECASTS[path.name.split(".")[1]]
+    dated = form == "hub" or rng.random() < 0.5
+    weight = "s" if rng.random() < 0.1 and form != "hub" else None
+    censored = {"above": "q0.9"} if rng.random() < 0.1 and form == "distribution" else {}
+    issued, target = ("reference_date", "target_end_date") if dated else (None, None)
+    selection = PredictiveSelection(
+        form, words, "y", on=["location", "reference_date"], weight=weight, censored=censored, issued=issued,
+        target_date=target,
+    )  # fmt: skip
+    reading = FileReading(options={"invalid": ["drop"]} if rng.random() < 0.5 else {})
+    read = read_distributions([str(path)], selection, reading)
+    asked = {"issued": read.issued, "target_date": read.target, "sample_weight": read.weight}
+    found = assess(read.y, read.forecast, **asked, censored=read.censored or None)
+    found.to_json()
+    str(found)
+
+
 GOOD = {
     "files": good_files,
+    "distributions": good_distributions,
     "tallies": good_tallies,
     "maps": good_maps,
     "pools": good_pools,
     "histories": good_histories,
     "logs": good_logs,
 }
-READERS = {"files": read_file, "maps": read_map, "pools": read_pool, "histories": read_history, "logs": read_log}
+READERS = {
+    "files": read_file,
+    "distributions": read_forecasts,
+    "maps": read_map,
+    "pools": read_pool,
+    "histories": read_history,
+    "logs": read_log,
+}

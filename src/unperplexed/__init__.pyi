@@ -10,7 +10,6 @@ from .assessment.assess import assess as assess
 from .assessment.breakdown import assess_by as assess_by
 from .assessment.decision_curve import decision_curve as decision_curve
 from .assessment.decisions import decide as decide
-from .assessment.ordered import assess_ordered as assess_ordered
 from .assessment.risk_profile import decisiveness as decisiveness
 from .assessment.risk_profile import floor_sensitivity as floor_sensitivity
 from .assessment.risk_profile import geometric_accuracy as geometric_accuracy
@@ -26,6 +25,7 @@ from .calibration.null_samples import calibration_test as calibration_test
 from .comparison.compare import compare as compare
 from .comparison.sequential import compare_sequentially as compare_sequentially
 from .forecasts.distributions.distribution import Distribution as Distribution
+from .forecasts.distributions.ordered import Ordered as Ordered
 from .forecasts.distributions.pit import PIT as PIT
 from .forecasts.distributions.quantiles import Quantiles as Quantiles
 from .forecasts.distributions.samples import Samples as Samples

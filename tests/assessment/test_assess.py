@@ -73,7 +73,21 @@ def test_bin_table_by_hand():
     assert bins.measured.tolist() == [0.25, 0.75]
     assert bins.decisiveness == pytest.approx([0.3, (0.8 + 0.6 + 0.9) / 3])
     assert bins.geometric_accuracy == pytest.approx([0.3, (0.8 * 0.6 * 0.9) ** (1 / 3)])
+    for mean in ("decisiveness", "geometric_accuracy", "robustness"):  # each bin is one step
+        assert getattr(bins, f"measured_{mean}") == pytest.approx(bins.measured)
     assert bins.contribution == pytest.approx([np.log(0.3) / 4, np.log(0.8 * 0.6 * 0.9) / 4])
+
+
+@pytest.mark.parametrize("estimator", ["kernel", "nearest-neighbors", "isotonic"])
+def test_measured_means_of_the_bins_make_those_of_the_whole(rng, estimator):
+    """The mean of order 1 by events, and of order 0 by their logarithms."""
+    p = rng.random(300)
+    result = assess(rng.random(300) < p**1.5, p, view="all-classes", measured=estimator, resamples=0)
+    share, there = result.bins.happened / result.bins.happened.sum(), result.bins.happened > 0
+    decisive, geometric = (getattr(result.bins, f"measured_{name}") for name in ("decisiveness", "geometric_accuracy"))
+    assert share[there] @ decisive[there] == pytest.approx(result.measured.decisiveness)
+    assert np.exp(share[there] @ np.log(geometric[there])) == pytest.approx(result.measured.geometric_accuracy)
+    assert (result.bins.measured_robustness[there] <= geometric[there]).all()
 
 
 def test_bins_of_two_classes_by_hand():

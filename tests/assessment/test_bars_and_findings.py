@@ -70,10 +70,11 @@ def test_bins_of_each_class_are_refused(rng):
 def test_classes_and_projections_of_nelsons_axes(rng):
     result = assess(*softmax_forecasts(rng, 400, 3), view="each-class", resamples=0)
     ax = result.plot(Figure().subplots(), axes="nelson", kind="averages")
-    of_classes = np.array([line.get_xydata()[0] for line in ax.lines if line.get_gid() == "unperplexed-class"])
-    table = result.classes
-    np.testing.assert_array_equal(of_classes[:, 0], table.measured_geometric_accuracy)
-    np.testing.assert_array_equal(of_classes[:, 1], table.reported_geometric_accuracy)
+    marks = [line for line in ax.lines if line.get_gid() == "unperplexed-class"]
+    for marker, name in (("v", "robustness"), ("o", "geometric_accuracy"), ("^", "decisiveness")):
+        of_classes = np.array([line.get_xydata()[0] for line in marks if line.get_marker() == marker])
+        np.testing.assert_array_equal(of_classes[:, 0], getattr(result.classes, f"measured_{name}"))
+        np.testing.assert_array_equal(of_classes[:, 1], getattr(result.classes, f"reported_{name}"))
     [diamond] = [line for line in ax.lines if line.get_marker() == "D"]
     assert diamond.get_xydata().tolist() == [[1, result.divergence_probability]]
     plain = result.plot(Figure().subplots(), kind="averages")

@@ -6,12 +6,19 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import norm
+from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
-from unperplexed.assessment.climatology import climatology_crps, climatology_quantiles
-from unperplexed.assessment.dependent_means import RowMeans
+from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.describe.distribution_charts import surprises_chart, width_chart
+from unperplexed.describe.distributions import distribution_document
+from unperplexed.report.result import Naming
+from unperplexed.scores.distributions.climatology import (
+    climatology_crps,
+    climatology_log_density,
+    climatology_quantiles,
+)
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
 
@@ -70,6 +77,7 @@ def test_shares_of_a_normal_forecast_are_those_of_its_pit():
     assert found.pit.share == pytest.approx(np.histogram(u, np.arange(21) / 20)[0] / len(u))
     assert found.beyond.count == pytest.approx(np.sum((u <= 0.05) | (u > 0.95)))
     assert found.beyond.expected == pytest.approx(60)
+    assert eighty.mean_width == pytest.approx(2 * norm.ppf(0.9) * np.mean(spread))
 
 
 def test_intervals_of_members_are_those_between_them():
@@ -81,6 +89,10 @@ def test_intervals_of_members_are_those_between_them():
     assert widest.expected == pytest.approx(7 / 9)
     assert widest.held.value == pytest.approx(np.mean((y > members.min(axis=1)) & (y < members.max(axis=1))))
     assert found.pit.edges == pytest.approx(np.arange(10) / 9)
+    assert widest.mean_width == pytest.approx(np.ptp(members, axis=1).mean())
+    weight = np.arange(200) % 3
+    weighted = up.assess(y, up.Samples(members), sample_weight=weight).coverage[-1].mean_width
+    assert weighted == pytest.approx(np.average(np.ptp(members, axis=1), weights=weight))
 
 
 def test_skill_is_measured_against_the_other_rows():
@@ -96,6 +108,86 @@ def test_quantiles_of_climatology_are_those_of_the_others():
     y = np.random.default_rng(3).integers(0, 9, 30).astype(float)
     for i, found in enumerate(climatology_quantiles(y, LEVELS)):
         assert found == pytest.approx(np.quantile(np.delete(y, i), LEVELS, method="median_unbiased"))
+
+
+def sharp(n, seed=0, half=0.5):
+    """Outcomes that are standard normal in all, and centres from which they differ by half a standard deviation."""
+    rng = np.random.default_rng(seed)
+    centre = np.sqrt(1 - half**2) * rng.normal(size=n)
+    return centre + half * rng.normal(size=n), centre, np.full(n, half)
+
+
+@pytest.mark.parametrize("form", ["distribution", "quantiles", "classes"])
+def test_the_density_ratio_is_that_to_the_true_climatology(form):
+    """Of densities 1 / 0.5; of cells, what the standard normal distribution gives to the same ones."""
+    y, centre, spread = sharp(4000)
+    cuts = np.array([-np.inf, -1.5, -0.5, 0.5, 1.5, np.inf])
+    if form == "classes":
+        probability = np.diff(norm.cdf((cuts - centre[:, None]) / 0.5), axis=1)
+        k = np.searchsorted(cuts, y) - 1
+        found = up.assess(k, up.Ordered(probability)).density_ratio
+        each = np.log(probability[np.arange(4000), k] / np.diff(norm.cdf(cuts))[k])
+    elif form == "distribution":
+        found, each = (
+            up.assess(y, FORMS[form](centre, spread)).density_ratio,
+            np.log(norm.pdf((y - centre) / 0.5) / 0.5),
+        )
+        each -= norm.logpdf(y)
+        assert found.interval.low < 2 < found.interval.high
+    else:
+        forecast = FORMS[form](centre, spread)
+        found, rows = up.assess(y, forecast).density_ratio, forecast.pit_rows(y)
+        ends = np.pad(forecast.values, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        at = np.arange(4000), (forecast.values < y[:, None]).sum(axis=1)
+        cells = norm.cdf(ends[at[0], at[1] + 1]) - norm.cdf(ends[at])
+        each = np.log((norm.cdf(rows.high) - norm.cdf(rows.low)) / cells)
+    assert found.value == pytest.approx(np.exp(each.mean()), rel=0.015)
+    assert found.standard_error == pytest.approx(found.value * each.std() / np.sqrt(4000), rel=0.1)
+
+
+def test_forecasts_that_say_no_more_than_climatology_have_a_density_ratio_of_1():
+    rng = np.random.default_rng(4)
+    y, known = rng.normal(size=2000), np.zeros(2000)
+    for form in ("distribution", "quantiles"):
+        assert up.assess(y, FORMS[form](known, known + 1)).density_ratio.value == pytest.approx(1, abs=0.03)
+    counts = rng.negative_binomial(2, 0.2, 2000)
+    forecast = up.Distribution("negative-binomial", size=known + 2, probability=0.2)
+    assert up.assess(counts, forecast).density_ratio.value == pytest.approx(1, abs=0.03)
+    rain = np.where(rng.random(2000) < 0.4, 0, rng.gamma(0.7, 5, 2000))
+    forecast = up.Distribution("gamma", shape=known + 0.7, scale=5, zero=0.4)
+    assert up.assess(rain, forecast).density_ratio.value == pytest.approx(1, abs=0.03)
+
+
+def test_a_density_ratio_is_the_calibrated_one_times_the_divergence_probability():
+    y, centre, spread = sharp(4000)
+    known, narrow = (up.assess(y, FORMS["distribution"](centre, k * spread)) for k in (1, 0.7))
+    exact = np.exp(-(np.log(0.7) + 1 / (2 * 0.49) - 0.5))
+    assert narrow.divergence_probability == pytest.approx(exact, abs=0.01)
+    assert narrow.density_ratio.value == pytest.approx(known.density_ratio.value * exact, rel=0.02)
+
+
+def test_density_ratios_of_groups_and_of_outcomes_that_were_impossible():
+    y, centre, spread = sharp(400)
+    by = up.assess_by(y, FORMS["distribution"](centre, spread), by={"part": np.arange(400) % 3})
+    logs = [np.log(each.assessment.density_ratio.value) * each.assessment.n_rows for each in by.groups]
+    assert np.log(by.whole.density_ratio.value) == pytest.approx(sum(logs) / 400)
+    flat = up.Distribution(uniform(centre - 1, 2))
+    assert up.assess(y, flat).density_ratio.value == 0
+    assert up.assess(None, up.PIT(norm.cdf(y))).density_ratio is None
+    assert up.assess(y, FORMS["members"](centre, spread)).density_ratio is None
+    assert up.assess(y, FORMS["quantiles"](centre, spread), censored={"above": 1.0}).density_ratio is None
+
+
+CLIMATOLOGIES = {"normal": norm(), "lognormal": lognorm(1.5), "uniform": uniform(), "poisson": poisson(3)}
+
+
+@pytest.mark.parametrize("name", CLIMATOLOGIES)
+def test_the_density_of_climatology_is_estimated_all_but_without_bias(name):
+    of, rng = CLIMATOLOGIES[name], np.random.default_rng(2)
+    log_density = of.logpmf if name == "poisson" else of.logpdf
+    drawn = [of.rvs(500, random_state=rng).astype(float) for _ in range(30)]
+    apart = [np.mean(climatology_log_density(y) - log_density(y)) for y in drawn]
+    assert np.mean(apart) == pytest.approx(0, abs=0.04)
 
 
 def test_a_reference_may_be_other_forecasts():
@@ -193,6 +285,24 @@ def test_outcomes_that_are_all_impossible_are_refused():
     assert some.diagnosis.findings[0].rows == (0, 1)
 
 
+@pytest.mark.parametrize("when", [np.nan, np.inf, np.datetime64("NaT")])
+def test_windows_have_both_times(when):
+    y, centre, spread = forecasts(20)
+    forecast, made = up.Distribution("normal", mean=centre, sd=spread), np.arange(20).astype(type(when))
+    target = made + 1
+    target[[3, 7]] = when
+    with pytest.raises(up.InputError, match=r"no time in 2 rows \(3, 7"):
+        up.assess(y, forecast, issued=made, target_date=target)
+
+
+def test_outcomes_of_weight_0_are_none():
+    y, centre, spread = forecasts(20)
+    forecast = up.Distribution("gamma", shape=np.ones(20), scale=1.0)
+    y[1:] = -1
+    with pytest.raises(up.InputError, match="same unit"):
+        up.assess(y, forecast, sample_weight=np.arange(20) > 0)
+
+
 def test_pit_values_have_no_scores():
     y, centre, spread = forecasts(300, low=0.6)
     u = norm.cdf(y, centre, spread)
@@ -201,6 +311,22 @@ def test_pit_values_have_no_scores():
     assert found.skill is None
     assert found.diagnosis.findings[0].parameter == pytest.approx(same.diagnosis.findings[0].parameter, rel=1e-6)
     assert "CRPS" not in str(found)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_widths_and_surprises_are_drawn_where_they_are_known(form):
+    y, centre, spread = forecasts(low=0.5)
+    a = up.assess(y, FORMS[form](centre, spread))
+    kinds = {section.id for section in distribution_document(a, Naming(), brief=False).sections}
+    assert {"width", "surprising"} <= kinds
+    assert (np.diff(width_chart(a).lines[1].x) > 0).all()
+    [points] = surprises_chart(a.surprises).points
+    wide = a.surprises.high - a.surprises.low
+    assert points.x == pytest.approx((a.surprises.outcome - a.surprises.median) / wide)
+    assert points.high - points.low == pytest.approx(np.ones(len(wide)))
+    u = norm.cdf(y, centre - 0.5 * spread, spread)
+    of_pit = distribution_document(up.assess(None, up.PIT(u)), Naming(), brief=False)
+    assert not {"width", "surprising"} & {section.id for section in of_pit.sections}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -64,7 +64,7 @@ SETS = {
     "fifty classes": lambda: more_classes(14, n=1200, classes=50, bias=1.0),
     "five classes with a lapse": lambda: more_classes(15, n=1500, classes=5, lapse=0.06),
 }
-ALL = [pytest.param(name, marks=() if name == "two classes" else pytest.mark.slow) for name in SETS]
+ALL = [pytest.param(name, marks=() if name == "few values" else pytest.mark.slow) for name in SETS]
 
 
 @pytest.mark.parametrize("name", ALL)

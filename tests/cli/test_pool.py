@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from unperplexed import compare, pool
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.pool import settings_of
-from unperplexed.forecasts.reading import RowReading
+from unperplexed.forecasts.reading import AssessedReading
 from unperplexed.results import Pool
 
 N = 600
@@ -286,8 +286,10 @@ def test_applications_that_cannot_be_are_refused(files, capsys, tmp_path, argume
 
 
 def test_defaults_are_those_of_the_function():
+    """No method is the linear one of classes, and the average of predictive distributions by quantiles."""
     parsed = vars(_parser().parse_args(["pool", "x.csv", "-o", "pool.json"]))
     parsed |= settings_of(parsed["method"])
     for name, parameter in inspect.signature(pool).parameters.items():
-        if parameter.kind is parameter.KEYWORD_ONLY and name not in RowReading.__annotations__:
-            assert (parsed[name] or None) == (parameter.default or None), name
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in AssessedReading.__annotations__:
+            default = "linear" if name == "method" else parameter.default
+            assert (parsed[name] or None) == (default or None), name

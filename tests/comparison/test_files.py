@@ -161,7 +161,9 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    "suffix", [pytest.param(x, marks=() if x in (".csv", ".parquet") else pytest.mark.slow) for x in FORMATS]
+)
 @pytest.mark.parametrize("spelling", [pytest.param("numbers", marks=pytest.mark.slow), "texts"])
 def test_files_are_paired_by_id_whatever_their_order_and_format(
     data, of_arrays, tmp_path, rng, capsys, monkeypatch, suffix, spelling

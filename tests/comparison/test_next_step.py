@@ -216,8 +216,13 @@ def test_it_is_in_text_page_json_and_survives_pickling():
 
 @pytest.mark.parametrize(
     "reading",
-    [{}, {"pos_label": 0}, {"labels": [0, 1]}, {"sample_weight": True}, {"clusters": True}],
-    ids=["plain", "pos_label", "labels", "weights", "clusters"],
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"pos_label": 0}, id="pos_label", marks=pytest.mark.slow),
+        pytest.param({"labels": [0, 1]}, id="labels", marks=pytest.mark.slow),
+        pytest.param({"sample_weight": True}, id="weights", marks=pytest.mark.slow),
+        pytest.param({"clusters": True}, id="clusters"),
+    ],
 )
 def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
     p = {name: 1 - each for name, each in FORECASTS.items()} if "pos_label" in reading else FORECASTS

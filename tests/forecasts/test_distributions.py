@@ -199,6 +199,8 @@ BAD = {
     "unknown parameter": (lambda: Distribution("normal", mean=[0.0], sigma=[1.0]), "sigma"),
     "NaN parameter": (lambda: Distribution("normal", mean=[NAN], sd=[1.0]), "mean"),
     "different lengths": (lambda: Distribution("normal", mean=[0.0, 1.0], sd=[1.0, 1.0, 1.0]), "mean|sd"),
+    "endless counts": (lambda: Distribution("poisson", mean=[2e10]), r"a mean above 1e\+10 in 1 row"),
+    "endless waiting": (lambda: Distribution("negative-binomial", size=[2.0], probability=[1e-11]), "normal"),
     "atom above 1": (lambda: Distribution("gamma", shape=[1.0], scale=1.0, zero=1.5), "zero"),
     "object and parameters": (lambda: Distribution(stats.norm([0.0], 1), mean=[0.0]), "belong to families"),
     "no distribution": (lambda: Distribution(3), "cdf"),
@@ -207,6 +209,7 @@ BAD = {
     "PIT swapped": (lambda: PIT([0.5], [0.2]), "swapped"),
     "too few outcomes": (lambda: Samples([[1, 2], [3, 4]]).pit_rows([1.0]), r"shape \(2,\)"),
     "missing outcome": (lambda: Samples([[1, 2]]).pit_rows([NAN]), "no outcome"),
+    "huge member": (lambda: Samples([[1.0, -1e101]]), "beyond 1e\\+100"),
     "infinite outcome": (lambda: Samples([[1, 2]]).pit_rows([INF]), "infinite outcome"),
     "swapped arguments": (lambda: Samples([[1, 2]]).pit_rows(Samples([[1, 2]])), "Outcomes come first"),
     "half a count": (lambda: Distribution("poisson", mean=[1.0]).pit_rows([0.5]), "no count"),
@@ -216,6 +219,12 @@ BAD = {
     "missing limit": (lambda: Samples([[1, 2]]).pit_rows([1.0], censored={"above": [NAN]}), "no limit"),
     "negative weight": (lambda: Samples([[1, 2]]).pit_rows([1.0], sample_weight=[-1]), "negative"),
 }
+
+
+@pytest.mark.parametrize("mean", [1e5, 1e10])
+def test_many_likely_counts_tell_as_much_as_a_density(mean):
+    rows = Distribution("poisson", mean=[mean]).pit_rows([np.floor(mean)])
+    np.testing.assert_allclose(rows.information[0], np.eye(4), atol=3e-4)
 
 
 @pytest.mark.parametrize("name", BAD)

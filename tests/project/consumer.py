@@ -31,7 +31,7 @@ def program(y: npt.NDArray[np.int64], p: npt.NDArray[np.float64]) -> bool:
     assert_type(log_loss(y, p), float)
     print(assessment.verdikt)  # type: ignore[attr-defined]  # pyright: ignore
     assess(y, p, lables=["dry", "rain"])  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    compare(y, {"ours": p}, clustrs=y)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    compare(y, {"ours": p}, clustrs=y)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     Recalibrator().fit(y, p, groups=y)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     assess(y, p, scale="logit")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     assess(y, p, view="al")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import module_of
 from pages import text_of
-from unperplexed import assess
+from unperplexed import Quantiles, assess
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples" / "gallery"
@@ -84,13 +84,22 @@ def test_logits_are_what_the_script_makes(make):
 
 def test_each_entry_of_the_gallery_has_its_picture():
     entries = module_of(ROOT / "docs" / "gallery.py").entries()
-    assert len(entries) == text_of("gallery").count('href="gallery/') == 8
+    assert len(entries) == text_of("gallery").count('href="gallery/') == 9
     assert {path.stem for path in (ROOT / "docs" / "pictures" / "gallery").iterdir()} == set(entries)
 
 
 def test_what_the_gallery_says_of_boosted_trees(patients):
     curve = assess(patients["progressed"], patients["boosted"], pos_label="yes", resamples=0).curve
     assert 0.78 < np.interp(0.9, curve.reported, curve.measured) < 0.82
+
+
+def test_what_the_gallery_says_of_quantiles():
+    data = pl.read_csv(GALLERY / "progress.csv")
+    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+    found = assess(data["progress"], Quantiles(levels, data.select(f"q{level}" for level in levels)))
+    assert found.verdict.startswith("Too narrow: intervals should be 1.15 times as wide")
+    held = found.coverage[-1].held
+    assert [round(each, 3) for each in (held.value, *held.interval)] == [0.848, 0.812, 0.879]
 
 
 def test_what_the_gallery_says_of_the_forest(digits):

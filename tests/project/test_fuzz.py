@@ -10,7 +10,15 @@ from mutations import Spoiling, outcome_of
 
 @pytest.mark.parametrize(
     ("kind", "number"),
-    [("files", 1500), ("tallies", 1000), ("maps", 400), ("pools", 300), ("histories", 300), ("logs", 800)],
+    [
+        ("files", 1500),
+        ("distributions", 400),
+        ("tallies", 1000),
+        ("maps", 400),
+        ("pools", 300),
+        ("histories", 300),
+        ("logs", 800),
+    ],
 )
 @pytest.mark.slow
 def test_spoiled_input_is_read_or_refused(tmp_path, kind, number):

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import assess, assess_by, assess_ordered, compare, compare_sequentially, decision_curve, skill
+from unperplexed import assess, assess_by, compare, compare_sequentially, decision_curve, skill
 
 pd = pytest.importorskip("pandas")
 N = 90
@@ -22,9 +22,6 @@ MADE = {
     "bins": lambda d: assess(d["y"], d["p"], resamples=0).frame("bins"),
     "a group": lambda d: assess_by(d["y"], d["p"], by=d["by"], resamples=0)[0].frame(),
     "assess_by": lambda d: assess_by(d["y"], d["p"], by=d["by"], resamples=0).frame(),
-    "assess_ordered": lambda d: assess_ordered(
-        d["y"] + d["by"].clip(0, 1), d[["p", "q", "r"]], labels=[0, 1, 2]
-    ).frame(),
     "compare": lambda d: compare(d["y"], {"p": d["p"], "q": d["q"]}).frame("differences"),
     "a forecaster": lambda d: compare(d["y"], {"p": d["p"], "q": d["q"]}).forecasters["p"].assessment.frame(),
     "compare_sequentially": lambda d: compare_sequentially(d["y"], {"p": d["p"], "q": d["q"]}).frame(),
@@ -35,10 +32,6 @@ MADE = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_pandas_in_pandas_out_and_polars_for_all_else(data, name):
-    data["r"] = (1 - data["p"] - data["q"]).clip(0.05, 1)
-    if name == "assess_ordered":
-        total = data["p"] + data["q"] + data["r"]
-        data |= {key: data[key] / total for key in "pqr"}
     from_pandas, from_polars = (MADE[name](frame(data)) for frame in (pd.DataFrame, pl.DataFrame))
     assert type(from_pandas) is pd.DataFrame
     assert type(from_polars) is pl.DataFrame

@@ -12,10 +12,10 @@ import pytest
 from unperplexed import (
     Distribution,
     InputError,
+    Ordered,
     Tally,
     assess,
     assess_by,
-    assess_ordered,
     calibration_errors,
     calibration_test,
     check,
@@ -72,8 +72,13 @@ RESULTS = {
     "assess": (lambda y, p: assess(labelled(y), p, pos_label=HOSTILE, resamples=0), "observed frequency"),
     "assess_by": (lambda y, p: assess_by(y, p, by=labelled(y), resamples=0), "miscalibration"),
     "compare": (lambda y, p: compare(y, {HOSTILE: p, "b": p**2}), "Paired differences"),
+    "compare numbers": (lambda y, p: compare(p, {HOSTILE: numbers(p), "b": numbers(p**2)}), "miscalibration"),
+    "skill of numbers": (lambda y, p: skill(p, numbers(p)), "1 is perfect"),
     "compare_sequentially": (lambda y, p: compare_sequentially(y, {HOSTILE: p, "b": p**2}), "e-value"),
-    "assess_ordered": (lambda y, p: assess_ordered(y, ordered(p), labels=range(3)), "PIT"),
+    "assess ordered classes": (
+        lambda y, p: assess(labelled(y), Ordered(ordered(p), [*labelled(np.arange(2)), "c"])),
+        "outcome is",
+    ),
     "assess distributions": (lambda y, p: assess(p, numbers(p)), "Width factor needed"),
     "assess_by distributions": (
         lambda y, p: assess_by(p, numbers(p), by={HOSTILE: labelled(y)}),

@@ -11,6 +11,7 @@ from scipy.integrate import quad
 
 from unperplexed import InputError
 from unperplexed.forecasts.distributions.distribution import Distribution
+from unperplexed.forecasts.distributions.ordered import Ordered
 from unperplexed.forecasts.distributions.pit import PIT
 from unperplexed.forecasts.distributions.quantiles import Quantiles
 from unperplexed.forecasts.distributions.samples import Samples
@@ -307,8 +308,13 @@ def test_nobody_is_expected_to_score_better_than_the_truth(rule, rng):
     assert score.proper
     assert score.better == "smaller"
 
+    edges = np.array([0.7, 0.9, 1.0, 1.2, 1.5])
+
     def expected(shift, scale):
         law = Distribution("lognormal", log_mean=np.full(20_000, shift / 4), log_sd=scale / 4)
+        if rule == "ranked_probability_score":
+            p = np.diff(law.subset([0]).cdf(edges), prepend=0, append=1)
+            return score.rows(np.searchsorted(edges, y), Ordered(np.tile(p, (20_000, 1)))).mean()
         known = (
             law
             if rule in ("crps", "log_score")

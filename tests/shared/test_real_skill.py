@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from real_data import DATA
-from unperplexed import assess_ordered, compare, skill
+from unperplexed import Ordered, assess, compare, skill
 
 
 def test_influenza_by_horizon_against_the_base_rate_and_another_team():
@@ -28,16 +28,14 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
         assert all(each.interval.low < each.skill < each.interval.high for each in scores)
 
 
-@pytest.mark.slow
 def test_influenza_forecasts_are_too_wide():
     with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
         y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
-    found = assess_ordered(y, p, labels=range(27), clusters=week, invalid="rescale")
+    found = assess(y, Ordered(p, range(27), invalid="rescale"), clusters=week)
     p = p / p.sum(axis=1, keepdims=True)
-    below = np.hstack([np.zeros((y.size, 1)), p.cumsum(axis=1)])
-    low, high = below[np.arange(y.size), y], below[np.arange(y.size), y + 1]
-    assert found.location.value == pytest.approx(((low + high) / 2).mean(), abs=1e-6)
-    assert found.verdict.startswith("Forecasts are too wide")
+    assert found.scores["log_score"].value == pytest.approx(-np.log(p[np.arange(y.size), y]).mean())
+    assert set(found.diagnosis.errors) == {"spread", "level"}
+    assert found.width.interval.high < 1
     assert found.n_clusters == 29
 
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from unperplexed import InputError
 from unperplexed.sources.file_reading import FileReading
-from unperplexed.sources.predictive import read_distributions
+from unperplexed.sources.predictive import read_distributions, several
 from unperplexed.sources.predictive_columns import PredictiveSelection
 from unperplexed.sources.row_filter import RowFilter
 
@@ -188,12 +188,75 @@ def test_a_hub_is_one_folder_and_what_is_not_assessed_is_named():
     for other in ("sample", "cdf", "pmf", "median", "mean"):
         assert f"of output type {other}" in said
     assert found.frame["model_id"].n_unique() == 3
-    assert "3 forecasters are assessed together" in said
+    assert read(folder, "hub", **settings, keys=["model_id"]).frame["model_id"].n_unique() == 3
+    assert "3 forecasters are assessed together" in several(found.frame)[0][1]
     draws = read(folder / "model-output" / "PSI-DICE", "hub", **settings, where="output_type = 'sample'")
     assert draws.forecast.form == "100 members"
     assert draws.frame["model_id"].unique().to_list() == ["PSI-DICE"]
-    with pytest.raises(InputError, match="none is a distribution of a number. pmf: the probabilities of categories"):
+    with pytest.raises(InputError, match="none is a distribution of a number. pmf: --ordered assesses"):
         read(folder, "hub", **settings, where="output_type = 'pmf'")
+
+
+CATEGORIES = ["low", "moderate", "high", "very high"]
+
+
+@real_data
+@pytest.mark.parametrize("form", ["a line", "a line for each category"])
+def test_categories_of_a_hub_are_ordered_as_its_configuration_has_them(tmp_path, form):
+    folder = DATA / "hubverse_example"
+    lines = pl.concat(
+        [pl.read_csv(each, infer_schema=False) for each in (folder / "model-output").rglob("*.csv")], how="diagonal"
+    )
+    keys = ["location", "reference_date", "horizon", "target_end_date", "target"]
+    happens = ["target_end_date", "location", "target"]
+    pmf = lines.filter(pl.col("output_type") == "pmf")
+    known = pmf.group_by(happens, maintain_order=True).agg().with_row_index("at")
+    known = known.with_columns(observation=pl.Series(CATEGORIES)[known["at"].to_numpy() % 4]).drop("at")
+    if form != "a line":  # the oracle output of hubs
+        known = known.join(pl.DataFrame({"output_type_id": CATEGORIES}), how="cross")
+        so = (pl.col("observation") == pl.col("output_type_id")).cast(pl.Float64)
+        known = known.with_columns(output_type=pl.lit("pmf"), oracle_value=so).drop("observation")
+    known.write_csv(tmp_path / "known.csv")
+    settings = {"truth": None, "target_data": str(tmp_path / "known.csv"), "ordered": True}
+    found = read(folder, "hub", **settings)
+    assert found.forecast.labels == tuple(CATEGORIES)
+    assert len(found.y) == pmf.height / 4
+    assert "of output type quantile" in " ".join(sentence for _, sentence in found.notes)
+    first = {name: found.frame[name][5] for name in (*keys, "model_id")}
+    file = folder / "model-output" / first["model_id"] / f"{first['reference_date']}-{first['model_id']}.csv"
+    own = pl.read_csv(file, infer_schema=False).filter(
+        *(pl.col(name) == str(first[name]) for name in keys), pl.col("output_type") == "pmf"
+    )
+    assert found.forecast.probabilities[5].tolist() == own["value"].cast(pl.Float64).to_list()
+    assert own["output_type_id"].to_list() == CATEGORIES
+    happened = known
+    if form != "a line":
+        happened = known.filter(pl.col("oracle_value") == 1).rename({"output_type_id": "observation"})
+    of_case = dict(zip(happened.select(happens).iter_rows(), happened["observation"], strict=True))
+    rows = found.frame.select(happens).cast(pl.String).iter_rows()
+    assert found.y.tolist() == [of_case[row] for row in rows]
+    with pytest.raises(InputError, match="none is pmf. quantile: without --ordered"):
+        read(folder, "hub", **settings, where="output_type = 'quantile'")
+
+
+def test_categories_without_a_configuration_are_named(tmp_path):
+    n = 30
+    lines = pl.DataFrame({"case": np.repeat(np.arange(n), 3), "output_type_id": ["few", "some", "many"] * n})
+    lines.with_columns(output_type=pl.lit("pmf"), value=pl.Series([0.2, 0.3, 0.5] * n)).write_csv(tmp_path / "f.csv")
+    pl.DataFrame({"case": np.arange(n), "observation": ["few", "many"] * (n // 2)}).write_csv(tmp_path / "y.csv")
+    known = {"truth": None, "target_data": str(tmp_path / "y.csv"), "ordered": True}
+    with pytest.raises(
+        InputError, match="'few', 'many', 'some'. Name all from the lowest to the highest with --labels"
+    ):
+        read(tmp_path / "f.csv", "hub", **known)
+    found = read(tmp_path / "f.csv", "hub", **known, reading=FileReading(["few", "some", "many"]))
+    assert found.forecast.probabilities[4].tolist() == [0.2, 0.3, 0.5]
+    assert found.y.tolist() == ["few", "many"] * (n // 2)
+    pl.DataFrame({"case": np.arange(n), "observation": ["few", "lots"] * (n // 2)}).write_csv(tmp_path / "y.csv")
+    with pytest.raises(InputError, match="15 outcomes of forecasts are none of 'few', 'some', 'many'"):
+        read(tmp_path / "f.csv", "hub", **known, reading=FileReading(["few", "some", "many"]))
+    with pytest.raises(InputError, match="name it with --target-data"):
+        read(tmp_path / "f.csv", "hub", ordered=True)
 
 
 @real_data

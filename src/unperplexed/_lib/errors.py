@@ -75,7 +75,7 @@ _NAMES = {
     "Assessment.ci": "auc.interval",
     "Assessment.p_value": "diagnosis.p_value",
     "Comparison.p_value": 'frame("differences"), or pairs[0].differences["log_loss"].p_value',
-    "OrderedAssessment.rps": 'skill, by "ranked_probability_score"',
+    "DistributionAssessment.rps": 'scores["ranked_probability_score"]',
     **dict.fromkeys(("Assessment.brier_skill_score", "Assessment.scaled_brier"), "skill, with reference='base-rate'"),
     **dict.fromkeys(("Decomposition.resolution", "Decomposition.refinement"), "discrimination"),
     "Decomposition.reliability": "miscalibration",

@@ -43,6 +43,7 @@ _ELSEWHERE = {
     "crps": "unperplexed.scores.crps",
     "wis": "unperplexed.scores.weighted_interval_score",
     "mean_pinball_loss": "unperplexed.scores.quantile_loss",
+    "assess_ordered": "assess(y_true, Ordered(y_prob))",
     "rps": "unperplexed.scores.ranked_probability_score",
 }
 """What other programs call what is here."""

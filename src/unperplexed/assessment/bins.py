@@ -31,8 +31,8 @@ _MOST_POINTS, _FEWEST_POINTS = 500, 10
 class BinTable(Table):
     """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
 
-    One array entry a bin. The three reported means are over the correct-class probabilities in the bin, NaN where
-    nothing in it happened.
+    One array entry a bin. The three means are over the correct-class probabilities in the bin, NaN where nothing
+    in it happened.
     """
 
     lowest: Floats
@@ -45,6 +45,10 @@ class BinTable(Table):
     robustness: Floats
     measured: Floats
     """Measured probability: how often what the bin speaks of happened."""
+    measured_decisiveness: Floats
+    measured_geometric_accuracy: Floats
+    measured_robustness: Floats
+    """Means of what was measured for the correct-class probabilities, which differ where the curve is smooth."""
     happened: Floats
     total: Floats
     """Weight of the bin's pairs that happened, and of all its pairs."""
@@ -128,10 +132,11 @@ def bin_table(each: ClassPairs, estimate: Estimate, p: Floats, labels: tuple[Lab
     last = np.append(first[1:], estimate.bin.size) - 1
     happened = np.add.reduceat(pairs.happened, first)
     total = np.add.reduceat(pairs.total, first)
-    means = np.full((3, first.size), np.nan)
+    means, measured = np.full((2, 3, first.size), np.nan)
     bin_of_point = estimate.bin[points.entry]
     starts = run_starts(bin_of_point)
     means[:, bin_of_point[starts]] = means_of_runs(p, points.weight, starts)
+    measured[:, bin_of_point[starts]] = means_of_runs(estimate.measured[points.entry], points.weight, starts)
     with np.errstate(divide="ignore", invalid="ignore"):
         contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)
     table = BinTable(
@@ -142,6 +147,9 @@ def bin_table(each: ClassPairs, estimate: Estimate, p: Floats, labels: tuple[Lab
         geometric_accuracy=means[1],
         robustness=means[2],
         measured=happened / total,
+        measured_decisiveness=measured[0],
+        measured_geometric_accuracy=measured[1],
+        measured_robustness=measured[2],
         happened=happened,
         total=total,
         contribution=contribution,

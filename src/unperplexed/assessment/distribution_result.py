@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -14,11 +15,16 @@ from .._version import __version__
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
+from ..forecasts.labels import Label
+from ..pairing.distribution_skill import ScoreSkill
 from ..report.result import JsonResult, picture
-from ..statistics.intervals import Metric
+from ..statistics.intervals import Interval, Metric
+from .flat import flat_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from .distribution_remedy import DistributionRemedy
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
@@ -36,6 +42,8 @@ class Coverage(ByValue):
     """The observed share. An outcome on an end, or in a cell that has one, counts in part."""
     of_level: bool = True
     """Whether the name tells the probability; else it counts members."""
+    mean_width: float = math.nan
+    """Its mean width, in the unit of the outcomes: smaller is better if it holds as many; NaN for PIT values."""
 
     @property
     def subject(self) -> str:
@@ -54,6 +62,26 @@ class Beyond(ByValue):
 
 
 @dataclass(frozen=True)
+class Threshold(ByValue):
+    """The event that the outcome is a class or a higher one, of ordered classes."""
+
+    label: Label
+    """The lowest of these classes."""
+    name: str
+    """The event in words: "heavy or above"."""
+    mean_prediction: float
+    """Mean predicted probability of the event, its exceedance probability."""
+    frequency: float
+    """Its observed frequency."""
+    excess: float
+    """Observed frequency minus mean prediction: above 0 the event is underpredicted."""
+    interval: Interval
+    """Of the excess; simultaneous for all thresholds."""
+    adjusted_p_value: float
+    """p-value of the excess, adjusted for the number of thresholds (Holm)."""
+
+
+@dataclass(frozen=True)
 class PitBars(ReadOnlyArrays):
     """Shares of the outcomes by their place in the forecasts (PIT histogram), with what calibrated forecasts have."""
 
@@ -64,7 +92,7 @@ class PitBars(ReadOnlyArrays):
     high: Floats
     """Band of calibrated forecasts with this dependence, which holds for all bars together."""
     fitted: Floats
-    """Shares that the named errors lead to; those of calibrated forecasts without any."""
+    """Shares that the named errors lead to; those of calibrated forecasts without any, and of ordered classes."""
 
     @property
     def expected(self) -> Floats:
@@ -96,23 +124,12 @@ class SurprisingForecasts(ReadOnlyArrays):
     """Name of the score that is the loss."""
     row: Any
     """Numbers of the rows, from 0."""
-    outcome: Floats
-    median: Floats
-    low: Floats
-    high: Floats
+    outcome: Any
+    """Numbers; of ordered classes their labels, also of the quantiles."""
+    median: Any
+    low: Any
+    high: Any
     loss: Floats
-
-
-@dataclass(frozen=True)
-class Skill(ByValue):
-    """How much better forecasts score than a reference."""
-
-    score: str
-    """Name of the score."""
-    reference: str
-    reference_score: float
-    value: Metric
-    """1 minus the ratio of the score to the reference's: 1 is perfect, 0 no better."""
 
 
 @dataclass(frozen=True)
@@ -132,15 +149,23 @@ class DistributionAssessment(JsonResult):
     beyond: Beyond
     scores: Mapping[str, Metric]
     """Mean scores by name, smaller ones better; none of PIT values."""
-    skill: Skill | None
+    skill: ScoreSkill | None
     """Against the other rows' outcomes, or the reference that was given."""
+    density_ratio: Metric | None
+    """Geometric mean of the forecasts' density at the outcomes, divided by climatology's: exp of the mean difference of
+    log scores; 1 is no better, larger is better. Of quantiles and classes by the probabilities of their cells; None of
+    members and PIT values, and if outcomes are censored."""
     bias: Metric
     """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
     width: Metric
     """How many times as wide intervals should be; 1 is best."""
+    cost_interval: Interval
+    """Confidence interval of the cost; where no error is named, that of a bias and a width that may be there."""
     pit: PitBars
     quantiles: QuantileReliability
     surprises: SurprisingForecasts | None
+    thresholds: tuple[Threshold, ...]
+    """Of ordered classes each but the lowest, as the event that the outcome is at least this class; else empty."""
     n_rows: int
     n_clusters: int | None
     effective_rows: float
@@ -154,6 +179,19 @@ class DistributionAssessment(JsonResult):
     dependence: DependenceSearch = OF_A_TALLY
     """What was found of dependence that nobody declared."""
     version: str = __version__
+    _remedy: Callable[[], DistributionRemedy | None] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def remedy(self) -> DistributionRemedy | None:
+        """Recalibration with what it is expected to bring; made when first asked for.
+
+        None where nothing was found, under 100 rows or 10 clusters, and of groups.
+        """
+        return None if self._remedy is None else self._remedy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Find the remedy before the rows are left behind."""
+        return {**vars(self), "remedy": self.remedy, "_remedy": None}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw where the outcomes were in their forecast distributions (PIT histogram).
@@ -200,9 +238,29 @@ class DistributionAssessment(JsonResult):
         """Exp of minus the cost: 1 for calibrated forecasts."""
         return math.exp(-self.cost)
 
+    def to_flat(self) -> dict[str, float | None]:
+        """Give every metric one level deep, with the ends of its confidence interval, and the words of the verdict.
+
+        Returns
+        -------
+        dict of str to float or None
+            ``coverage_80``, ``coverage_80.lower``, ``coverage_80.upper``, ``crps``, ``bias``, ``width``, ``cost`` and
+            so on; ``too-narrow`` and the other words are 1 or 0. None stands for what is not known.
+
+        Examples
+        --------
+        >>> from unperplexed import Distribution, assess
+        >>> found = assess([0.3, -0.8, 1.1, 0.2] * 5, Distribution("normal", mean=[0] * 20, sd=1)).to_flat()
+        >>> round(found["coverage_80"], 2), found["too-narrow"]
+        (1.0, 0.0)
+        """
+        return flat_metrics(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = {"verdict": self.verdict, **plain_values(self)}
+        plain: dict[str, Any] = {"verdict": self.verdict, **plain_values(replace(self, _remedy=None))}
+        plain["remedy"] = plain_values(self.remedy)
+        del plain["_remedy"]
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 

@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.distributions import WIDEST, Tested, diagnose_distributions
+from ..calibration.dependent_means import RowMeans
+from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
 from ..calibration.diagnosis.row_groups import Windows
+from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
+from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
-from ..maps.pit import PitMap
-from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
-from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
-from ..statistics.tails import normal_quantile
-from .climatology import climatology_crps, climatology_quantiles
-from .dependent_means import RowMeans
+from ..maps.pit import PitGains, PitMap
+from ..pairing.distribution_skill import Against, reference_scores, skill_against
+from ..scores.distributions.climatology import climatology_log_density, climatology_log_probability
+from ..scores.distributions.rules import distribution_score_named, scores_that_apply
+from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
 from .distribution_result import (
+    Coverage,
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
-    Skill,
     SurprisingForecasts,
+    Threshold,
 )
-from .distribution_rows import FEWEST, DistributionRows, read_distributions
-from .pit_shares import PitShares, from_one
+from .pit_shares import PitShares
 
 if TYPE_CHECKING:
     from ..tally.distributions import DistributionTally
-
-CLIMATOLOGY = "climatology"
+    from .distribution_remedy import DistributionRemedy
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -54,14 +57,16 @@ class Scored(NamedTuple):
     """Scores of each row, by the rules that are given of forecasts, and of a reference by the first of them."""
 
     values: Mapping[str, Floats]
-    reference: str
-    against: Floats | None
+    against: Against | None
     """None of PIT values, which have no scores."""
+    ratio: Floats | None = None
+    """Log of each forecast's density, or probability of the cell, divided by climatology's."""
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against = None if self.against is None else self.against[rows]
-        return Scored({name: each[rows] for name, each in self.values.items()}, self.reference, against)
+        against = None if self.against is None else Against(self.against.name, self.against.scores[rows])
+        ratio = None if self.ratio is None else self.ratio[rows]
+        return Scored({name: each[rows] for name, each in self.values.items()}, against, ratio)
 
 
 def assess_distributions(
@@ -75,7 +80,20 @@ def assess_distributions(
 ) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return _assessed(rows, scored, confidence)
+    return _mendable(rows, assessed(rows, scored, confidence))
+
+
+def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:
+    """Return the assessment with a way to its remedy, if anything was found."""
+    return replace(found, _remedy=partial(_remedy, rows, found)) if found.diagnosis.findings else found
+
+
+def _remedy(rows: DistributionRows, found: DistributionAssessment) -> DistributionRemedy | None:
+    from .distribution_remedy import remedy_of_distributions
+
+    score = next(iter(found.scores), "")
+    before = found.scores[score].value if score else math.nan
+    return remedy_of_distributions(rows, score, before, found.confidence)
 
 
 def assess_distributions_by(
@@ -99,10 +117,11 @@ def assess_distributions_by(
     if not places:
         raise InputError(f"by: each of the {len(keys.keys):,} groups has one row. Name a column with fewer values.")
     groups = [
-        DistributionGroup(key, _assessed(rows.only(places[key]), scored.only(places[key]), confidence))
+        DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
         for key in in_order([*places])
     ]
-    return DistributionBreakdown(_assessed(rows, scored, confidence), keys.names, tuple(groups))
+    whole = _mendable(rows, assessed(rows, scored, confidence))
+    return DistributionBreakdown(whole, keys.names, tuple(groups))
 
 
 def _read(
@@ -118,20 +137,39 @@ def _read(
     named = [distribution_score_named(name) for name in metrics]
     if isinstance(reference, Predictive) and len(reference) != len(forecast):
         raise InputError(f"reference: {len(reference):,} forecasts for {len(forecast):,} rows; each row needs one.")
+    if isinstance(forecast, Ordered) and isinstance(reference, Ordered) and forecast.labels != reference.labels:
+        raise InputError(f"reference: its classes are {listed(reference.labels)}, not {listed(forecast.labels)}.")
     rows = read_distributions(y_true, forecast, reading)
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
-    return rows, Scored(values, *(_reference(rows, scores[0], reference) if scores else ("", None)))
+    ratio = None if reading.get("censored") else _log_ratio(rows, values)
+    return rows, Scored(values, reference_scores(rows, scores[0], reference) if scores else None, ratio)
 
 
-def _assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
+def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats | None:
+    """Return the log of each forecast's density divided by climatology's; of cells those of their probabilities."""
+    y, forecast = rows.y, rows.forecast
+    if isinstance(forecast, Distribution):
+        return -values["log_score"] - climatology_log_density(y, atom="zero" in forecast.parameters)
+    if isinstance(forecast, Quantiles):
+        return -values["log_score"] - climatology_log_probability(y, *forecast.cell_ends(rows.rows))
+    if isinstance(forecast, Ordered):
+        return -values["log_score"] - climatology_log_probability(y, y - 0.5, y + 0.5)
+    return None
+
+
+def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
     """Assess rows that were read and scored."""
-    first = next(iter(scored.values), None)
+    means, first = rows.means, next(iter(scored.values), None)
+    thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
     return replace(
-        _described(rows.rows, rows.means, rows.forecast.edges, confidence),
+        _described(rows.rows, means, rows.forecast.edges, confidence, thresholds, rows.widths),
         form=rows.forecast.form,
-        scores={name: rows.means.metric(each, confidence) for name, each in scored.values.items()},
-        skill=None if first is None else _skill(rows, scored, first, confidence),
+        scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
+        skill=None
+        if scored.against is None
+        else skill_against(means, str(first), scored.values[str(first)], scored.against, confidence),
+        density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
         notes=rows.notes,
         dependence=rows.search,
@@ -157,27 +195,38 @@ def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95
     )
 
 
-def _described(rows: PitRows, means: RowMeans, edges: Floats | None, confidence: float) -> DistributionAssessment:
+def _described(
+    rows: PitRows,
+    means: RowMeans,
+    edges: Floats | None,
+    confidence: float,
+    thresholds: tuple[Threshold, ...] = (),
+    widths: Callable[[list[tuple[float, float]]], Floats] | None = None,
+) -> DistributionAssessment:
     """Say of rows, or of cells of like rows, what is wrong and where outcomes fell."""
     tested = Tested.of(rows, means.groups)
     diagnosis = diagnose_distributions(rows, means.groups, tested)
     scored_rows = PitScored.of(rows) if rows.impossible.any() else tested.rows
     shares = PitShares(scored_rows, means, edges, confidence)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
-    bias, width = _joint(tested, confidence)
+    bias, width, joint = bias_and_width(tested, confidence)
+    coverage = tuple(shares.coverage())
     return DistributionAssessment(
         diagnosis=diagnosis,
         form="",
         above_median=shares.above_median(),
-        coverage=tuple(shares.coverage()),
+        coverage=coverage if widths is None else _with_widths(coverage, shares, widths),
         beyond=shares.beyond(),
         scores={},
         skill=None,
+        density_ratio=None,
         bias=bias,
         width=width,
-        pit=shares.bars(PitMap(errors)),
+        cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
+        pit=shares.bars(PitMap({} if thresholds else errors)),
         quantiles=shares.reliability(),
         surprises=None,
+        thresholds=thresholds,
         n_rows=diagnosis.n_rows,
         n_clusters=diagnosis.n_clusters,
         effective_rows=tested.rows.n / tested.gate.design_effect,
@@ -187,45 +236,71 @@ def _described(rows: PitRows, means: RowMeans, edges: Floats | None, confidence:
     )
 
 
-def _joint(tested: Tested, confidence: float) -> tuple[Metric, Metric]:
-    """Fit a bias, in spreads, and a factor of the width together, whatever is named."""
+def _with_widths(
+    coverage: Sequence[Coverage], shares: PitShares, widths: Callable[[list[tuple[float, float]]], Floats]
+) -> tuple[Coverage, ...]:
+    """Say how wide central intervals are on average."""
+    found = widths([(low, high) for _, low, high in shares.intervals()]).tolist()
+    return tuple(replace(each, mean_width=width) for each, width in zip(coverage, found, strict=True))
+
+
+def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:
+    """Fit a bias, in spreads, and a factor of the width together, whatever is named; also return the map of both."""
     search, errors = tested.search(most=0), ("bias", "spread")
     found = search.fit(errors).mapping.coefficients
-    standard = np.sqrt(np.diag(search.sampled(errors).covariance))
-    reach = normal_quantile((1 + confidence) / 2) * standard
-    bias, wider = (found[name] for name in errors)
+    bias, width = (each.interval(confidence) for each in search.estimates(errors).values())
     with np.errstate(over="ignore"):
-        factor = np.exp([wider, wider - reach[1], wider + reach[1]]).tolist()
-    known = bool((standard < WIDEST).all())
-    of_bias, of_width = Interval(bias - reach[0], bias + reach[0]), Interval(*factor[1:])
-    return Metric(bias, math.nan, of_bias if known else UNKNOWN), Metric(
-        factor[0], math.nan, of_width if known else UNKNOWN
-    )
+        factor, *ends = np.exp([found["spread"], *width]).tolist()
+    return Metric(found["bias"], math.nan, bias), Metric(factor, math.nan, Interval(*ends)), found
 
 
-def _reference(rows: DistributionRows, score: DistributionScore, reference: Any) -> tuple[str, Floats]:
-    """Score climatology, or other forecasts of the same rows."""
-    if isinstance(reference, Predictive):
-        return "the reference", score.rows(rows.y, reference.subset(rows.kept))
-    if reference not in (None, CLIMATOLOGY):
-        raise InputError(f"reference: expected {CLIMATOLOGY!r} or forecasts of the same rows, got {reference!r}.")
-    if not isinstance(rows.forecast, Quantiles):
-        return CLIMATOLOGY, climatology_crps(rows.y)
-    levels = rows.forecast.levels
-    return CLIMATOLOGY, crps_rows(rows.y, Quantiles(levels, climatology_quantiles(rows.y, levels)))
+def _cost_interval(
+    rows: PitRows, means: RowMeans, tested: Tested, errors: Mapping[str, float], cost: float, confidence: float
+) -> Interval:
+    """Take the mean gain of the rows by the map of some errors, with its standard error, less what chance gains."""
+    gains, scored = np.zeros(rows.n), tested.rows
+    fitted = PitGains(scored.cells, [*errors]).each(np.array([*errors.values()]))[0]
+    gains[~rows.impossible] = fitted if scored.at is None else fitted[scored.at]
+    low, high = means.metric(gains, confidence).interval
+    chance = means.mean(gains) - cost if cost else 0.0
+    return Interval(max(low - chance, 0.0) if cost else 0.0, max(high - chance, cost))
 
 
-def _skill(rows: DistributionRows, scored: Scored, score: str, confidence: float) -> Skill:
-    """Compare the mean score with that of the reference."""
-    assert scored.against is not None
-    ratio = rows.means.ratio(scored.values[score], scored.against)
-    ends = ratio.interval(confidence)
-    found = Metric(1 - ratio.ratio, math.nan, UNKNOWN if math.isnan(ends.low) else from_one(ends))
-    return Skill(score, scored.reference, rows.means.mean(scored.against), found)
+def _density_ratio(rows: DistributionRows, ratio: Floats, confidence: float) -> Metric:
+    """Return the geometric mean of ratios given by their logarithms."""
+    found = rows.means.uncertain(ratio)
+    with np.errstate(over="ignore"):
+        value, low, high = np.exp([found.mean, *found.interval(confidence)]).tolist()
+    return Metric(value, value * found.standard_error, Interval(low, high))
 
 
 def _surprising(rows: DistributionRows, score: str, loss: Floats) -> SurprisingForecasts:
     """Take the rows with the largest losses."""
     worst = np.argsort(-loss, kind="stable")[:_SURPRISING]
-    low, median, high = rows.forecast.subset(worst).quantile([0.1, 0.5, 0.9]).T
-    return SurprisingForecasts(score, rows.kept[worst], rows.y[worst], median, low, high, loss[worst])
+    quantiles = rows.forecast.subset(worst).quantile([0.1, 0.5, 0.9]).T
+    outcome, low, median, high = map(rows.forecast.named, (rows.y[worst], *quantiles))
+    return SurprisingForecasts(score, rows.kept[worst], outcome, median, low, high, loss[worst])
+
+
+def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, ...]:
+    """Compare each exceedance probability of ordered classes with the observed frequency of its event."""
+    assert isinstance(rows.forecast, Ordered)
+    labels, predicted = rows.forecast.labels[1:], rows.forecast.exceedance().T
+    events = rows.y > np.arange(len(labels))[:, None]
+    excess = [rows.means.uncertain(each) for each in events - predicted]
+    adjusted = holm(np.array([each.p_value() for each in excess])).tolist()
+    level = 1 - alpha_of(confidence) / len(labels)
+    return tuple(
+        Threshold(
+            label,
+            f"{label}{' or above' * (k < len(labels))}",
+            rows.means.mean(p),
+            rows.means.mean(event),
+            apart.mean,
+            apart.interval(level),
+            p_value,
+        )
+        for k, (label, p, event, apart, p_value) in enumerate(
+            zip(labels, predicted, events, excess, adjusted, strict=True), 1
+        )
+    )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..calibration.diagnosis.kinds import KINDS
-from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..statistics.intervals import UNKNOWN, Interval, wilson
 from ..statistics.many_looks import Spread
 from ..statistics.means import t_quantile
@@ -27,6 +27,13 @@ AWAY = "pointing-away"
 _NAMED = (_word(name) for kind in KINDS.values() if kind.required for name in kind.names)
 WORDS = tuple(dict.fromkeys([*_NAMED, AWAY]))
 """Words of the verdict."""
+
+NUMBER_WORDS = (
+    *("too-low", "too-high", *map(_word, KINDS["certainty"].names)),
+    *(_word(name) for error, kind in KINDS.items() if kind.distributions and error != "bias" for name in kind.names),
+    *map(_word, KINDS["shape"].names),
+)
+"""Words of the verdict on predictive distributions of a number."""
 
 ANY = KINDS["shape"].names[0]
 """The one that stands for any error, named or not."""
@@ -56,7 +63,7 @@ def flat_metrics(assessment: Any, changes: Mapping[str, NamedMetric] | None = No
             flat |= {f"{name}.lower": _finite(each.interval.low), f"{name}.upper": _finite(each.interval.high)}
     if assessment.diagnosis.made:
         found = verdict_words(assessment.diagnosis)
-        flat |= {word: float(word in found) for word in WORDS}
+        flat |= {word: float(word in found) for word in words_of(assessment)}
     return flat
 
 
@@ -64,8 +71,36 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def words_of(a: Any) -> tuple[str, ...]:
+    """Give the words of the verdict that an assessment may have."""
+    return NUMBER_WORDS if hasattr(a, "coverage") else WORDS
+
+
 def named_metrics(a: Any, changes: Mapping[str, NamedMetric] | None) -> NamedMetrics:
     """Name the metrics of an assessment that there are, and changes beside them."""
+    own = (_of_numbers if hasattr(a, "coverage") else _of_classes)(a)
+    return {**own, **{name: partial(NamedMetric, *each) for name, each in (changes or {}).items()}}
+
+
+def _of_numbers(a: Any) -> NamedMetrics:
+    """Name those of predictive distributions of a number."""
+    known = {f"coverage_{100 * each.expected:.3g}": each.held for each in a.coverage} | dict(a.scores)
+    known |= {"bias": a.bias, "width": a.width} | ({} if a.skill is None else {"skill": a.skill.value})
+    if "weighted_interval_score" in known:
+        known["wis"] = known["weighted_interval_score"]
+    low, high = a.cost_interval
+    return {
+        "rows": partial(NamedMetric, float(a.n_rows), counted=True),
+        "effective_rows": partial(NamedMetric, a.effective_rows, counted=True),
+        **{name: partial(NamedMetric, each.value, each.interval) for name, each in known.items()},
+        "cost": partial(NamedMetric, a.cost, a.cost_interval),
+        "divergence_probability": partial(
+            NamedMetric, a.divergence_probability, Interval(math.exp(-high), math.exp(-low))
+        ),
+    }
+
+
+def _of_classes(a: Any) -> NamedMetrics:
 
     def own(value: float, name: str) -> Callable[[], NamedMetric]:
         return lambda: NamedMetric(value, a.intervals.get(name, UNKNOWN))
@@ -92,7 +127,6 @@ def named_metrics(a: Any, changes: Mapping[str, NamedMetric] | None) -> NamedMet
             "skill" if rule == "log_loss" else f"{rule}_skill": partial(NamedMetric, each.skill, each.interval)
             for rule, each in skills.items()
         },
-        **{name: partial(NamedMetric, *each) for name, each in (changes or {}).items()},
     }
 
 
@@ -110,10 +144,14 @@ def _bias(a: Any) -> NamedMetric:
 
 
 def verdict_words(d: Diagnosis) -> frozenset[str]:
-    """Name the errors that a diagnosis found, in words of `WORDS`; none where nothing was found."""
-    named = {
-        AWAY if each.clause.term == "pointing" else _word(KINDS[each.error].name(each.parameter))
-        for each in d.findings
-        if KINDS[each.error].required
-    }
+    """Name the errors that a diagnosis found, in words of either list; none where nothing was found."""
+    named = {_named(each) for each in d.findings} - {""}
     return frozenset({ANY} | named if d.findings else named)
+
+
+def _named(finding: Finding) -> str:
+    """Name an error; "" for one that requirements do not know."""
+    kind, word = KINDS[finding.error], _word(finding.clause.name)
+    if word in NUMBER_WORDS or not kind.required:
+        return word if word in NUMBER_WORDS else ""
+    return AWAY if finding.clause.term == "pointing" else _word(kind.name(finding.parameter))

@@ -11,14 +11,14 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
+from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
-from ..statistics.intervals import Interval, Metric, UncertainMean, alpha_of, wilson
+from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
 from ..statistics.products import product
-from .dependent_means import RowMeans
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability
 
 _MOST = 20
@@ -47,7 +47,7 @@ class PitShares:
     @cached_property
     def _levels(self) -> Floats:
         """All levels that shares are taken up to."""
-        ends = [end for _, *ends in self._intervals() for end in ends]
+        ends = [end for _, *ends in self.intervals() for end in ends]
         return np.unique([*ends, *self._told, *_bar_edges(self.edges), *map(self._edge, _TAILS), 0.5])
 
     @cached_property
@@ -86,11 +86,11 @@ class PitShares:
 
     def coverage(self) -> Iterator[Coverage]:
         """Yield the shares of outcomes inside central intervals, the narrowest first."""
-        for name, low, high in self._intervals():
+        for name, low, high in self.intervals():
             held = self.share_of(self.below(high) - self.below(low))
             yield Coverage(name, high - low, held, of_level=not self._members)
 
-    def _intervals(self) -> Iterator[tuple[str, float, float]]:
+    def intervals(self) -> Iterator[tuple[str, float, float]]:
         """Name central intervals, with their ends: those between members, or at levels that forecasts have."""
         if self.edges is None:
             yield from ((f"{100 * each:g}% intervals", (1 - each) / 2, (1 + each) / 2) for each in COVERED)
@@ -163,11 +163,6 @@ class PitShares:
         found = [self.share_of(self.below(level)) for level in self._told.tolist()]
         low, high = np.array([each.interval for each in found]).T
         return QuantileReliability(self._told, np.array([each.value for each in found]), low, high)
-
-
-def from_one(interval: Interval) -> Interval:
-    """Return the interval of 1 minus a number."""
-    return Interval(1 - interval.high, 1 - interval.low)
 
 
 def _bar_edges(edges: Floats | None) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._lib.elementary import xlog1py, xlogy
 from .._lib.typing import Floats
 from ..kernels.curves import isotonic_means
 
@@ -47,11 +46,16 @@ def rising_band(happened: Floats, total: Floats, reach: float) -> tuple[Floats, 
     at = np.arange(events.shape[1])
     below, above = at <= before.shape[1], at >= before.shape[1]
 
+    others = rows - events
+
     def likelihood(value: Floats) -> Floats:
         """Logarithm of the likelihood of the best rising curve that has this value at the entry."""
-        value = value[:, None]
+        value, logs = value[:, None], np.zeros((2, *events.shape))
         curve = np.clip(frequency, np.where(above, value, 0.0), np.where(below, value, 1.0))
-        return np.asarray((xlogy(events, curve) + xlog1py(rows - events, -curve)).sum(axis=1))
+        with np.errstate(divide="ignore"):
+            np.log(curve, out=logs[0], where=events != 0)  # many places are filled up with zeros
+            np.log1p(-curve, out=logs[1], where=others != 0)
+        return np.asarray((events * logs[0] + others * logs[1]).sum(axis=1))
 
     best = isotonic_means(happened / total, total)
     least = likelihood(best) - _WIDER * reach**2 / 2

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .._lib.formatting import command_line
 from ..assessment.column_names import ColumnNames
 from ..assessment.remedy import Commands
+from .options import PREDICTIVE
 from .outputs import TALLY
 from .reading import KEPT
 
@@ -26,6 +27,20 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     """Give the commands that fit a map to the same files, and apply it to others."""
     fit = ["unperplexed", "recalibrate", *arguments.files, *_reading(arguments)[0]]
     return Commands(command_line(fit), apply_command(arguments), arguments.scale, column_names(arguments, "assess"))
+
+
+def distribution_command(arguments: argparse.Namespace) -> str:
+    """Give the command that fits a map to the same predictive distributions."""
+    given = {name: getattr(arguments, name) for name in (*PREDICTIVE, "target_data", "on", "censored")}
+    words = [
+        word
+        for name, value in given.items()
+        if value
+        for word in (f"--{name.replace('_', '-')}", *([value] if isinstance(value, str) else value))
+    ]
+    return command_line(
+        ["unperplexed", "recalibrate", *arguments.files, *words, *_options(arguments), "-o", "map.json"]
+    )
 
 
 def column_names(arguments: argparse.Namespace, command: str) -> ColumnNames | None:

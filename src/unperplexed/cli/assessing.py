@@ -18,7 +18,6 @@ from ..forecasts.forecasts import Forecasts
 from ..tally.class_sums import MOST_CLASSES
 from .advice import remedy_command
 from .input import Change, Input
-from .options import first_given
 from .own_options import PERIODS
 
 if TYPE_CHECKING:
@@ -201,30 +200,3 @@ def _change_by(column: str, rows: Input, change: Change | None) -> str:
         if len(counted) >= _FEWEST_PERIODS:
             return changed_text(monitor(History.of(counted)), column)
     return ""
-
-
-_OTHERS = (
-    *("by", "sort", "show", "metric", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
-    *("engine", "jobs", "style"),
-)
-"""Options of assess that ordered classes have no use for."""
-
-
-def ordered_of(a: argparse.Namespace, rows: Input) -> Any:
-    """Assess forecasts of ordered classes."""
-    from ..assessment.ordered import ordered_of
-    from ..forecasts.gathered import gathered_chunks
-    from ..sources.derived_columns import derived
-
-    if option := first_given(a, _OTHERS):
-        one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
-        instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
-        raise InputError(f"{option} does not go with --ordered, which assesses thresholds of the classes; {instead}.")
-    if rows.tallies:
-        raise InputError(
-            f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
-        )
-    try:
-        return ordered_of(gathered_chunks(rows.chunks()(), "forecasts"), a.confidence, rows.dependence)
-    except InputError as error:
-        raise rows.naming(error) from None

@@ -7,17 +7,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from ..assessment.flat import NamedMetric
 from ..assessment.result import Assessment
-from ..monitoring.gate import checked
+from ..monitoring.gate import checked, refuse_for_numbers
 from ..monitoring.requirements import Requirement, scoring_rules
 from ..sources.readers.formats import matching, place_of
 from .assessing import Asked, assessment_of
 from .input import Input
+from .options import first_given, predicts_numbers
 from .outputs import Outputs
 from .own_options import CONFIDENCE
 
@@ -37,26 +38,21 @@ _FILES = "FILE"
 def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
     a, outputs = arguments, Outputs(arguments)
+    numbers = predicts_numbers(a)
     point, a.confidence = a.confidence is None, CONFIDENCE if a.confidence is None else a.confidence
     wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:
         raise InputError("--require: no requirement; name at least one, such as --require 'log_loss < 0.4'.")
-    if a.on and not a.earlier:
+    refuse_for_numbers(first_given(a, ("earlier", "anytime")) if numbers else "")
+    if a.on and not a.earlier and not numbers:
         raise InputError("--on: pairs rows with earlier forecasts; name their file with --earlier.")
     if not a.earlier and any(each.name.startswith("change.") for each in parsed):
         raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --earlier.")
     if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
-    a.metric = scoring_rules(parsed)
-    rows = Input.of(a).settled()
-    assessed = assessment_of(Asked.of(a, rows))
-    if any(each.name.endswith("skill") for each in parsed):
-        from .skill import skill_beside
-
-        a.reference = "base-rate"
-        assessed = replace(assessed, skill=skill_beside(a, rows))
-    changes, against = _changes(a, rows, assessed) if a.earlier else ({}, "")
+    a.metric = scoring_rules(parsed, of_classes=not numbers)
+    assessed, changes, against = (_of_numbers(a), {}, "") if numbers else _of_classes(a, parsed)
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
     found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
@@ -68,6 +64,26 @@ def check(arguments: argparse.Namespace) -> int:
         written[a.junit] = found.to_junit().encode()
     outputs.write(lambda: result_json(found.to_flat()), partial(outputs.text, found), written)
     return 0 if found else FAILED
+
+
+def _of_numbers(a: argparse.Namespace) -> Any:
+    from .distributions import assessment_of_distributions
+
+    return assessment_of_distributions(a)
+
+
+def _of_classes(
+    a: argparse.Namespace, parsed: Sequence[Requirement]
+) -> tuple[Assessment, Mapping[str, NamedMetric], str]:
+    """Assess forecasts of classes; also give their changes from earlier ones, and how these were found."""
+    rows = Input.of(a).settled()
+    assessed = assessment_of(Asked.of(a, rows))
+    if any(each.name.endswith("skill") for each in parsed):
+        from .skill import skill_beside
+
+        a.reference = "base-rate"
+        assessed = replace(assessed, skill=skill_beside(a, rows))
+    return assessed, *(_changes(a, rows, assessed) if a.earlier else ({}, ""))
 
 
 def _changes(a: argparse.Namespace, rows: Input, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:

@@ -36,9 +36,8 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
-    numbers = of_numbers(a)
-    if numbers or a.ordered:
-        (_distributions if numbers else _ordered)(a)
+    if of_numbers(a) or a.ordered:
+        _distributions(a)
         return
     outputs, rows = Outputs(a), Input.of(a).settled()
     found: Assessment | Breakdown
@@ -73,22 +72,16 @@ def _skill(a: argparse.Namespace, rows: Input) -> Skill | None:
     return skill_beside(a, rows)
 
 
-def _ordered(a: argparse.Namespace) -> None:
-    """Assess forecasts of ordered classes."""
-    from .assessing import ordered_of
-
-    outputs = Outputs(a)
-    found = ordered_of(a, Input.of(a).settled())
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
-
-
 def _distributions(a: argparse.Namespace) -> None:
-    """Assess predictive distributions of a number."""
+    """Assess predictive distributions of a number, or of ordered classes."""
+    from .advice import distribution_command
     from .distributions import assessment_of_distributions
 
     outputs = Outputs(a)
-    found = assessment_of_distributions(a)
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
+    found, command = assessment_of_distributions(a), distribution_command(a)
+    outputs.naming = outputs.naming._replace(recalibrate=command)
+    written = outputs.picture(found) | outputs.page(found, command)
+    outputs.write(found.to_json, partial(outputs.text, found), written)
 
 
 def tally(arguments: argparse.Namespace) -> None:

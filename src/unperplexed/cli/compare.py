@@ -16,7 +16,7 @@ from ..pairing.rows import Chunks, Pair
 from .advice import comparison_commands
 from .comparing import recalibrating
 from .input import Input
-from .options import first_given
+from .options import PREDICTIVE, first_given
 from .outputs import Outputs
 from .skill import pairing_options, reference_of
 
@@ -34,6 +34,9 @@ _NOT_SEQUENTIAL = {
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
+    if any(getattr(arguments, form) for form in PREDICTIVE):
+        _distributions(arguments)
+        return
     a, files = arguments, named_files(arguments.files)
     a.files = [path for paths in files.values() for path in paths]
     outputs = Outputs(a)
@@ -45,6 +48,14 @@ def compare(arguments: argparse.Namespace) -> None:
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     if isinstance(found, Comparison):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
+    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
+
+
+def _distributions(a: argparse.Namespace) -> None:
+    """Compare predictive distributions of a number."""
+    from .distributions import comparison_of_distributions
+
+    outputs, found = Outputs(a), comparison_of_distributions(a)
     outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
 
 

@@ -9,36 +9,108 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
-from ..sources.predictive import ReadDistributions, read_distributions
-from ..sources.predictive_columns import PredictiveSelection
+from ..sources.hub import hub_files
+from ..sources.predictive import ReadDistributions, read_distributions, several
+from ..sources.predictive_columns import MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
 from .options import PREDICTIVE, first_given
+from .outputs import sayer
 
 if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+    from ..comparison.distribution_result import DistributionComparison
+    from ..forecasts.distributions.predictive import Predictive
+    from ..pairing.distribution_skill import ScoreSkill
+    from ..recalibration.recalibrator import Recalibrator
     from ..tally.distributions import DistributionTally
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "sort", "show", "style", "resamples", "seed"),
+    *("jobs", "sort", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
 )
 """Options of forecasts of classes."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")
 """Options of tallies of classes."""
 
+_OF_ORDERED = ("ordered", "labels")
+"""Those of them that say how categories of a hub are read."""
+
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
-    """Assess the predictive distributions that the options name, and each group."""
+    """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
     if not any(getattr(a, form) for form in PREDICTIVE):
-        return _of_tallies(a)
+        return _assessment_of_ordered(a) if a.ordered else _of_tallies(a)
     read = distributions_of(a)
+    asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
+    if not a.by:
+        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
+    by = read.frame.select(a.by)
+    found = assess_distributions_by(read.y, read.forecast, by, **asked)
+    return replace(found, whole=_noted(found.whole, notes))
+
+
+def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
+    """Compare the forecasters whose predictive distributions the options name."""
+    from ..comparison.distributions import compared_distributions
+
+    if a.by:
+        raise InputError("--by: compare does not group distributions; choose one group at a time with --where.")
+    read = _forecasters_of(a)
+    one = next(iter(read.values()))
+    found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, **_asked(a, one))
+    notes = dict.fromkeys(sentence for each in read.values() for _, sentence in each.notes)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
+    """Compare the predictive distributions that the options name with a reference."""
+    from ..pairing.skill import skill
+
+    if option := first_given(a, ("by", "plot", "forecaster", "in_order", "common")):
+        raise InputError(f"{option}: skill of distributions is that of one forecaster in all rows. Leave it out.")
+    read = distributions_of(a)
+    if several(read.frame):
+        raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
+    asked, say = _asked(a, read), sayer(a)
+    for _, note in read.notes:
+        say(note)
+    found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
+    return found
+
+
+def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
+    """Read and pair predictive distributions: of a hub, of a table with a column of forecasters, or of a file each."""
+    from ..comparison.distribution_files import paired_distributions
+    from ..comparison.files import PairingOptions, named_files
+
+    if not (a.hub or a.forecaster):
+        PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches
+        named = {name: argparse.Namespace(**{**vars(a), "files": each}) for name, each in named_files(a.files).items()}
+        return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
+    read = distributions_of(a)
+    column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
+    beside = {column, *a.cluster_columns, *_seasons(a)}
+    others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
+    return paired_distributions(read.by(column), a.on or others, a.common)
+
+
+def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+    """Say how forecasts are assessed, and what is known of each row."""
+    seasons = _seasons(a)
+    reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
+    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": _reading(a, read)}
+
+
+def _reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+    """Give what stands beside the forecasts, under the names of Python's options."""
     reading: dict[str, Any] = {
         "sample_weight": read.weight,
         "censored": read.censored or None,
@@ -48,13 +120,86 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     }
     if read.issued is None and a.searched and read.clusters is None and read.frame.width:
         reading["columns"] = read.frame
-    asked = {"reference": a.reference, "metrics": a.metric, "confidence": a.confidence, "reading": reading}
-    notes = [sentence for _, sentence in read.notes]
-    if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
-    by = read.frame.select(a.by)
-    found = assess_distributions_by(read.y, read.forecast, by, **asked)
-    return replace(found, whole=_noted(found.whole, notes))
+    return reading
+
+
+def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
+    """Fit a map to the predictive distributions that the options name."""
+    from ..recalibration.recalibrator import Recalibrator
+
+    if option := first_given(a, ["by", "report"]):
+        raise InputError(f"{option} is for probabilities of classes; leave it out.")
+    read = distributions_of(a)
+    for _, sentence in read.notes:
+        Input.of(a).say(sentence)
+    made = Recalibrator(
+        "auto" if a.method == "best" else a.method, single=a.method == "best", folds=a.folds, seed=a.seed
+    )
+    return made.fit(read.y, read.forecast, **_reading(a, read))
+
+
+def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
+    """Write a file of predictive distributions, mended by a map; say what was written."""
+    from ..sources.mended_files import write_mended
+
+    rows, selection = Input.of(a), selection_of(a)
+    [name, *others] = hub_files(rows.files) if a.hub else rows.files
+    if others:
+        raise InputError("--apply writes the rows of one file to another; name one FILE.")
+    beyond: list[float] = []
+
+    def mend(forecast: Predictive) -> Predictive:
+        if made.distributions is None:
+            return made.transform(forecast)
+        new, share = made.distributions.mended(forecast)
+        beyond.append(share)
+        return new
+
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say)
+    outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
+    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
+
+
+def _seasons(a: argparse.Namespace) -> list[str]:
+    """Name the columns of a climatology by season, if it is the reference."""
+    name, _, columns = (getattr(a, "reference", None) or "").partition(":")
+    return columns.split(",") if name == "climatology" and columns else []
+
+
+_UNORDERED = (
+    *("by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("engine", "jobs", "style"),
+)
+"""Options of assess that ordered classes have no use for."""
+
+
+def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
+    """Assess forecasts of ordered classes, read as those of classes are."""
+    from ..assessment.distributions import assess_distributions
+    from ..describe.tally import notes_lines
+    from ..forecasts.distributions.ordered import Ordered
+    from ..forecasts.gathered import gathered_chunks
+    from ..forecasts.labels import Coded
+    from ..sources.derived_columns import derived
+
+    if option := first_given(a, _UNORDERED):
+        one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
+        instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
+        raise InputError(f"{option} does not go with --ordered, which assesses classes that have an order; {instead}.")
+    rows = Input.of(a).settled()
+    if rows.tallies:
+        raise InputError(
+            f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
+        )
+    try:
+        found = gathered_chunks(rows.chunks()(), "forecasts")
+        [p], [notes] = found.values.values(), found.notes.values()
+        reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
+        y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
+        assessed = assess_distributions(y, forecast, metrics=a.metric, confidence=a.confidence, reading=reading)
+    except InputError as error:
+        raise rows.naming(error) from None
+    return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
 
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
@@ -110,7 +255,8 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    if option := first_given(a, _OF_CLASSES):
+    known = ("apply", "seed") if a.command == "recalibrate" else _OF_ORDERED if a.hub and a.ordered else ()
+    if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
@@ -121,12 +267,13 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         getattr(a, form),
         next(iter(a.truth), None),
         a.target_data,
-        a.on,
+        [*a.on, *filter(None, [getattr(a, "forecaster", None)])],
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        getattr(a, "by", ()),
+        [*getattr(a, "by", ()), *_seasons(a)],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),
+        a.ordered,
     )

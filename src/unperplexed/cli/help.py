@@ -170,7 +170,7 @@ USAGE = {
         " paired; p-values are adjusted for all pairs.",
         [
             "compare rain.csv --truth rain --forecaster ours=p1 theirs=p2",
-            "compare long.csv --truth won --prob p --forecaster model --on id",
+            "compare --hub model-output --target-data truth.csv --common",
             "compare a=a.csv b=b.csv --truth y --prob 'p_*' --on id",
         ],
         "--truth --forecaster --prob --on --where --clusters --by --plot --report --json --reading",

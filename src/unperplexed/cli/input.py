@@ -27,7 +27,7 @@ from ..tally.counter import jobs_of
 from ..tally.serialization import of_distributions
 from ..tally.tallies import Tallies
 from ..tally.tally import Tally
-from .options import PREDICTIVE
+from .options import predicts_numbers
 from .outputs import TALLY, sayer
 
 Change = Callable[[Forecasts], Forecasts]
@@ -279,7 +279,7 @@ def class_tally(name: str) -> Tally:
 
 def of_numbers(a: argparse.Namespace) -> bool:
     """Whether options name predictive distributions of a number, or the first tally is of them."""
-    return any(getattr(a, form) for form in PREDICTIVE) or any(map(of_distributions, Input.of(a).tallies[:1]))
+    return predicts_numbers(a) or any(map(of_distributions, Input.of(a).tallies[:1]))
 
 
 def _selection(a: argparse.Namespace) -> Selection:

@@ -10,6 +10,7 @@ from pathlib import Path
 from .._lib.errors import InputError
 from .._lib.output_files import sole_run
 from ..calibration.dependence_search import DependenceSearch
+from ..forecasts.reading import AUTO
 from ..monitoring.drifted import Drift
 from ..monitoring.history import MOST_PERIODS, History, in_time
 from ..monitoring.monitored import Monitored
@@ -17,9 +18,11 @@ from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
 from ..tally.tally import Tally
 from .input import Input, class_tally
-from .options import first_given
+from .options import first_given, predicts_numbers
 from .outputs import Outputs
 from .own_options import PERIODS
+
+_NO_TIME = "--time: missing; name the column of the time, or give tallies, one a period."
 
 ALARM = 1
 """Exit code where there is an alarm, or a requirement that failed."""
@@ -65,7 +68,7 @@ def _watched(a: argparse.Namespace, history: History, dependence: DependenceSear
 def _rows(a: argparse.Namespace) -> Input:
     """Read the options; of rows, dependence within periods is looked for: their own biases are none."""
     rows = Input.of(a)
-    if a.drift or not a.time:
+    if a.drift or not a.time or predicts_numbers(a):
         return rows
     searched = replace(rows, selection=replace(rows.selection, keys=[_timed(a), *a.by])).settled()
     return replace(rows, dependence=searched.dependence, found=searched.found)
@@ -80,6 +83,8 @@ def _timed(a: argparse.Namespace) -> str:
 def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
     """Read all periods; also say whether the history's file is written: it never loses outcomes."""
     known = History.load(a.history) if a.history is not None and a.history.exists() else History()
+    if predicts_numbers(a):
+        return known.then(_of_numbers(a)), a.history is not None
     new = _of_tallies(a, rows) if rows.tallies else _of_rows(a, rows)
     if a.drift and known.periods and known.outcomes != new.outcomes:
         if known.outcomes:
@@ -88,6 +93,27 @@ def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
             )
         return known.without_outcomes().then(new.without_outcomes()), not known.outcomes
     return known.then(new), a.history is not None
+
+
+def _of_numbers(a: argparse.Namespace) -> History:
+    """Read predictive distributions."""
+    from ..monitoring.distribution_history import history_of_distributions
+    from .distributions import distributions_of
+
+    if a.drift or not a.time:
+        refused = "--drift: it is for probabilities of classes, not for predictive distributions."
+        raise InputError(refused if a.drift else _NO_TIME)
+    timed = _timed(a)
+    read = distributions_of(argparse.Namespace(**{**vars(a), "by": [timed, *a.by]}))
+    reading = {
+        "sample_weight": read.weight,
+        "censored": read.censored or None,
+        "issued": read.issued,
+        "target_date": read.target,
+        "clusters": AUTO,
+    }
+    by = read.frame.select(a.by) if a.by else None
+    return history_of_distributions(read.y, read.forecast, read.frame[timed], by, reading)
 
 
 def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
@@ -113,7 +139,7 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
 
 def _of_rows(a: argparse.Namespace, rows: Input) -> History:
     if not a.time:
-        raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
+        raise InputError(_NO_TIME)
     timed = _timed(a)
     timely = replace(rows, selection=replace(rows.selection, keys=[timed, *a.by]))
     if a.drift:

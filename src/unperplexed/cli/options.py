@@ -119,7 +119,12 @@ PREDICTIVE = ("quantiles", "samples", "distribution", "pit", "hub")
 """Options that name predictive distributions, each another form of them."""
 
 
-def add_predictive(command: argparse.ArgumentParser) -> None:
+def predicts_numbers(arguments: argparse.Namespace) -> bool:
+    """Whether options name predictive distributions of a number."""
+    return any(getattr(arguments, form) for form in PREDICTIVE)
+
+
+def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
     """Add what holds predictive distributions of a number, instead of probabilities."""
     files = next(each for each in command._actions if each.dest == "files")
     files.nargs = "*"  # --hub may name the forecasts instead
@@ -142,8 +147,10 @@ def add_predictive(command: argparse.ArgumentParser) -> None:
     text = "forecasts of a hub (hubverse): its folder, a team's or files, instead of FILE"
     add.many("--hub", "PATH", text)
     add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
-    add.many("--on", "COLUMN", "columns that identify a forecast of a long table (default: all but level and value)")
-    command.set_defaults(issued=None, target_date=None)
+    if not any(each.dest == "on" for each in command._actions):
+        text = f"{paired}columns that identify a forecast of a long table (default: all but level and value)"
+        add.many("--on", "COLUMN", text)
+    command.set_defaults(issued=None, target_date=None, ordered=False)
 
 
 def add_engine(command: argparse.ArgumentParser) -> None:
@@ -289,8 +296,8 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
     """Add the reference of skill scores."""
     text = (
         f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
-        " climatology:date:month[,COLUMN...] (observed frequencies among rows with equal values), one of several"
-        " forecasters, or with one forecaster another probability column"
+        " climatology:date:month[,COLUMN...] (outcomes of rows with equal values), one of several"
+        " forecasters, or another column of the file"
     )
     About("question", command)("--reference", default=default, metavar="WHAT", text=text)
 
@@ -303,7 +310,9 @@ def add_shown(command: argparse.ArgumentParser) -> None:
         " profile:orders=-2,0,2 calibration:bins=20"
     )
     add.many("--show", "SECTION", text)
-    text = "the classes have an order: assess each threshold as an event, the PIT histogram and the rank skill"
+    text = (
+        "the classes have an order: assess them as a distribution, and each threshold as an event; with --hub the pmf"
+    )
     About("forecast", command).switch("--ordered", text)
     add_by(command)
     # The names are those of breakdown.Sort; a test holds them together.

@@ -20,6 +20,8 @@ POOLED = "pooled"
 def add_check(command: argparse.ArgumentParser) -> None:
     """Add input, requirements and outputs of the command."""
     options.add_input(command)
+    paired = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes; or "
+    options.add_predictive(command, paired)
     options.add_where(command)
     add = About("question", command)
     add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'")
@@ -27,8 +29,6 @@ def add_check(command: argparse.ArgumentParser) -> None:
     add.switch("--anytime", text)
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--earlier", metavar="FILE", text=f"{text} have not become worse)")
-    text = "columns that identify a row in FILE and in --earlier: paired rows detect much smaller changes"
-    About("rows", command).many("--on", "COLUMN", text)
     options.add_clusters(command)
     options.add_floor(command)
     text = (
@@ -45,7 +45,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
     add.path("--summary", text=text)
     add.path("--junit", text="write the requirements as a JUnit file")
-    command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[])
+    command.set_defaults(measured="shrunk-isotonic", view="auto", resamples=400, by=[], reference=None)
 
 
 def _level(text: str) -> float | None:
@@ -119,6 +119,7 @@ def add_lm(command: argparse.ArgumentParser) -> None:
 def add_monitor(command: argparse.ArgumentParser) -> None:
     """Add input, time, groups and outputs of the command."""
     options.add_input(command)
+    options.add_predictive(command)
     options.add_where(command)
     add = About("question", command)
     text = (
@@ -172,6 +173,7 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_reference(command, "base-rate")
     options.add_by(command)
     options.add_pairing(command)
+    options.add_predictive(command)
     options.add_floor(command)
     options.add_confidence(command)
     options.add_metric(command)

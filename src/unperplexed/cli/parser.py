@@ -156,6 +156,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         _having(
             partial(options.add_input, pairs=False),
             options.add_pairing,
+            options.add_predictive,
             options.add_by,
             options.add_reference,
             options.add_floor,
@@ -169,7 +170,11 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     "recalibrate": (
         "fit a map to better probabilities, or apply one",
         _having(
-            partial(options.add_input, engine=False), options.add_clusters, options.add_recalibrate, options.add_json
+            partial(options.add_input, engine=False),
+            options.add_predictive,
+            options.add_clusters,
+            options.add_recalibrate,
+            options.add_json,
         ),
     ),
     "pool": ("combine several forecasters into one, or apply such a pool", own_options.add_pool),

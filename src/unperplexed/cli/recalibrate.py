@@ -29,7 +29,7 @@ from ..sources.writers import TABLES
 from .advice import apply_command, column_names
 from .classes import NewRows, written_text
 from .input import Input, class_tally
-from .options import first_given
+from .options import PREDICTIVE, first_given
 from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
 
@@ -45,6 +45,13 @@ def recalibrate(arguments: argparse.Namespace) -> None:
 def _fit(a: argparse.Namespace) -> None:
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply MAP.")
+    if any(getattr(a, form) for form in PREDICTIVE):
+        from .distributions import fit_of_distributions
+
+        outputs, made = Outputs(a, MAPS), fit_of_distributions(a)
+        written = {a.output: saved_with_reading(a, made.to_dict())}
+        outputs.write(partial(json_text, made.to_dict()), made.__str__, written)
+        return
     outputs, rows = Outputs(a, MAPS), Input.of(a).settled()
     if a.by:
         _fit_groups(a, rows, outputs)
@@ -126,10 +133,19 @@ def _apply(a: argparse.Namespace) -> None:
         raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
+    if any(getattr(a, form) for form in PREDICTIVE):
+        from .distributions import write_distributions
+
+        outputs = Outputs(a, tuple(TABLES))
+        outputs.print(write_distributions(a, made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)))
+        return
     if len(a.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
     outputs, rows = Outputs(a, tuple(TABLES)), Input.of(a)
     recalibrator = made_of_file(a.apply, Recalibrator.saved_as, _map_from_dict)
+    if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
+        forms = ", ".join(f"--{form}" for form in PREDICTIVE)
+        raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
     keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
     where = RowFilter(a.where or "")
     also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]

@@ -14,6 +14,7 @@ from ..pairing.skill import BASE_RATE, SkillSettings, skill_rules, skilled
 from ..pairing.skill_result import Skill
 from .comparing import recalibrating
 from .input import Input, rivals_of
+from .options import PREDICTIVE
 from .outputs import Outputs
 
 _CLIMATOLOGY = "climatology:"
@@ -28,6 +29,12 @@ _NOT_A_REFERENCE = {
 def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a reference."""
     a = arguments
+    if any(getattr(a, form) for form in PREDICTIVE):
+        from .distributions import skill_of_distributions
+
+        outputs, of_numbers = Outputs(a), skill_of_distributions(a)
+        outputs.write(of_numbers.to_json, partial(outputs.text, of_numbers), outputs.page(of_numbers))
+        return
     files = _named_by_column(named_files(a.files), a)
     a.files = [path for paths in files.values() for path in paths]
     outputs = Outputs(a)

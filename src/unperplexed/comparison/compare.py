@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
@@ -26,7 +26,16 @@ from ..calibration.diagnosis.words import not_made
 from ..calibration.undeclared import undeclared_of
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import hashes_of_clusters
-from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
+from ..forecasts.reading import (
+    AUTO,
+    SEARCHED,
+    AssessedReading,
+    PredictiveOptions,
+    SearchedReading,
+    is_predictive,
+    reads,
+    refuse_beside_predictive,
+)
 from ..pairing.dependence import PairedSettings, short_series
 from ..pairing.rows import (
     Chosen,
@@ -52,6 +61,10 @@ from .next_step import ChosenChunks, PairedForecasters, PythonLines
 from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .samples import Sample, differences_of, few_rows, group_differences, judged, row_differences
 
+if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
+    from .distribution_result import DistributionComparison
+
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
 
@@ -61,11 +74,14 @@ _LARGEST = 709.0
 """exp of more is no float."""
 
 
-@frames_as_input
-@reads(SearchedReading, SEARCHED)
+@overload
+def compare(
+    y_true: Any, forecasts: Mapping[str, Predictive], **options: Unpack[PredictiveOptions]
+) -> DistributionComparison: ...
+@overload
 def compare(
     y_true: Any,
-    forecasts: Mapping[str, Any],
+    forecasts: Any,
     *,
     by: Any = None,
     ids: Any = None,
@@ -76,7 +92,23 @@ def compare(
     floor: Floor = DEFAULT_FLOOR,
     confidence: float = 0.95,
     **reading: Unpack[SearchedReading],
-) -> Comparison:
+) -> Comparison: ...
+@frames_as_input
+@reads(AssessedReading, SEARCHED)
+def compare(
+    y_true: Any,
+    forecasts: Any,
+    *,
+    by: Any = None,
+    ids: Any = None,
+    lag: int | None = None,
+    within: Any = None,
+    reference: Any = None,
+    metrics: Sequence[str] = (),
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
+    **reading: Unpack[AssessedReading],
+) -> Any:
     """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
 
     Differences are paired: each row's scores are compared with one another, so that rows that are hard for all
@@ -88,7 +120,10 @@ def compare(
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
-        column for each forecaster, with the probability of the positive class.
+        column for each forecaster, with the probability of the positive class. Or `Quantiles`, `Samples` or
+        `Distribution` of a number by name: these are compared by CRPS (WIS where all are quantiles) and log score, with
+        ``reference`` ("climatology", a forecaster's name or other forecasts), ``metrics``, ``confidence`` and the
+        reading as in `assess`. Beside quantiles, other forms are scored by their quantiles at the same levels.
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
         Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
     ids : array_like of shape (n,), optional
@@ -122,7 +157,8 @@ def compare(
     Returns
     -------
     Comparison
-        Its ``verdict`` names the better forecaster and the scoring rules that show it.
+        Its ``verdict`` names the better forecaster and the scoring rules that show it. Of predictive distributions a
+        `DistributionComparison`.
 
     Raises
     ------
@@ -157,6 +193,12 @@ def compare(
     >>> result.verdict
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
+    if isinstance(forecasts, Mapping) and any(map(is_predictive, forecasts.values())):
+        from .distributions import compared_distributions
+
+        refuse_beside_predictive({"by": by, "ids": ids, "lag": lag, "within": within})
+        asked: dict[str, Any] = {"reference": reference, "metrics": metrics, "confidence": confidence}
+        return compared_distributions(y_true, forecasts, **asked, reading=reading)
     options, clusters, columns = undeclared_of(reading)
     searched = clusters is AUTO and lag is None
     clusters = None if clusters is AUTO else clusters

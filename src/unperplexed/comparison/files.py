@@ -28,7 +28,7 @@ from ..sources.row_filter import RowFilter, condition_column, key_column
 
 Result = TypeVar("Result")
 
-_ROW, _FORECASTER, _CLUSTER, _WITHIN = "row", "forecaster", "cluster", "within"
+ROW, _FORECASTER, _CLUSTER, _WITHIN = "row", "forecaster", "cluster", "within"
 _LINE, _PAIR = "line", "pair"
 _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
@@ -238,7 +238,7 @@ class _FileRows:
 
     def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], first: int) -> pl.DataFrame:
         lines = np.arange(first, first + batch.forecasts[0].n_rows)
-        frame = pl.DataFrame({_ROW: lines, _LINE: lines})
+        frame = pl.DataFrame({ROW: lines, _LINE: lines})
         for name, column in wanted.items():
             read = condition_column if name.startswith(_WHERE) else key_column
             key = read(batch.keys[column], column)
@@ -257,7 +257,7 @@ class _FileRows:
             for at, (pair, f) in enumerate(zip(options.pairs, batch.forecasts, strict=False)):
                 start = first * len(options.pairs) + at * keys.height
                 numbers = pl.Series(np.arange(start, start + keys.height))
-                yield Chunk(name, f, start), keys.with_columns(numbers.alias(_ROW), pl.lit(pair).alias(_PAIR))
+                yield Chunk(name, f, start), keys.with_columns(numbers.alias(ROW), pl.lit(pair).alias(_PAIR))
         elif options.rivals:
             yield from ((Chunk(of, f, first), keys) for of, f in zip(options.rivals, batch.forecasts, strict=True))
         elif options.forecaster is None:
@@ -272,14 +272,14 @@ class _FileRows:
     def pairing(self, found: Mapping[str, ScoredRows]) -> Pairing:
         """Find the rows that belong together, in the order of the first forecaster's."""
         options, on = self._options, [str(at) for at in range(len(self._options.on))]
-        keys = _same_types({name: self._keys[name] for name in found})
+        keys = same_types({name: self._keys[name] for name in found})
         if on:  # a row of the frame stands for a position of each forecaster
-            frame = _joined(keys, on, options.common)
-            positions = {name: frame[f"{_ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
+            frame = joined_ids(keys, on, options.common)
+            positions = {name: frame[f"{ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
         else:
-            _check_heights(keys)
+            check_heights(keys)
             frame = next(iter(keys.values()))
-            positions = {name: each[_ROW].to_numpy() for name, each in keys.items()}
+            positions = {name: each[ROW].to_numpy() for name, each in keys.items()}
         if options.where:
             named = {column: frame[f"{_WHERE} {at}"] for at, column in enumerate(options.filter.columns)}
             wanted = options.filter.rows(pl.DataFrame(named))
@@ -308,7 +308,7 @@ def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | Non
     return row_keys(columns, frame.height) if columns else None
 
 
-def _same_types(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+def same_types(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:
     """Join the frames of each forecaster; a column that is text in one of all is text in every one."""
     frames = [*chain(*keys.values())]
     names = dict.fromkeys(name for frame in frames for name in frame.columns)
@@ -319,7 +319,8 @@ def _same_types(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.Data
     }
 
 
-def _check_heights(keys: Mapping[str, pl.DataFrame]) -> None:
+def check_heights(keys: Mapping[str, pl.DataFrame]) -> None:
+    """Refuse forecasters of other numbers of rows."""
     (first, frame), *others = keys.items()
     for name, other in others:
         if other.height != frame.height:
@@ -329,30 +330,30 @@ def _check_heights(keys: Mapping[str, pl.DataFrame]) -> None:
             )
 
 
-def _joined(keys: Mapping[str, pl.DataFrame], on: list[str], common: bool) -> pl.DataFrame:
+def joined_ids(keys: Mapping[str, pl.DataFrame], on: Sequence[str], common: bool) -> pl.DataFrame:
     """Find the rows of equal ids; refuse ids that are not each in every forecaster once."""
     for name, frame in keys.items():
         twice = frame.filter(frame.select(on).is_duplicated())
         if twice.height:
             ids = _listed(twice.unique(on, maintain_order=True).select(on))
             raise InputError(
-                f"{name}: more than one row has the id {ids}; see {rows_text(twice[_ROW].to_numpy())}. Name more"
+                f"{name}: more than one row has the id {ids}; see {rows_text(twice[ROW].to_numpy())}. Name more"
                 " columns with --on, or leave out rows."
             )
-    (first, joined), *others = keys.items()
-    joined = joined.rename({_ROW: f"{_ROW} of 0"})
+    (first, found), *others = keys.items()
+    found = found.rename({ROW: f"{ROW} of 0"})
     for at, (name, frame) in enumerate(others, start=1):
         if not common:
             _check_missing(name, frame, first, keys[first], on)
             _check_missing(first, keys[first], name, frame, on)
-        found = frame.select([*on, pl.col(_ROW).alias(f"{_ROW} of {at}")])
-        joined = joined.join(found, on=on, how="inner", maintain_order="left")
-    if not joined.height:
+        own = frame.select([*on, pl.col(ROW).alias(f"{ROW} of {at}")])
+        found = found.join(own, on=on, how="inner", maintain_order="left")
+    if not found.height:
         raise InputError(f"no id is in all of {listed([*keys])}. Do the columns of --on hold the same ids in all?")
-    return joined
+    return found
 
 
-def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame, on: list[str]) -> None:
+def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame, on: Sequence[str]) -> None:
     missing = wanted.select(on).join(frame, on=on, how="anti", maintain_order="left")
     if missing.height:
         others = frame.select(on).join(wanted, on=on, how="anti", maintain_order="left")

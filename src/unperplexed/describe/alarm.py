@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._lib.formatting import capital, number_of, percent, short_name
 from ..calibration.diagnosis.kinds import KINDS
 from ..monitoring.control import ControlPoint
 from ..monitoring.monitored import LATEST, Alarm, Monitored, Over, dispersed, usual_rows
+from ..monitoring.pit_counts import PitPoint
 from ..report.numbers import between, evidence_text, number, share, signed
 from ..statistics.intervals import Interval, alpha_of
 from ..tally.periods import at
 from .over_time import began_text, event_text, groups_text, limit_text, names_text, range_text, when_text
 
-_INTERCEPT, _SLOPE = "calibration intercept", "calibration slope"
+_INTERCEPT, _SLOPE, _WIDTH = "calibration intercept", "calibration slope", "width factor needed"
 _ENDED = 3
 """Errors that are over, which are named."""
 
@@ -54,7 +55,7 @@ def _gone(m: Monitored, a: Alarm) -> str:
     """Give the last period of a group that has had no forecasts for longer than ever before; "" for others."""
     for name in a.groups:
         first = [m.periods.index(each.first) for each in m.named[name].control]
-        last = m.named[name].control[-1].last
+        last: str = m.named[name].control[-1].last
         longest = max((later - before for before, later in pairwise(first)), default=0)
         if len(m.periods) - 1 - m.periods.index(last) > max(LATEST, longest):
             return last
@@ -76,6 +77,8 @@ def _changed(a: Alarm) -> str:
 
 
 def _what(a: Alarm) -> str:
+    if isinstance(a.since, PitPoint):
+        return a.in_brief or f"80% intervals held {share(a.since.held)} of the outcomes"
     return a.in_brief or f"mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
 
 
@@ -149,7 +152,10 @@ class _Size(NamedTuple):
 def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
     """Give the calibration intercept of some periods, and the calibration slope if the error shows in it."""
     sizes = [(_INTERCEPT, point.bias, point.bias_interval, 0, _bias)] * (shown_in(a) != ["slope"])
-    sizes += [(_SLOPE, point.slope, point.slope_interval, 1, _two)] * ("confidence" in _errors(a))
+    if isinstance(point, PitPoint):
+        sizes = [("bias", *sizes[0][1:]), (_WIDTH, point.width, point.width_interval, 1, _two)]
+    elif "confidence" in _errors(a):
+        sizes += [(_SLOPE, point.slope, point.slope_interval, 1, _two)]
     found = []
     for name, value, limits, best, form in sizes:
         ci = between(*limits, form)
@@ -162,7 +168,7 @@ def _remains(a: Alarm) -> str:
     """Name the small errors that may remain after one that is over; "" for none."""
     if a.over is None or not a.over.after.rows:
         return ""
-    words = {_INTERCEPT: "bias", _SLOPE: "error of the slope"}
+    words = {_INTERCEPT: "bias", "bias": "bias", _SLOPE: "error of the slope", _WIDTH: "error of the width"}
     left = [words[each.name] for each in _sizes(a, a.over.after) if each.excluded]
     return f"a small {' and a small '.join(left)}" if left else ""
 
@@ -175,6 +181,8 @@ def shown_in(a: Alarm) -> list[str]:
     """Name the numbers in which the error shows: "slope" for confidence, "bias", else "loss" where it is known."""
     shown = {KINDS[error].shown_in for error in _errors(a)}
     numbers = ["slope"] * ("slope" in shown) + ["bias"] * ("bias" in shown)
+    if isinstance(a.since, PitPoint):
+        return ["bias"]
     return numbers or ["loss" if "loss" in shown and not math.isnan(a.since.log_loss) else "bias"]
 
 
@@ -213,19 +221,21 @@ def change_text(a: Alarm, whose: str) -> str:
     if a.over is not None:
         parts.append((a.over.after, "after, "))
     parts = [(point, when) for point, when in parts if point.rows]
-    numbers = {
+    numbers: dict[str, tuple[str, Callable[[Any], tuple[str, str]]]] = {
         "slope": (_SLOPE, _slope),
         "bias": ("mean prediction and observed frequency", _frequencies),
         "loss": (f"log loss{' of all classes' if a.event else ''}", _loss),
     }
     shown = [numbers[each] for each in shown_in(a)]
+    if isinstance(a.since, PitPoint):
+        shown = [(f"bias in spreads, {_WIDTH}, and share in 80% intervals", _of_numbers)]
     event = f"for {event_text(a)}, " if a.event and shown_in(a) != ["loss"] else ""
     first, *more = (f"{name}: {_numbers(parts, value)}." for name, value in shown)
     where = f"{whose}{event}{first}"
     return " ".join(map(capital, (where, *more))) + _trend(a)
 
 
-def _numbers(parts: Sequence[tuple[ControlPoint, str]], value: Callable[[ControlPoint], tuple[str, str]]) -> str:
+def _numbers(parts: Sequence[tuple[Any, str]], value: Callable[[Any], tuple[str, str]]) -> str:
     """Give a number of some periods and what stands behind it, with their rows, in a clause each."""
     told = []
     for point, when in parts:
@@ -238,6 +248,10 @@ def _numbers(parts: Sequence[tuple[ControlPoint, str]], value: Callable[[Control
 
 def _frequencies(point: ControlPoint) -> tuple[str, str]:
     return f"{share(point.predicted)} and {share(point.observed)}", ""
+
+
+def _of_numbers(point: PitPoint) -> tuple[str, str]:
+    return f"{_bias(point.bias)}, {_two(point.width)} and {share(point.held)}", ""
 
 
 def _slope(point: ControlPoint) -> tuple[str, str]:

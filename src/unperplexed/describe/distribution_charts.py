@@ -1,21 +1,24 @@
-"""Charts of predictive distributions: where outcomes fell (PIT histogram), each quantile, and the coverage."""
+"""Charts of predictive distributions: where outcomes fell (PIT histogram), quantiles, intervals, and surprises."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval
+from .._lib.formatting import confidence_interval, short_name, short_names
 from .._lib.typing import Floats
-from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..forecasts.group_keys import key_texts
-from ..report.chart import Axis, Bars, Chart, Line, percent_axis
+from ..report.chart import Axis, Bars, Chart, Line, Points, percent_axis, value_axis
 from ..report.charts import Row, forest, identity
-from ..report.numbers import level_text, number, share
+from ..report.numbers import amount, level_text, number, share
 
 _PLACES = ((0.0, "0"), (0.1, "10%"), (0.25, "25%"), (0.5, "median"), (0.75, "75%"), (0.9, "90%"))
 """Ticks of places in a distribution."""
 
 _MOST_TICKS = 6
+
+_MOST_THRESHOLDS = 10
+"""Thresholds that are named on an axis."""
 
 _MOST_ROWS = 40
 """Groups that a chart shows."""
@@ -119,6 +122,70 @@ def coverage_chart(a: DistributionAssessment) -> Chart:
         lines=(Line(expected, held, "observed", "Held", low, high, "held"),),
         references=(identity(),),
         shape="square",
+    )
+
+
+def width_chart(a: DistributionAssessment) -> Chart:
+    """Draw the probability of central intervals, and how many outcomes they held, over their mean width."""
+    expected, held, low, high, width = np.array(
+        [(each.expected, each.held.value, *each.held.interval, each.mean_width) for each in a.coverage]
+    ).T
+    return Chart(
+        title="Coverage against mean width",
+        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; intervals that hold as many are better narrow",
+        label=f"Coverage of intervals over their mean width. {a.verdict}",
+        x=value_axis(0.0, float(width.max()), "Mean width, in the unit of the outcomes"),
+        y=percent_axis("Outcomes inside"),
+        lines=(
+            Line(width, held, "observed", "Held", low, high, "held"),
+            Line(width, expected, "calibrated", "Predicted", label="predicted"),
+        ),
+        shape="square",
+    )
+
+
+def surprises_chart(s: SurprisingForecasts) -> Chart:
+    """Draw the most surprising outcomes beside their 80% intervals, which are as wide for all of them."""
+    wide = s.high > s.low
+    unit = np.where(wide, s.high - s.low, 1.0)
+    rows = [
+        Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,}: outcome {amount(y)}")
+        for row, y, at, low, high, here in zip(
+            s.row, s.outcome, *((x - s.median) / unit for x in (s.outcome, s.low, s.high)), wide, strict=True
+        )
+        if here
+    ]
+    return forest(
+        rows,
+        title="The most surprising outcomes",
+        subtitle="Lines: predicted 80% intervals; points: outcomes; dashed: predicted median",
+        label="Surprising outcomes beside their forecasts",
+        axis="Distance from the predicted median, in widths of the 80% interval",
+        at=0.0,
+    )
+
+
+def thresholds_chart(a: DistributionAssessment) -> Chart:
+    """Draw mean exceedance probability and observed frequency by threshold of ordered classes."""
+    found = a.thresholds
+    at = np.arange(1, len(found) + 1, dtype=np.float64)
+    predicted, observed = (
+        np.array([getattr(each, name) for each in found]) for name in ("mean_prediction", "frequency")
+    )
+    limits = np.array([each.interval for each in found]) + predicted[:, None]
+    ticks = [*zip(at.tolist(), short_names((str(each.label) for each in found), 10), strict=True)]
+    texts = [
+        f"{short_name(each.name)}: predicted {share(each.mean_prediction)}, observed {share(each.frequency)}"
+        for each in found
+    ]
+    return Chart(
+        title="Exceedance: mean prediction and observed frequency",
+        subtitle=f"Points: observed, with {confidence_interval(a.confidence)} of observed − predicted; line: predicted",
+        label=f"Exceedance by threshold. {'; '.join(texts)}",
+        x=Axis(0.5, len(found) + 0.5, ticks[:: -(-len(found) // _MOST_THRESHOLDS)], "Outcome is this class or above"),
+        y=percent_axis("Probability, frequency"),
+        lines=(Line(at, predicted, "calibrated", "Predicted"),),
+        points=(Points(at, observed, np.clip(limits[:, 0], 0, 1), np.clip(limits[:, 1], 0, 1), texts=texts),),
     )
 
 

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, short_name
-from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
+from .._lib.formatting import (
+    capital,
+    confidence_interval,
+    number_of,
+    p_value_cell,
+    p_value_text,
+    p_values,
+    short_name,
+    short_names,
+)
+from ..assessment.distribution_remedy import DistributionRemedy
+from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
 from ..forecasts.group_keys import key_texts
-from ..report.document import LONGEST_NAME, Action, Block, Column, Document, Metric, Section, Settings, Table, lookup
+from ..report.document import (
+    LONGEST_NAME,
+    Action,
+    Block,
+    Code,
+    Column,
+    Document,
+    Metric,
+    Python,
+    Section,
+    Settings,
+    Table,
+    lookup,
+)
 from ..report.numbers import amount, between, count, expected, level_text, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
@@ -21,7 +45,15 @@ from ..statistics.intervals import UNKNOWN
 from ..statistics.intervals import Metric as Estimate
 from ..tally.distributions import DistributionTally
 from .assessment_tables import findings_table
-from .distribution_charts import coverage_chart, groups_chart, pit_chart, reliability_chart
+from .distribution_charts import (
+    coverage_chart,
+    groups_chart,
+    pit_chart,
+    reliability_chart,
+    surprises_chart,
+    thresholds_chart,
+    width_chart,
+)
 
 _SHORT = 20
 """Characters of the name of a group in a short form."""
@@ -39,6 +71,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         lead=" ".join(filter(None, [*evidence(a, level), dependence_words(a.dependence)])),
         calm=not a.diagnosis.findings,
         actions=[*_actions(a)],
+        command=_command(a, naming),
         further=lookup(terms(a.diagnosis)) if a.diagnosis.findings else None,
         figure=None if brief else pit_chart(a),
         figure_table=None if brief else pit_table(a),
@@ -48,6 +81,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         if a.diagnosis.findings
         else None,
         sections=sections,
+        summary=[thresholds_table(a)] if a.thresholds else [],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
         warnings=a.notes,
@@ -71,7 +105,10 @@ def facts(a: DistributionAssessment) -> str:
 def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:
     """Say how many outcomes were above the median, and how many an interval held."""
     limits = aside(ci(level, a.above_median.interval, share))
-    yield f"{share(a.above_median.value)} of the outcomes exceeded the predicted median{limits}."
+    above, place = share(a.above_median.value), "exceeded the predicted median"
+    if a.thresholds:
+        place = "fell in higher classes than predicted, those in the median's class in part"
+    yield f"{above} of the outcomes {place}{limits}."
     if told := a.told:
         held, expected = between(*told.held.interval, share), f"{level_text(told.expected)} expected"
         about = aside(held, *([] if told.of_level else [expected]))
@@ -87,9 +124,31 @@ def _actions(a: DistributionAssessment) -> Iterator[Action]:
         f" probability {number(a.divergence_probability)})."
     )
     yield Action("What it costs", f"{beyond} were expected.{lost}", "Cost")
-    advice = [each.advice for each in a.diagnosis.findings if each.advice.text]
-    caution = [HELD_OUT] if any(each.fitted for each in advice) else []
-    yield Action("What to do", " ".join([*dict.fromkeys(each.text for each in advice), *caution]), "Remedy")
+    advice = dict.fromkeys(each.advice.text for each in a.diagnosis.findings if each.advice.text)
+    fitted = any(each.advice.fitted for each in a.diagnosis.findings)
+    done = [*_remedy(a.remedy)] if fitted and a.remedy is not None else advice
+    yield Action("What to do", " ".join([*done, *([HELD_OUT] if fitted else [])]), "Remedy")
+
+
+def _remedy(found: DistributionRemedy) -> Iterator[str]:
+    """Say what the remedy does and what it brings, or that this is uncertain."""
+    gain, limits = found.gain, f"cross-fitted, {ci('95% CI', found.gain.interval)}"
+    if not found.advised:
+        yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
+        return
+    saved = f" and the log score by {number(gain.value)} nats ({limits})"
+    if found.score:
+        title = distribution_score_named(found.score).title
+        yield f"{capital(found.words)}. That lowers the {title} to {amount(found.after)}{saved}."
+    else:
+        yield f"{capital(found.words)}. That lowers{saved[4:]}."
+
+
+def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
+    if a.remedy is None or not a.remedy.advised:
+        return None
+    code = naming.recalibrate or Python("recalibrated = Recalibrator().fit(y_true, forecast).transform(new_forecast)")
+    return Code(code, "Command or line of Python that recalibrates")
 
 
 def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
@@ -99,11 +158,16 @@ def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
         title, note = title_beside(name, a.scores), f"{capital(score.note)}."
         limits = between(*found.interval, amount)
-        yield Metric(title, note, amount(found.value), limits, "", reference, score.better)
+        after = amount(a.remedy.after) if a.remedy is not None and name == a.remedy.score and a.remedy.advised else ""
+        yield Metric(title, note, amount(found.value), limits, after, reference, score.better)
     if a.skill is not None:
         title, value = distribution_score_named(a.skill.score).title, a.skill.value
         name, meaning = f"Skill against {a.skill.reference}", f"1 − {title} / {title} of {a.skill.reference}."
         yield Metric(name, meaning, number(value.value), between(*value.interval), "", "0 is no better", "larger")
+    if (ratio := a.density_ratio) is not None:
+        meaning = "Geometric mean of the density at the outcomes / climatology's density; of quantiles, by their cells."
+        limits = between(*ratio.interval)
+        yield Metric("Density / climatology's", meaning, number(ratio.value), limits, "", "1 is no better", "larger")
     for each in a.usual_intervals:
         limits, meaning = between(*each.held.interval, share), "Share of the outcomes in this central interval."
         expected = f"{level_text(each.expected)} expected"
@@ -121,17 +185,25 @@ def settings(a: DistributionAssessment) -> str:
     else:
         of = "times of issue, forecasts of times that overlap may depend" if a.windows else "clusters of dependent rows"
         rows = f"{a.n_clusters:,} {of}, effective sample size {count(round(a.effective_rows))}"
-    return f"{rows}{', weighted' * a.weighted}; spread = interquartile range / 1.349; confidence {a.confidence:g}"
+    spread = "" if a.thresholds else "; spread = interquartile range / 1.349"
+    return f"{rows}{', weighted' * a.weighted}{spread}; confidence {a.confidence:g}"
 
 
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
+    if a.thresholds:
+        events: list[Block] = [thresholds_chart(a), thresholds_table(a)]
+        yield Section("thresholds", "Each threshold as an event", events, "Thresholds")
     quantiles: list[Block] = [reliability_chart(a), quantiles_table(a)]
     yield Section("quantiles", "Reliability of each quantile", quantiles, "Quantiles", 6)
     if a.coverage:
         shown: list[Block] = [coverage_chart(a), coverage_table(a, level)]
         yield Section("coverage", "Coverage of the intervals", shown, "Coverage", 6)
-    if a.surprises is not None:
-        yield Section("surprising", "The most surprising forecasts", [surprises_table(a)], "Surprising")
+        if known_widths(a):
+            yield Section("width", "Coverage and width", [width_chart(a)], "Width", 6)
+    if (s := a.surprises) is not None:
+        wide = s.outcome.dtype.kind in "iuf" and (s.high > s.low).any()
+        drawn = [surprises_chart(s)] if wide else []
+        yield Section("surprising", "The most surprising forecasts", [*drawn, surprises_table(s)], "Surprising", 6)
     yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
 
 
@@ -171,19 +243,44 @@ def coverage_table(a: DistributionAssessment, level: str) -> Table:
             [share(each.held.value) for each in a.coverage],
             [between(*each.held.interval, share) for each in a.coverage],
         ),
+        *([Column("mean width", [amount(each.mean_width) for each in a.coverage])] * known_widths(a)),
         notes=level,
     )
 
 
-def surprises_table(a: DistributionAssessment) -> Table:
+def known_widths(a: DistributionAssessment) -> bool:
+    """Say whether all intervals have a finite mean width that is not 0: PIT values and classes have none."""
+    return not a.thresholds and all(0 < each.mean_width < math.inf for each in a.coverage)
+
+
+def thresholds_table(a: DistributionAssessment) -> Table:
+    """Return each threshold of ordered classes with its mean prediction and observed frequency."""
+    found = a.thresholds
+    return Table.of(
+        "Each threshold as an event. Excess: observed frequency − mean prediction.",
+        Column("outcome is", short_names((each.name for each in found), LONGEST_NAME)),
+        Column("mean prediction", [share(each.mean_prediction) for each in found]),
+        Column("observed frequency", [share(each.frequency) for each in found]),
+        estimates("excess", ((each.excess, each.interval) for each in found)),
+        Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in found]),
+        sortable=True,
+        notes=confidence_interval(a.confidence, len(found)),
+    )
+
+
+def surprises_table(s: SurprisingForecasts) -> Table:
     """Return the rows with the largest losses."""
-    s = a.surprises
-    assert s is not None
+    if s.outcome.dtype.kind in "iuf":
+        outcomes = [*map(amount, s.outcome)]
+        forecasts = curve_estimates("forecast", s.median, s.low, s.high, amount)
+    else:
+        outcomes, medians, low, high = (short_names(map(str, x), _SHORT) for x in (s.outcome, s.median, s.low, s.high))
+        forecasts = Column("forecast", medians, [f"{x} to {y}" for x, y in zip(low, high, strict=True)])
     return Table.of(
         f"Largest {distribution_score_named(s.score).title}. The forecast: its median and 80% interval.",
         Column("row", [f"{row:,}" for row in s.row]),
-        Column("outcome", [*map(amount, s.outcome)]),
-        curve_estimates("forecast", s.median, s.low, s.high, amount),
+        Column("outcome", outcomes),
+        forecasts,
         Column("loss", [*map(amount, s.loss)]),
     )
 

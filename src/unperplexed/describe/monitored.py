@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..monitoring.control import ControlPoint
 from ..monitoring.history import WHOLE
 from ..monitoring.monitored import Alarm, Impossible, Monitored, monitored_warnings
 from ..monitoring.naming import TOP
+from ..monitoring.pit_counts import PitPoint
 from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table, lookup
 from ..report.numbers import count, evidence_text, number, share
@@ -43,11 +45,12 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
     warnings = list(monitored_warnings(m))
     sections = []
     if not brief:
+        headings = ("Bias and slope", "Log loss and skill") if m.labels else ("Bias and width", "Coverage")
         charts = [_panels(m, each) for each in shown]
         control, scores = ([chart for each in charts for chart in each[part]] for part in (slice(2), slice(2, None)))
         sections = [
-            *([Section("control", "Bias and slope over time", control, "Control chart", 6)] if control else []),
-            *([Section("scores", "Log loss and skill over time", scores, "", 6)] if scores else []),
+            *([Section("control", f"{headings[0]} over time", control, "Control chart", 6)] if control else []),
+            *([Section("scores", f"{headings[1]} over time", scores, "", 6)] if scores else []),
             Section("periods", "Periods", tables, "Periods"),
             over_time.details(settings, warnings),
         ]
@@ -95,7 +98,8 @@ def _headline(m: Monitored) -> str:
         return f"Calibration broke: most probably {at(a.began)}{over_time.range_text(a)}"
     if m.impossible is not None:
         whose = _of_groups(m, m.impossible)
-        return f"Predictions of exactly 0 or 1 were wrong, first {at(m.impossible.period)}{whose}"
+        what = "Predictions of exactly 0 or 1 were wrong" if m.labels else "Outcomes were held impossible"
+        return f"{what}, first {at(m.impossible.period)}{whose}"
     if not m:
         failed = [each.requirement for each in m.kept if not each.passed]
         return f"Failed: {', '.join(failed)}"
@@ -133,14 +137,15 @@ def _lead(m: Monitored) -> str:
 def _actions(m: Monitored) -> Iterator[Action]:
     a = m.alarm
     if m.impossible is not None:
-        rows, whose = number_of(m.impossible.rows, "prediction"), _of_groups(m, m.impossible)
-        yield Action(
-            "Certain and wrong",
-            f"{rows} of exactly 0 or 1 {'was' if m.impossible.rows == 1 else 'were'} wrong, first"
-            f" {at(m.impossible.period)}{whose}. Calibrated forecasts have none; look at these rows, and keep"
-            " predictions away from 0 and 1.",
-            "Certain",
-        )
+        n, first = m.impossible.rows, f"first {at(m.impossible.period)}{_of_groups(m, m.impossible)}"
+        were = "was" if n == 1 else "were"
+        what = f"{number_of(n, 'prediction')} of exactly 0 or 1 {were} wrong, {first}"
+        remedy = "keep predictions away from 0 and 1"
+        if not m.labels:
+            what = f"{number_of(n, 'outcome')} {were} outside of all that was held possible, {first}"
+            remedy = "let the distributions reach further"
+        text = f"{what}. Calibrated forecasts have none; look at these rows, and {remedy}."
+        yield Action("Certain and wrong", text, "Certain")
     if a is None:
         return
     told = alarm.about(m)
@@ -184,7 +189,7 @@ def _requirements(m: Monitored) -> Table:
     )
 
 
-def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[ControlPoint, ...]]:
+def _over_time(m: Monitored, group: str) -> tuple[Sequence[float], tuple[Any, ...]]:
     """Give the evidence after each period, and the control points, of a group or of all rows."""
     if group == WHOLE:
         return m.log_evidence.tolist(), m.control
@@ -200,23 +205,18 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
     caption = "Over time" if group == WHOLE else f"Group '{short_name(group)}' over time"
     if len(m.labels) > 2:
         caption += f", {TOP}"
-    if any(each.by == "cells" for each in points):
+    if any(getattr(each, "by", "") == "cells" for each in points):
         caption += " (from cells: approximate)"
     elif len(m.labels) > 2 and not brief:
         caption += "; log loss and skill of all classes"
     limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
     biases = [alarm.limits_text(each.bias_interval) for each in points] if limits else ()
-    slopes = () if brief else [alarm.limits_text(each.slope_interval) for each in points]
     shown = alarm.shown_in(told[0])[0] if (told := _told(m, group)) else "bias"
+    figures = _of_classes(points, biases, brief, shown) if m.labels else _of_numbers(points, biases, brief)
     columns = [
         Column(name, names),
         Column("forecasts", [count(each.rows) for each in points]),
-        Column("mean prediction", [share(each.predicted) for each in points]),
-        Column("observed frequency", [share(each.observed) for each in points]),
-        Column("calibration intercept", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
-        Column("calibration slope", [number(each.slope, 2) for each in points], slopes, detail=shown != "slope"),
-        Column("log loss", [number(each.log_loss) for each in points], detail=shown != "loss"),
-        Column("skill", [number(each.skill) for each in points], detail=True),
+        *figures,
         Column("evidence", [evidence_text(after[each.last]) for each in points]),
     ]
     return Table(
@@ -224,6 +224,27 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
         [_with_gaps(each, chosen, "..." if each is columns[0] else "") for each in columns],
         notes="95% CI" if limits else "",
     )
+
+
+def _of_classes(points: Sequence[ControlPoint], biases: Sequence[str], brief: bool, shown: str) -> list[Column]:
+    slopes = () if brief else [alarm.limits_text(each.slope_interval) for each in points]
+    return [
+        Column("mean prediction", [share(each.predicted) for each in points]),
+        Column("observed frequency", [share(each.observed) for each in points]),
+        Column("calibration intercept", [_log_odds(each.bias) for each in points], biases, detail=shown != "bias"),
+        Column("calibration slope", [number(each.slope, 2) for each in points], slopes, detail=shown != "slope"),
+        Column("log loss", [number(each.log_loss) for each in points], detail=shown != "loss"),
+        Column("skill", [number(each.skill) for each in points], detail=True),
+    ]
+
+
+def _of_numbers(points: Sequence[PitPoint], biases: Sequence[str], brief: bool) -> list[Column]:
+    widths = () if brief else [alarm.limits_text(each.width_interval) for each in points]
+    return [
+        Column("held by 80% intervals", [share(each.held) for each in points]),
+        Column("too low by (spreads)", [_log_odds(each.bias) for each in points], biases),
+        Column("width factor needed", [number(each.width, 2) for each in points], widths),
+    ]
 
 
 def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence[int]:
@@ -311,17 +332,24 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     marked = over_time.marks(*_own(m, group))
     whose = "" if group == WHOLE else f", group '{short_name(group)}'"
     charts = []
-    for title, better, name, ideal, limits in (
-        (TITLES["intercept"], "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
-        (TITLES["slope"], "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
-        ("Log loss", "nats, smaller is better", "log_loss", None, ""),
-        ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
-    ):
+    for title, better, name, ideal, limits in _CHARTS if m.labels else _CHARTS_OF_NUMBERS:
         values = np.array([getattr(each, name) for each in control])
         band = np.array([getattr(each, limits) for each in control]).T if limits else None
         whole, about = f"{title}{whose}", f"{better}{each_of}"
         charts.append(over_time.chart_over_time(m, whole, about, x, values, marked, ideal, band))
     return charts
 
+
+_CHARTS: Sequence[tuple[str, str, str, float | None, str]] = (
+    (TITLES["intercept"], "to be added to the log-odds; 0 is best", "bias", 0.0, "bias_interval"),
+    (TITLES["slope"], "1 is best, below 1 is overconfident", "slope", 1.0, "slope_interval"),
+    ("Log loss", "nats, smaller is better", "log_loss", None, ""),
+    ("Skill", "log loss against the frequencies in the same periods, larger is better", "skill", 0.0, ""),
+)
+_CHARTS_OF_NUMBERS: Sequence[tuple[str, str, str, float | None, str]] = (
+    ("Too low by", "in predicted spreads; 0 is best", "bias", 0.0, "bias_interval"),
+    ("Width factor needed", "1 is best, above 1 is too narrow", "width", 1.0, "width_interval"),
+    ("Held by 80% intervals", "share of the outcomes; 0.8 is expected", "held", 0.8, ""),
+)
 
 over_time.drawn_over_time(Monitored, control_charts)

@@ -37,8 +37,9 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     reaches; in the each-class view the largest of all classes' bins, in the classes' colours where these are few.
     The three marks are decisiveness, geometric accuracy and robustness, each with its reported and measured
     value in the legend, joined by the slope line. In the each-class view of a few classes, small points are the
-    geometric accuracies of the classes. With Nelson's axes the geometric accuracy is projected on both axes and, on the
-    line from the origin, to where the measured probability is 1: this is the divergence probability (his Figure 7).
+    geometric accuracies of the classes. With Nelson's axes the bubbles' area is the number of events, a class has all
+    three marks (his Figure 3), and the geometric accuracy is projected on both axes and, on the line from the origin,
+    to where the measured probability is 1: this is the divergence probability (his Figure 7).
 
     Parameters
     ----------
@@ -93,12 +94,12 @@ def _xy(reported: Any, measured: Any, swapped: bool) -> tuple[Any, Any]:
 
 def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     bins = assessment.bins
-    part = np.abs(bins.contribution)
+    part = bins.happened if swapped else np.abs(bins.contribution)
     largest = part[np.isfinite(part)].max(initial=0.0)
     room = 700 * min(1.0, _LARGE_BUBBLES / min(part.size, 10 * _MOST_BUBBLES)) if bins.label else 700
     area = 14 + room * np.minimum(part / largest, 1.0) if largest else np.full(part.size, 14.0)
     reported = np.where(bins.happened > 0, bins.geometric_accuracy, bins.mean_reported)
-    for name, (fill, edge), here in _kinds_of_bins(assessment, part, reported):
+    for name, (fill, edge), here in _kinds_of_bins(assessment, part, reported, "events" if swapped else "contribution"):
         spans = np.stack([np.stack([bins.lowest, bins.highest]), np.stack([bins.measured, bins.measured])])[..., here]
         alpha = 0.25 if bins.label and here.size > _LARGE_BUBBLES else 0.7
         ax.plot(*(spans[::-1] if swapped else spans), color=edge, linewidth=1.2, alpha=alpha, zorder=2)
@@ -108,11 +109,11 @@ def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
 
 
 def _kinds_of_bins(
-    assessment: Assessment, part: Floats, reported: Floats
+    assessment: Assessment, part: Floats, reported: Floats, by: str
 ) -> Iterator[tuple[str, tuple[str, str], Ints]]:
     """Name in the legend, colours and bins of each kind: a few classes each by itself, else all of them."""
     bins, n = assessment.bins, len(assessment.bins)
-    number = f"{number_of(n, 'bin')}, by contribution"
+    number = f"{number_of(n, 'bin')}, by {by}"
     if not bins.label:
         yield number, COLOURS[0], np.arange(n)
         return
@@ -155,15 +156,16 @@ def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
 
 
 def _draw_class_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
-    """Draw the geometric accuracy of each of a few classes, reported and measured, in the classes' colours."""
+    """Draw the geometric accuracy of each of a few classes, with Nelson's axes all three averages, in its colour."""
     classes = assessment.classes
     if classes is None or len(classes) > len(COLOURS):
         return
-    where = _xy(classes.reported_geometric_accuracy, classes.measured_geometric_accuracy, swapped)
-    for at, x, y in zip(classes.index.tolist(), *(each.tolist() for each in where), strict=True):
-        label = "geometric accuracy of each class" if at == 0 else "_class"
-        style = {"color": COLOURS[at][1], "markersize": 6, "gid": "unperplexed-class", "clip_on": False}
-        ax.plot([x], [y], "o", label=label, zorder=4, **_MARK | style)
+    style: dict[str, Any] = _MARK | {"gid": "unperplexed-class", "markersize": 6, "clip_on": False, "zorder": 4}
+    for marker, name, _ in MEANS if swapped else MEANS[1:2]:
+        where = _xy(getattr(classes, f"reported_{name}"), getattr(classes, f"measured_{name}"), swapped)
+        for at, x, y in zip(classes.index.tolist(), *(each.tolist() for each in where), strict=True):
+            label = "_class" if at else f"{name.replace('_', ' ')} of each class"
+            ax.plot([x], [y], marker, label=label, **style | {"color": COLOURS[at][1]})
 
 
 _MARK: dict[str, Any] = {"color": MARKS, "markeredgecolor": "white", "markersize": 9, "linestyle": "none"}

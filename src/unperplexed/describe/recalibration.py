@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import number_of
 from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
+from ..recalibration.distributions import DistributionMap
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
-from ..recalibration.state import Facts, State, conclusion, map_text
+from ..recalibration.state import Candidate, Facts, State, concluded, conclusion, map_text
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
 from ..report.result import Naming, document
@@ -22,6 +23,8 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
     """Describe a fit; before one, the settings."""
     if not r.fitted:
         return Document("Recalibration", "", repr(r), "It is not fitted.")
+    if r.distributions is not None:
+        return _of_distributions(r, r.distributions)
     state = r.state
     facts = state.facts
     sample = f"a random sample of {facts.sampled:,} of " if facts.sampled else ""
@@ -31,20 +34,36 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
         headline=conclusion(state),
         lead=". ".join([_gain_line(state), *_dependence(r)]),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
-        summary=[maps_table(state), *_terms(state, facts)],
+        summary=[maps_table(state.candidates, "log loss"), *_terms(state, facts)],
     )
 
 
-def maps_table(state: State) -> Table:
+def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:
+    """Describe a fit to predictive distributions."""
+    gain = found.gain
+    return Document(
+        title="Recalibration",
+        facts=f"fitted to {found.n_rows:,} forecasts by {found.form}",
+        headline=concluded(found.identity, gain, "log score", f"Recalibrate: {found.words}"),
+        lead=". ".join([_NO_GAIN if gain is None else gain.of("Log score"), *_dependence(r)]),
+        calm=found.identity > 0.5 or (gain is not None and not gain.significant),
+        summary=[maps_table(found.candidates, "log score")],
+    )
+
+
+_NO_GAIN = f"No gain is estimated from fewer than {FEWEST_ROWS} rows or {FEWEST_CLUSTERS} clusters of dependent rows."
+
+
+def maps_table(candidates: Sequence[Candidate], score: str) -> Table:
     """Return the maps that were tried, the heaviest first."""
-    rows = sorted(state.candidates, key=lambda each: -each.weight)
+    rows = sorted(candidates, key=lambda each: -each.weight)
     return Table.of(
-        "Smaller held-out log loss is better.",
+        f"Smaller held-out {score} is better.",
         Column("map", [each.name for each in rows]),
         Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
         Column(
-            "held-out log loss",
-            [f"{each.log_loss:.4f}" for each in rows],
+            f"held-out {score}",
+            [f"{each.log_loss:.4f}".replace("-", MINUS) for each in rows],
             meaning="Nats a row, cross-fitted. Smaller is better.",
         ),
         Column("parameters", [f"{each.parameters:g}" for each in rows], meaning="Effective number of parameters."),

@@ -5,17 +5,28 @@ from __future__ import annotations
 import math
 
 from .._lib.errors import InputError
-from .._lib.formatting import at_floor_text, capital, p_value_cell, p_values, rule_text, short_name, short_names
+from .._lib.formatting import (
+    at_floor_text,
+    capital,
+    confidence_interval,
+    p_value_cell,
+    p_values,
+    rule_text,
+    short_name,
+    short_names,
+)
 from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..pairing.dependence import dependent_text
+from ..pairing.distribution_skill import ScoreSkill
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, infinite, level_of
 from ..report.chart import Chart, Role
 from ..report.charts import Row, forest
 from ..report.document import LONGEST_NAME, Block, Column, Document, Prose, Section, Table
-from ..report.numbers import count, number, share
+from ..report.numbers import amount, count, number, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
+from ..scores.distributions.rules import distribution_score_named
 from ..scores.rules import LOG_LOSS, rule_at_floor
 from .tally import ROWS_CHANGED, counted, notes_by_name
 
@@ -75,6 +86,21 @@ def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
         summary=tables,
         settings=_settings(s),
         warnings=[*s.warnings, *notes],
+    )
+
+
+@document.register(ScoreSkill)
+def score_skill_document(s: ScoreSkill, naming: Naming, *, brief: bool) -> Document:
+    """Describe the skill of predictive distributions."""
+    title, limits = distribution_score_named(s.score).title, ci(confidence_interval(s.confidence), s.value.interval)
+    scores = f"{title} {amount(s.forecast_score)} / {amount(s.reference_score)} of {s.reference}"
+    return Document(
+        title=naming.titled(s.verdict),
+        facts=naming.facts(f"{s.n_rows:,} forecasts"),
+        headline=s.verdict,
+        lead=f"Skill {number(s.value.value)}{aside(limits)}: 1 − {scores}. 1 is perfect, 0 no better.",
+        calm=not s.p_value < 1 - s.confidence,
+        settings=f"{number(s.degrees, 0)} degrees of freedom; confidence {s.confidence:g}",
     )
 
 

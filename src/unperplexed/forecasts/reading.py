@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeGuard,
 
 from numpy.typing import ArrayLike
 
-from .._lib.errors import refuse_more, refuse_unknown
+from .._lib.errors import InputError, refuse_more, refuse_unknown
 from ..kernels.devices import Scale
 from .labels import Label
 
@@ -63,6 +63,14 @@ class AssessedReading(SearchedReading, total=False):
     target_date: Any
 
 
+class PredictiveOptions(AssessedReading, total=False):
+    """The same, and what else comparisons of predictive distributions take."""
+
+    reference: Any
+    metrics: Sequence[str]
+    confidence: float
+
+
 AUTO = "auto"
 """Clusters that nobody declared: those that are found, if any are."""
 
@@ -77,6 +85,13 @@ def is_predictive(forecast: Any) -> TypeGuard[Predictive]:
     """Whether a forecast is a distribution of a number, whose class is loaded by whoever makes one."""
     home = sys.modules.get(f"{__package__}.distributions.predictive")
     return home is not None and isinstance(forecast, home.Predictive)
+
+
+def refuse_beside_predictive(given: Mapping[str, Any]) -> None:
+    """Refuse what was given of options that only class probabilities have."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name}: is for class probabilities, not for predictive distributions. Leave it out.")
 
 
 def some_of(options: Mapping[str, Any], kind: type) -> dict[str, Any]:

@@ -41,6 +41,10 @@ rows may have a second optimum, a large lapse beside a steep line, even where a 
 to 50 to 1,000 rows both starts together missed the highest known optimum in 4, the first alone in 24."""
 
 
+_Line = tuple[Floats, Floats, Floats, Floats]
+"""The first four of a place."""
+
+
 class _Place(NamedTuple):
     """Calibrated log-odds with their probabilities and those of the other class, before a lapse, and this."""
 
@@ -88,14 +92,26 @@ class Cells:
     def _lapses(self) -> bool:
         return LAPSE in self.names
 
+    @cached_property
+    def _last(self) -> dict[bytes, _Line]:
+        return {}
+
+    def _line(self, coefficients: Floats) -> _Line:
+        """Return calibrated log-odds and probabilities: the last ones, as steps are limited, tried and taken there."""
+        key = coefficients.tobytes()
+        if key not in self._last:
+            t = self.counts.s + product(coefficients, self._x)
+            small = np.exp(-np.abs(t))  # one exponential for all: they take most of the time
+            larger = 1 / (1 + small)
+            smaller = small * larger
+            rises = t >= 0
+            self._last.clear()
+            self._last[key] = t, small, np.where(rises, larger, smaller), np.where(rises, smaller, larger)
+        return self._last[key]
+
     def _at(self, theta: Floats) -> _Place:
-        t = self.counts.s + product(theta[: len(self._x)], self._x)
-        small = np.exp(-np.abs(t))  # one exponential for all: they take most of the time
-        larger = 1 / (1 + small)
-        smaller = small * larger
-        rises = t >= 0
-        e = float(expit(theta[-1])) if self._lapses else 0.0
-        return _Place(t, small, np.where(rises, larger, smaller), np.where(rises, smaller, larger), e)
+        e = float(1 / (1 + np.exp(-theta[-1]))) if self._lapses else 0.0
+        return _Place(*self._line(theta[: len(self._x)]), e)
 
     def ascent(self, theta: Floats) -> tuple[float, Floats]:
         """Return the log-likelihood and its gradient."""
@@ -130,20 +146,22 @@ class Cells:
         if LEAST_LAPSE < lapse < _SMALL and not self._helps(theta):
             # Given the line the likelihood is concave in the lapse: it rises all the way down, here in one step.
             lapse = LEAST_LAPSE
-        return np.append(theta[:-1], lapse)
+        moved = theta.copy()
+        moved[-1] = lapse
+        return moved
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return the best lapse of a grid; None where none helps."""
         if not self._helps(theta):
             return None
-        at, e = self._at(np.append(theta[:-1], -np.inf)), expit(LAPSES)[:, None]
+        at, e = _Place(*self._line(theta[:-1]), 0.0), expit(LAPSES)[:, None]
         if_true, if_false = ((1 - e) * each + e / 2 for each in (at.high, at.low))
         heights = product(np.log(if_true), self.counts.positive) + product(np.log(if_false), self._negative)
         return np.append(theta[:-1], LAPSES[int(np.argmax(heights))])
 
     def _helps(self, theta: Floats) -> bool:
         """Return whether the likelihood of a line rises as a lapse begins: its slope is a sum of (1 / q - 2) / 2."""
-        at = self._at(np.append(theta[:-1], -np.inf))
+        at = _Place(*self._line(theta[:-1]), 0.0)
         against = product(self.counts.positive, 1 / at.if_true) + product(self._negative, 1 / at.if_false)
         return bool(against > 2 * self.counts.total.sum())
 

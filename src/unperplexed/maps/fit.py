@@ -190,9 +190,11 @@ def fitted(of: Likelihood, prior: Prior, start: Floats | None = None, known: Flo
 def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) -> Fit:
     """Climb from some coefficients; one that is infinite stays so."""
     free = np.isfinite(theta)
-    square = np.ix_(free, free)
+    square, whole_is_free = np.ix_(free, free), bool(free.all())
 
     def full(x: Floats) -> Floats:
+        if whole_is_free:
+            return x
         moved = theta.copy()
         moved[free] = x
         return moved
@@ -218,7 +220,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         pull = gradient - precision * x
         held = (pull != 0) & (within(x + pull) == x)
         step = _beside(held, pull, information, precision) if held.any() else _unbent(pull, seen, precision, factored)
-        step = np.clip(step, -_FARTHEST, _FARTHEST)
+        step = np.minimum(np.maximum(step, -_FARTHEST), _FARTHEST)
         expected, now, size = 0.5 * float(step @ pull), value - 0.5 * float(precision @ x**2), 1.0
         while size > _SHORTEST:
             new = within(x + size * step)
@@ -261,16 +263,17 @@ _Pair = tuple[Floats, Floats]
 
 def _unbent(pull: Floats, seen: list[_Pair], precision: Floats, factored: _Factored) -> Floats:
     """Return the step that the information and what the gradient changed in earlier steps let expect to be the last."""
-    pairs = [(change, turn + precision * change) for change, turn in seen]
-    pairs = [(change, turn) for change, turn in pairs if float(change @ turn) > 1e-12 * float(turn @ turn)]
+    turned = [(change, turn + precision * change) for change, turn in seen]
+    pairs = [(change, turn, float(change @ turn)) for change, turn in turned]
+    pairs = [(change, turn, bend) for change, turn, bend in pairs if bend > 1e-12 * float(turn @ turn)]
     left, shares = pull, []
-    for change, turn in reversed(pairs):
-        share = float(change @ left) / float(change @ turn)
+    for change, turn, bend in reversed(pairs):
+        share = float(change @ left) / bend
         left = left - share * turn
         shares.append(share)
     left = factored.solve(left)
-    for (change, turn), share in zip(pairs, reversed(shares), strict=True):
-        left = left + (share - float(turn @ left) / float(change @ turn)) * change
+    for (change, turn, bend), share in zip(pairs, reversed(shares), strict=True):
+        left = left + (share - float(turn @ left) / bend) * change
     return left
 
 
@@ -342,7 +345,7 @@ class _Factored:
 
 def _factored(information: Floats, precision: Floats) -> _Factored:
     matrix = information + np.diag(precision)
-    scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scale = np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
     found = Factored(matrix / scale / scale[:, None])
     try:
         _ = found.back

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from .._lib.dataclasses import dataclass
-from .._lib.typing import Bools, Floats
+from .._lib.typing import Bools, Floats, Ints
 from ..statistics.products import product
 from .fit import Prior
 
@@ -49,7 +49,7 @@ class PitCells(NamedTuple):
     total: Floats
     """Weight of the outcomes."""
 
-    def only(self, here: Bools | slice) -> PitCells:
+    def only(self, here: Bools | Ints | slice) -> PitCells:
         """Return some of them."""
         return PitCells(*(each[here] for each in self))
 
@@ -83,9 +83,32 @@ class PitMap:
 
     def scores(self, z: ArrayLike, level: Floats | float = 0.0, log_spread: Floats | float = 0.0) -> Floats:
         """Return mended normal scores."""
+        bias, spread, skew, tail, rising, follow = (self.coefficients.get(name, 0.0) for name in BOUNDS)
         z = np.asarray(z, dtype=np.float64)
         inside = np.isfinite(z)
-        return np.asarray(np.where(inside, self.image(np.where(inside, z, 0.0), level, log_spread).z, z))
+        moved = (np.where(inside, z, 0.0) - bias - rising * level) * np.exp(-spread - follow * log_spread)
+        if skew:
+            moved = moved - math.tanh(skew) * (np.sqrt(1 + moved * moved) - math.hypot(1, _UNSKEWED))
+        if tail:
+            power = math.exp(-tail)
+            size = _UNMOVED / math.sinh(power * math.asinh(_UNMOVED))
+            moved = size * np.sinh(power * np.arcsinh(moved))
+        return np.asarray(np.where(inside, moved, z))
+
+    def parameters(self) -> dict[str, Any]:
+        """Give the coefficients."""
+        return dict(self.coefficients)
+
+    def tails(self, z: Floats, level: Any, log_spread: Any) -> tuple[Floats, Floats]:
+        """Return the mended probability up to normal scores, and of more."""
+        mended = self.scores(z, level, log_spread)
+        return ndtr(mended), ndtr(-mended)
+
+    def gains(self, cells: PitCells) -> Floats:
+        """Return the logarithms of the ratios of mended to predicted densities, or probabilities of cells."""
+        if not self.coefficients:
+            return np.zeros(cells.low.size)
+        return PitGains(cells, [*self.coefficients]).each(np.array([*self.coefficients.values()]))[0]
 
     def image(self, z: Floats, level: Floats | float, log_spread: Floats | float) -> _Image:
         """Map finite normal scores.

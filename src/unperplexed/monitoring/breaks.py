@@ -17,9 +17,10 @@ from .alarms import event_shares
 from .control import NORMAL, ControlPoint, dispersion, mended, point_of
 from .event_counts import EventCounts
 from .history import WHOLE, Events
-from .hypotheses import DATING_WEIGHTS, PERIOD_WEIGHTS, ROW_WEIGHTS, dating_ratios, period_factors, row_factors, spread
+from .hypotheses import Weights, dating_ratios, period_factors, row_factors, spread
 from .monitored import Alarm, Over
 from .naming import event_name, named_error
+from .pit_counts import PitCounts
 
 _CHANGES = 0.0001
 """Probability of each period that an error becomes another one, when its beginning is dated."""
@@ -47,22 +48,31 @@ class Series(NamedTuple):
 
     @classmethod
     def of(cls, group: str, events: Sequence[Events | None], shared: bool) -> Series:
-        """Give the factors of all events' hypotheses: half of the bet for the most probable class, half for all."""
-        share = event_shares(events)
+        """Give the factors of all events' hypotheses: half of the bet for the most probable class, half for all.
+
+        Where forecasts reach so many periods ahead, each of as many phases has an equal part of the bet: of every
+        so many periods, whose forecasts do not overlap.
+        """
+        share, first = event_shares(events), [each[0] for each in events if each is not None]
+        known, phases = Weights.of(first[0]), max(getattr(each, "ahead", 1) for each in first) if shared else 1
 
         def over_time(of: Callable[[Sequence[EventCounts]], Floats], weights: Floats) -> tuple[Floats, Floats]:
-            found = np.zeros((len(events), share.size, weights.size))
-            for event in range(share.size):
-                there = [at for at, each in enumerate(events) if each is not None and each[event].total.size]
+            found = np.zeros((len(events), share.size, phases, weights.size))
+            for event, phase in np.ndindex(share.size, phases):
+                there = [
+                    at
+                    for at, each in enumerate(events)
+                    if at % phases == phase and each is not None and each[event].total.size
+                ]
                 if there:
-                    found[there, event] = of([events[at][event] for at in there])  # type: ignore[index]
-            return found.reshape(len(events), -1), np.outer(share, weights).ravel()
+                    found[there, event, phase] = of([events[at][event] for at in there])  # type: ignore[index]
+            return found.reshape(len(events), -1), np.outer(share, np.tile(weights, phases) / phases).ravel()
 
         if not shared:
-            factors, weights = over_time(lambda counts: np.array([row_factors(each) for each in counts]), ROW_WEIGHTS)
+            factors, weights = over_time(lambda counts: np.array([row_factors(each) for each in counts]), known.rows)
             return cls(group, events, factors, weights, log_evidence(factors, weights), factors, weights)
-        factors, weights = over_time(period_factors, PERIOD_WEIGHTS)
-        dating = over_time(dating_ratios, DATING_WEIGHTS)
+        factors, weights = over_time(period_factors, known.periods)
+        dating = over_time(dating_ratios, known.dating)
         return cls(group, events, factors, weights, log_evidence(factors, weights), *dating)
 
 
@@ -196,7 +206,7 @@ def _trend(
 ) -> tuple[str, tuple[ControlPoint, ControlPoint] | None]:
     """Say whether bias or slope of both halves of the periods differs more than successive periods in each half do."""
     half = len(counts) // 2
-    if 2 * half < _FEWEST:
+    if 2 * half < _FEWEST or isinstance(counts[0], PitCounts):
         return "", None
     parts = [(names[:half], counts[:half]), (names[half:], counts[half:])]
     one, two = (point_of(*each, limits=True) for each in parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
@@ -15,6 +16,7 @@ from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
 from ..statistics.intervals import Interval
 from .event_counts import EventCounts
 from .hypotheses import scores
+from .pit_counts import PitCounts, PitPoint
 
 MOST_POINTS = 40
 """Periods beyond so many are put together, so that a chart can be read."""
@@ -68,8 +70,10 @@ def control_points(names: Sequence[str], series: Sequence[EventCounts], *, limit
     return tuple(point for point in found if point.rows)
 
 
-def point_of(names: Sequence[str], series: Sequence[EventCounts], *, limits: bool) -> ControlPoint:
+def point_of(names: Sequence[str], series: Sequence[Any], *, limits: bool) -> Any:
     """Estimate the same over some periods together; no rows and NaN for no periods."""
+    if series and isinstance(series[0], PitCounts):
+        return PitPoint.of(names, PitCounts.together(series), limits=limits)
     counts = EventCounts.together(series) if series else None
     ends = (names[0], names[-1]) if names else ("", "")
     if counts is None or not counts.total.size:

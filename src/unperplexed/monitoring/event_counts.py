@@ -125,7 +125,7 @@ class EventCounts(NamedTuple):
         """
         if np.isnan(self.positive).any():
             return 0.0
-        return -0.5 * float(np.log1p(4 * self.total * self.p * (1 - self.p)).sum())
+        return log_chance_of_same(self.total, self.p)
 
     def same(self, other: EventCounts) -> bool:
         """Whether both counted the same."""
@@ -150,6 +150,11 @@ class EventCounts(NamedTuple):
         observed = np.array(() if self.scores is None else self.scores.classes)
         reference = float(entr(observed / observed.sum()).sum()) if observed.size else 0.0
         return 1 - self.log_loss / reference if reference > 0 and math.isfinite(self.log_loss) else math.nan
+
+
+def log_chance_of_same(total: Floats | float, p: Floats) -> float:
+    """Bound the logarithm of the probability that binomial counts are the same again."""
+    return -0.5 * float(np.log1p(4 * total * p * (1 - p)).sum())
 
 
 _RATES: Floats = np.asarray(0.9 * 2.0 ** -np.arange(13), dtype=np.float64)

@@ -16,7 +16,8 @@ from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from .._version import __version__
 from ..assessment.assess import assess
-from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, named_metrics, verdict_words
+from ..assessment.distribution_result import DistributionAssessment
+from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, named_metrics, verdict_words, words_of
 from ..assessment.result import Assessment
 from ..calibration.dependence_search import (
     DECLARED,
@@ -26,7 +27,7 @@ from ..calibration.dependence_search import (
     dependence_words,
     looked_at_words,
 )
-from ..forecasts.reading import SEARCHED, SearchedReading, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, is_predictive, reads
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, evidence_text, number
 from ..report.result import JsonResult, Naming, document, frames_as_input
@@ -36,6 +37,8 @@ from ..tally.tally import Tally, refuse_rows
 from .requirements import VERDICT, Requirement, scoring_rules
 
 Looks = Literal["one", "many"]
+
+Assessed = Assessment | DistributionAssessment
 
 
 @dataclass(frozen=True)
@@ -225,7 +228,7 @@ _LEVEL = 0.9
 
 
 @frames_as_input
-@reads(SearchedReading, SEARCHED)
+@reads(AssessedReading, SEARCHED)
 def check(
     y_true: Any,
     y_prob: Any = None,
@@ -235,21 +238,22 @@ def check(
     anytime: bool = False,
     floor: Floor = DEFAULT_FLOOR,
     confidence: float | None = _LEVEL,
-    **reading: Unpack[SearchedReading],
+    **reading: Unpack[AssessedReading],
 ) -> Check:
     """Test whether forecasts meet requirements: a gate. Requirements fail beyond chance only.
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C), Tally, or Assessment
-        Outcomes: class labels or one-hot rows. The others come without ``y_prob``.
-    y_prob : array_like of shape (n,) or (n, C), optional
-        Predicted probabilities of the positive class, or of each class.
+    y_true : array_like of shape (n,) or (n, C), Tally, Assessment, or DistributionAssessment
+        Outcomes: class labels, one-hot rows, or numbers. The others come without ``y_prob``.
+    y_prob : array_like of shape (n,) or (n, C), or predictive distributions, optional
+        Predicted probabilities of the positive class, or of each class; or `Quantiles`, `Samples`, ... of a number.
     require : str or sequence of str
         Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of `Assessment.to_flat`, or ``"verdict not in
         (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the
         confidence interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks
-        against it.
+        against it. Of predictive distributions names of `DistributionAssessment.to_flat`: ``"coverage_80 > 0.75"``,
+        ``"width < 1.2"``, ``"crps < 2"``, ``"wis < 30"``, ``"verdict not in (too narrow)"``.
     earlier : array_like of shape (n,) or (n, C), Tally, or Assessment, optional
         Earlier forecasts: of the same rows, or of others with their outcomes. Requirements may then name changes of
         mean scores, now minus earlier, such as ``"change.log_loss <= 0"``: paired, or of two independent samples.
@@ -299,7 +303,12 @@ def check(
 
     wanted = [require] if isinstance(require, str) else list(require)
     parsed = [Requirement.parse(text) for text in wanted]
-    level, scores = _LEVEL if confidence is None else confidence, scoring_rules(parsed)
+    level = _LEVEL if confidence is None else confidence
+    if is_predictive(y_prob) or isinstance(y_true, DistributionAssessment):
+        refuse_for_numbers("earlier" if earlier is not None else "")
+        of_numbers = _assessed_numbers(y_true, y_prob, parsed, level, reading)
+        return checked(of_numbers, wanted, point=confidence is None, anytime=anytime)
+    scores, options = scoring_rules(parsed), dict[str, Any](reading)
 
     def assessed(counted: Assessment | Tally) -> Assessment:
         return assess(counted, floor=floor, confidence=level) if isinstance(counted, Tally) else counted
@@ -309,7 +318,7 @@ def check(
         now = assessed(y_true)
     else:
         reference = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
-        now = assess(y_true, y_prob, reference=reference, metrics=scores, floor=floor, confidence=level, **reading)
+        now = assess(y_true, y_prob, reference=reference, metrics=scores, floor=floor, confidence=level, **options)
     changes, against = None, ""
     if isinstance(earlier, Assessment | Tally):
         before = assessed(earlier)
@@ -319,7 +328,7 @@ def check(
         if y_prob is None:
             raise InputError("earlier: forecasts of the same rows go with y_true and y_prob; of others, assess them.")
         both = {_NOW: y_prob, _EARLIER: earlier}
-        pair = compare(y_true, both, metrics=scores, floor=floor, confidence=level, **reading)
+        pair = compare(y_true, both, metrics=scores, floor=floor, confidence=level, **options)
         changes = changes_of_pairs(pair, _NOW)
         against = f"change from earlier forecasts of the same {pair.n_rows:,} rows"
     return checked(now, wanted, point=confidence is None, anytime=anytime, changes=changes, against=against)
@@ -328,8 +337,27 @@ def check(
 _NOW, _EARLIER = "now", "earlier"
 
 
+def refuse_for_numbers(option: str) -> None:
+    """Refuse an option of gates that predictive distributions have no use for; "" is none."""
+    if option:
+        raise InputError(f"{option}: it is for probabilities of classes, not for predictive distributions.")
+
+
+def _assessed_numbers(
+    y_true: Any, forecast: Any, parsed: Sequence[Requirement], confidence: float, reading: Mapping[str, Any]
+) -> DistributionAssessment:
+    """Assess predictive distributions with the scores that are required, unless that was done."""
+    if isinstance(y_true, DistributionAssessment):
+        refuse_rows({"y_prob": forecast, **reading})
+        return y_true
+    from ..assessment.distributions import assess_distributions
+
+    rules = scoring_rules(parsed, of_classes=False)
+    return assess_distributions(y_true, forecast, metrics=rules, confidence=confidence, reading=reading)
+
+
 def checked(
-    assessment: Assessment,
+    assessment: Assessed,
     requirements: Sequence[str],
     *,
     point: bool = False,
@@ -341,7 +369,7 @@ def checked(
 
     Parameters
     ----------
-    assessment : Assessment
+    assessment : Assessment or DistributionAssessment
         Assessment of the forecasts, whose confidence level is that of the test.
     requirements : sequence of str
         Requirements as they are written, such as ``"log_loss < 0.4"``.
@@ -362,7 +390,8 @@ def checked(
     wanted = [Requirement.parse(text) for text in requirements]
     if not wanted:
         raise InputError("require (--require): none; name at least one requirement, such as 'log_loss < 0.4'.")
-    confidence = assessment.source.sampling.confidence
+    sampling = assessment if isinstance(assessment, DistributionAssessment) else assessment.source.sampling
+    confidence = sampling.confidence
     if anytime:
         changes = {name: _at_many_looks(each, confidence) for name, each in (changes or {}).items()}
         _refuse_at_many_looks(wanted, changes, point)
@@ -449,10 +478,12 @@ def _of(each: Requirement) -> str:
     return f"require (--require): {each.text!r}:"
 
 
-def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
-    d = assessment.diagnosis
+def _verdict(each: Requirement, assessment: Assessed) -> Outcome:
+    d, known = assessment.diagnosis, ("none", *words_of(assessment))
     if not d.made:
         raise InputError(f"{_of(each)} there is no verdict. {d.verdict}")
+    if unknown := [word for word in each.words if word not in known]:
+        raise InputError(f"{_of(each)} no verdict here is called {unknown[0]!r}; there are {', '.join(known)}.")
     found, words = verdict_words(d) or {"none"}, set(each.words)
     named = found - {ANY} or found
     allowed = named <= words or (ANY in words and "none" not in found)

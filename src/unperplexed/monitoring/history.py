@@ -28,6 +28,7 @@ from ..tally.tallies import Tallies
 from ..tally.tally import Tally, common_labels, pairs_by_class
 from .event_counts import EventCounts, Scores
 from .nodes import Nodes
+from .pit_counts import PitCounts
 
 FORMAT, VERSION, EARLIER = "unperplexed monitoring history", 2, 1
 
@@ -37,8 +38,9 @@ WHOLE = ""
 MOST_CLASSES = 100
 """With more classes each of them is no longer an event by itself, only the most probable one is."""
 
-Events = tuple[EventCounts, ...]
-"""Counts of the positive class; or of the most probable class, and then of each class."""
+Events = tuple[Any, ...]
+"""Counts of the positive class; or of the most probable class, and then of each class: `EventCounts`. Or the
+`PitCounts` of predictive distributions."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,18 @@ class Period(ByValue):
     @property
     def rows(self) -> float:
         """Number of forecasts."""
-        return sum(events[0].rows for events in self.groups.values())
+        return float(sum(events[0].rows for events in self.groups.values()))
 
     def same(self, other: Period) -> bool:
         """Whether both counted the same."""
         pairs = [(events, other.groups.get(group, ())) for group, events in self.groups.items()]
         return self.groups.keys() == other.groups.keys() and all(
-            len(one) == len(two) and all(map(EventCounts.same, one, two)) for one, two in pairs
+            len(one) == len(two) and all(a.same(b) for a, b in zip(one, two, strict=True)) for one, two in pairs
         )
 
     def events(self) -> Events:
         """Count all groups together; cells stay apart."""
-        return tuple(EventCounts.together(parts) for parts in zip(*self.groups.values(), strict=True))
+        return tuple(parts[0].together(parts) for parts in zip(*self.groups.values(), strict=True))
 
     @property
     def tells(self) -> bool:
@@ -70,7 +72,7 @@ class Period(ByValue):
 
         Predictions may well be the same again, such as those of a climatology.
         """
-        return self.events()[0].log_chance_of_same() < math.log(_CHANCE)
+        return bool(self.events()[0].log_chance_of_same() < math.log(_CHANCE))
 
 
 MOST_PERIODS = 100_000
@@ -95,7 +97,7 @@ class History(ByValue):
     """
 
     labels: tuple[Label | None, ...] = ()
-    """The classes."""
+    """The classes; () of predictive distributions of a number."""
     periods: tuple[Period, ...] = ()
     clustered: bool = False
     """Whether rows were counted in clusters of dependent rows."""
@@ -123,19 +125,10 @@ class History(ByValue):
         InputError
             For weighted rows, for tallies of other classes, and for tallies among predictions without outcomes.
         """
-        by_period: dict[str, dict[str, Tally | Predictions]] = {}
         keys = in_time(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
-        for key in (key for key in keys if tallies[key].n_rows):
-            period, *group = key if isinstance(key, tuple) else (key,)
-            if period is None:
-                raise InputError("time: some rows have no period. Repair them, or leave them out with --where.")
-            named = WHOLE if not group else ", ".join("(none)" if each in (None, "") else str(each) for each in group)
-            groups = by_period.setdefault(str(period), {})
-            if named in groups:
-                raise InputError(f"by (--by): two groups have the same name, {named!r}. Rename one of them.")
-            groups[named] = tallies[key]
+        periods = by_period({key: tallies[key] for key in keys if tallies[key].n_rows})
         found, of_rows = cls(), isinstance(tallies, Tallies)  # rows that were read once are not counted twice
-        for name, groups in by_period.items():
+        for name, groups in periods.items():
             found = found._after(name, groups, () if of_rows else found.periods)
         return found
 
@@ -153,7 +146,7 @@ class History(ByValue):
     @property
     def n_rows(self) -> int:
         """Number of forecasts in all periods."""
-        return round(sum(period.events()[0].rows for period in self.periods))
+        return round(sum(period.rows for period in self.periods))
 
     def after(self, name: str, tally: Tally | Predictions | Mapping[str, Tally | Predictions]) -> History:
         """Add the next period.
@@ -196,11 +189,12 @@ class History(ByValue):
         period = Period(str(name), {group: _events(each, outcomes) for group, each in groups.items()})
         if len({len(events) for events in period.groups.values()}) > 1:
             raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
-        return replace(self, labels=labels, tags=tags, outcomes=outcomes)._with(
+        return replace(self, labels=labels, tags=tags, outcomes=outcomes).with_period(
             period, any(each.clustered for each in groups.values()), apart
         )
 
-    def _with(self, period: Period, clustered: bool, apart: tuple[Period, ...]) -> History:
+    def with_period(self, period: Period, clustered: bool = True, apart: tuple[Period, ...] = ()) -> History:
+        """Add a period that was counted apart from some of those before."""
         name = period.name
         at = self._place(name)
         if at is not None and self.periods[at].same(period):
@@ -235,16 +229,24 @@ class History(ByValue):
             return other
         if not other.periods:
             return self
+        if bool(self.labels) != bool(other.labels):
+            raise InputError(
+                f"{other.names[0]}: some periods have forecasts of classes, others have distributions of a number. Keep"
+                " a history for each."
+            )
         if self.outcomes != other.outcomes:
             raise InputError(f"{other.names[0]}: {_MIXED}")
         tags = _common_tags(other.names[0], self.tags, other.tags)
-        found = replace(self, labels=common_labels(self.labels, other.labels), tags=tags)
+        labels = common_labels(self.labels, other.labels) if self.labels else ()
+        found = replace(self, labels=labels, tags=tags)
         for period in other.periods:
-            found = found._with(period, other.clustered, self.periods)
+            found = found.with_period(period, other.clustered, self.periods)
         return found
 
     def without_outcomes(self) -> History:
         """Keep the predictions alone, which `drift` reads."""
+        if self.periods and not self.labels:
+            raise InputError("drift (--drift): it is for probabilities of classes, not for predictive distributions.")
         periods = (
             replace(each, groups={name: tuple(e.unobserved() for e in of) for name, of in each.groups.items()})
             for each in self.periods
@@ -292,6 +294,21 @@ class History(ByValue):
             For a file that is none, or whose values cannot be right.
         """
         return made_of_file(path, "history", _history_of)
+
+
+def by_period(counted: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
+    """Put what was counted of periods, and groups, by the name of the period."""
+    periods: dict[str, dict[str, Any]] = {}
+    for key, each in counted.items():
+        period, *group = key if isinstance(key, tuple) else (key,)
+        if period is None:
+            raise InputError("time: some rows have no period. Repair them, or leave them out with --where.")
+        named = WHOLE if not group else ", ".join("(none)" if x in (None, "") else str(x) for x in group)
+        groups = periods.setdefault(str(period), {})
+        if named in groups:
+            raise InputError(f"by (--by): two groups have the same name, {named!r}. Rename one of them.")
+        groups[named] = each
+    return periods
 
 
 _CHANCE = 1e-6
@@ -377,6 +394,8 @@ def _events(tally: Tally, outcomes: bool) -> Events:
 def _plain(events: Events, outcomes: bool) -> list[dict[str, Any]]:
     """Give an event's counts as plain values; scores, which are of all classes, are beside the first."""
     found: list[dict[str, Any]] = []
+    if isinstance(events[0], PitCounts):
+        return [plain_values(each._asdict()) for each in events]
     for each in events:
         known = {name: getattr(each, name) for name in _COUNTS if outcomes or name not in _UNKNOWN}
         nodes = {} if each.nodes is None else {"nodes": each.nodes._asdict()}
@@ -399,8 +418,10 @@ def _history_of(data: Any) -> History:
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(len({(len(each.events()), WHOLE in each.groups) for each in read}) < 2, "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
-    scored = [event.scores for each in read for events in each.groups.values() for event in events]
+    scored = [e.scores for each in read for events in each.groups.values() for e in events if labels]
     _need(all(each is None or len(each.classes) in (0, len(labels)) for each in scored), "scores")
+    pit = {isinstance(event, PitCounts) for each in read for events in each.groups.values() for event in events}
+    _need(pit <= {not labels}, "counts")
     return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})), outcomes)
 
 
@@ -424,10 +445,23 @@ def _period_of(data: Any, outcomes: bool) -> Period:
 
 def _events_of(data: list[Any], outcomes: bool) -> Events:
     _need(all(isinstance(each, Mapping) for each in data), "counts")
+    if "low" in data[0]:
+        return tuple(map(_pit_of, data))
     [first, *others] = data
     scores = _scores_of(first["scores"]) if "scores" in first else None
     counts = ({name: each[name] for name in each if name != "scores"} for each in (first, *others))
     return tuple(_counts_of(each, outcomes)._replace(scores=scores) for each in counts)
+
+
+def _pit_of(data: Mapping[str, Any]) -> PitCounts:
+    _need(set(data) == {*PitCounts._fields} and isinstance(data["information"], list), "counts")
+    low, high, total = (_column(data[name], signed=True, infinite=True) for name in PitCounts._fields[:3])
+    information = [_column(each, signed=True) for each in data["information"]]
+    _need({each.size for each in information} == {4} and len(information) == 4, "information")
+    _need(low.shape == high.shape == total.shape and bool(((low < high) & (total > 0)).all()), "counts")
+    wrong, ahead = (_number(data[name]) for name in PitCounts._fields[4:])
+    _need(ahead >= 1 and ahead == int(ahead), "ahead")
+    return PitCounts(low, high, total, np.array(information), wrong, int(ahead))
 
 
 def _scores_of(data: Any) -> Scores:
@@ -513,7 +547,7 @@ def history_of(y_true: Any, y_prob: Any, time: Any, by: Any, reading: Mapping[st
         return _counted(y_true, {"y_prob": y_prob, "time": time, "by": by, **reading})
     parts = ["classes", *(["shards"] if reading.get("clusters") is not None else [])]
     counting: dict[str, Any] = {"most_groups": MOST_PERIODS, "parts": parts, "diagnosed": 0}
-    return History.of(Tallies.of(y_true, y_prob, by=_in_periods(time, by), **counting, **reading))
+    return History.of(Tallies.of(y_true, y_prob, by=in_periods(time, by), **counting, **reading))
 
 
 def predictions_of(y_prob: Any, time: Any, by: Any, reading: Mapping[str, Any]) -> History:
@@ -530,7 +564,7 @@ def predictions_of(y_prob: Any, time: Any, by: Any, reading: Mapping[str, Any]) 
         return _counted(y_prob, {"time": time, "by": by, **reading})
     read = predicted(y_prob, **reading)
     return History.of(
-        Tallies.count([(read, _in_periods(time, by))], most_groups=MOST_PERIODS, parts=["classes"], diagnosed=0)
+        Tallies.count([(read, in_periods(time, by))], most_groups=MOST_PERIODS, parts=["classes"], diagnosed=0)
     ).without_outcomes()
 
 
@@ -542,7 +576,7 @@ def _counted(periods: History | Mapping[Any, Tally | Predictions], given: Mappin
     return periods if isinstance(periods, History) else History.of(periods)
 
 
-def _in_periods(time: Any, by: Any) -> dict[str, Any]:
+def in_periods(time: Any, by: Any) -> dict[str, Any]:
     """Return the columns of which a period and a group have a value each."""
     if time is None:
         raise InputError("time: missing; give the period of each row, such as its date, or tallies by period.")

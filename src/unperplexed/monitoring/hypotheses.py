@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
+from ..maps.pit import log_mass
 from ..maps.two import columns
 from ..statistics.products import product
 from .event_counts import EventCounts
+from .pit_counts import PitCounts
+
+Counts = EventCounts | PitCounts
 
 # The errors on which bets are: sizes from hardly seen to gross ones, in log-odds or as factors of them.
 _BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -47,11 +52,28 @@ ROW_WEIGHTS: Floats = _MAPS[:, 0] / _MAPS[:, 0].sum()
 """Shares of the bet on the maps."""
 
 
-def row_factors(counts: EventCounts) -> Floats:
+# The same of predictive distributions: shifts in spreads, and factors of the width.
+_WIDTHS = (1.1, 1.25, 1.5, 1.8, 2.5, 0.9, 0.8, 0.67, 0.55)
+_SHIFTED = tuple(itertools.product((-1, -0.5, -0.2, 0.2, 0.5, 1), (0.8, 1.25, 1.5, 1.8)))
+
+_PIT_MAPS = np.array(
+    [
+        *_shared(0.35, [(a, 1) for a in _signed(_BIASES)]),
+        *_shared(0.35, [(0, width) for width in _WIDTHS]),
+        *_shared(0.30, _SHIFTED),
+    ]
+)
+
+
+def row_factors(counts: Counts) -> Floats:
     """Give the log-likelihood ratio of each map to the forecasts as they are, over one period.
 
     If the forecasts are calibrated and rows are independent, the mean of its exponential is at most 1.
     """
+    if isinstance(counts, PitCounts):
+        _, shift, width = _PIT_MAPS.T[:, :, None]
+        ends = ((end - shift) / width for end in (counts.low, counts.high))
+        return np.asarray((log_mass(*ends) - log_mass(counts.low, counts.high)) @ counts.total)
     if not counts.total.size:
         return np.zeros(len(_MAPS))
     s, lapse = counts.log_odds, _MAPS[:, 5:]
@@ -72,6 +94,10 @@ _DIRECTIONS = np.array(
 
 _PARAMETERS = ("bias", "slope", "tail", "asymmetry")
 
+_PIT_DIRECTIONS = np.array([[1, 0], [0, 1], [1, 1], [1, -1]], dtype=np.float64)
+_OF_PIT_DIRECTIONS = (0.35, 0.35, 0.15, 0.15)
+"""The same of predictive distributions, in shift and scale."""
+
 _SIZES = _signed([2.0**-k for k in range(7)])
 """Sizes of errors of whole periods, in standard errors of one period."""
 _OF_DIRECTIONS = (0.35, 0.35, 0.10, 0.05, 0.075, 0.075)
@@ -87,14 +113,16 @@ _FIRST = 20
 """Periods whose variances are not known from earlier ones."""
 
 
-def scores(counts: EventCounts) -> tuple[Floats, Floats]:
-    """Give the score of one period in four directions, and its covariance if rows are independent and calibrated."""
+def scores(counts: Counts) -> tuple[Floats, Floats]:
+    """Give the score of one period in some directions, and its covariance if rows are independent and calibrated."""
+    if isinstance(counts, PitCounts):
+        return counts.scores()
     s = counts.log_odds
     x = columns(_PARAMETERS, s)
     return x @ (counts.positive - counts.total * counts.p), (x * (counts.total * counts.p * (1 - counts.p))) @ x.T
 
 
-def period_factors(series: Sequence[EventCounts]) -> Floats:
+def period_factors(series: Sequence[Counts]) -> Floats:
     """Give factors for periods whose rows share a shock, such as an election night; shape (periods, hypotheses).
 
     A period is one observation. Scores are in units of their standard deviation if rows were independent, averaged
@@ -105,11 +133,12 @@ def period_factors(series: Sequence[EventCounts]) -> Floats:
     return _standardised(*_in_directions(series))
 
 
-def _in_directions(series: Sequence[EventCounts]) -> tuple[Floats, Floats]:
+def _in_directions(series: Sequence[Counts]) -> tuple[Floats, Floats]:
     """Give the scores of periods, and their variances if rows are independent and calibrated."""
     found = [scores(each) for each in series]
-    z = np.array([each for each, _ in found]) @ _DIRECTIONS.T
-    return z, np.array([np.einsum("di,ij,dj->d", _DIRECTIONS, each, _DIRECTIONS) for _, each in found])
+    some = _PIT_DIRECTIONS if isinstance(series[0], PitCounts) else _DIRECTIONS
+    z = np.array([each for each, _ in found]) @ some.T
+    return z, np.array([np.einsum("di,ij,dj->d", some, each, some) for _, each in found])
 
 
 def _standardised(z: Floats, v: Floats) -> Floats:
@@ -131,7 +160,23 @@ DATING_WEIGHTS: Floats = np.repeat(_OF_DIRECTIONS, len(_EFFECTS)) / len(_EFFECTS
 """Prior probabilities of the same errors, by their size in log-odds, direction by direction."""
 
 
-def dating_ratios(series: Sequence[EventCounts]) -> Floats:
+class Weights(NamedTuple):
+    """Shares of the bets by rows, and by whole periods, and prior probabilities of what dates an error."""
+
+    rows: Floats
+    periods: Floats
+    dating: Floats
+
+    @classmethod
+    def of(cls, counts: Counts) -> Weights:
+        """Give those of what is counted."""
+        if not isinstance(counts, PitCounts):
+            return cls(ROW_WEIGHTS, PERIOD_WEIGHTS, DATING_WEIGHTS)
+        periods, dating = (np.repeat(_OF_PIT_DIRECTIONS, len(x)) / len(x) for x in (_SIZES, _EFFECTS))
+        return cls(_PIT_MAPS[:, 0], periods, dating)
+
+
+def dating_ratios(series: Sequence[Counts]) -> Floats:
     """Give log-likelihood ratios of errors of whole periods to calibration; shape (periods, hypotheses).
 
     They date an error that is known to be there, by its score, which is about normal. Its variance is as many times
@@ -152,7 +197,7 @@ def _excess(z: Floats, v: Floats) -> Floats:
     return np.asarray(np.maximum(squares / np.maximum(there.sum(axis=0), 1), 1.0))
 
 
-def spread(series: Sequence[EventCounts]) -> tuple[float, float]:
+def spread(series: Sequence[Counts]) -> tuple[float, float]:
     """Say how many times larger the variances of bias and slope are than if rows were independent, at least 1."""
     bias, slope, *_ = _excess(*_in_directions(series)).tolist()
     return bias, slope

@@ -50,7 +50,7 @@ class OfGroup(ByValue):
     """A group with an alarm of its own, over time."""
 
     log_evidence: tuple[float, ...]
-    control: tuple[ControlPoint, ...]
+    control: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Alarm(Began):
 
     diagnosis: Diagnosis | None
     """What is wrong with the forecasts from ``began`` to ``until``; None where all predictions are exactly 0 or 1."""
-    before: ControlPoint
-    since: ControlPoint
+    before: Any
+    since: Any
     """The periods before ``began``, and from it to ``until``, together."""
     trend: str
     """What differs most between both halves of the periods from the alarm to ``until``: "bias" or "slope".
@@ -83,6 +83,7 @@ class Alarm(Began):
 
 
 _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "log_loss", "skill", "by")
+_OF_NUMBERS = ("first", "last", "rows", "held", "bias", "width")
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,9 @@ class Monitored(Watched):
     """Which rows may depend on one another: "none", or those of a "period"."""
     confidence: float
     """1 minus the largest probability of ever a false alarm; the limit of the evidence is 1 / (1 - confidence)."""
-    control: tuple[ControlPoint, ...]
-    """Bias, calibration slope, log loss and skill over time; with more than two classes bias and slope are of the most
-    probable one."""
+    control: tuple[Any, ...]
+    """Bias, calibration slope, log loss and skill over time, a `ControlPoint` each; with more than two classes bias and
+    slope are of the most probable one. Of predictive distributions a `PitPoint` each: coverage, bias and width."""
     groups: dict[str, float]
     """The largest log evidence of each group by itself."""
     named: dict[str, OfGroup]
@@ -140,7 +141,8 @@ class Monitored(Watched):
 
     def frame(self) -> Any:
         """Give one row a control point, as a polars DataFrame."""
-        columns: dict[str, Any] = {name: [getattr(each, name) for each in self.control] for name in _COLUMNS}
+        names = _COLUMNS if self.labels else _OF_NUMBERS
+        columns: dict[str, Any] = {name: [getattr(each, name) for each in self.control] for name in names}
         after = dict(zip(self.periods, self.log_evidence.tolist(), strict=True))
         return frame_like_input(self, {**columns, "log_evidence": [after[each.last] for each in self.control]})
 
@@ -179,7 +181,7 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
             f" as large, {p_value_text(p)}), so that {alarms}. If the rows of a period share a shock, such as the"
             " weather of a day, take periods as the units: --clusters period."
         )
-    if any(each.by == "cells" for each in m.control):
+    if any(getattr(each, "by", "") == "cells" for each in m.control):
         yield (
             "the history has periods of an earlier version of unperplexed, which kept cells alone: their figures are"
             " from cells, approximate and without predictions of exactly 0 or 1, and their log loss and skill are not"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .._lib.elementary import expit
+from .._lib.typing import Ints
 from ..calibration.diagnosis.binary import PARAMETERS, BinaryData, diagnose_binary
 from ..calibration.diagnosis.binary_data import sums_over_clusters
 from ..calibration.diagnosis.result import Diagnosis, Finding
+from ..calibration.diagnosis.scored import FEWEST_CLUSTERS
 from ..forecasts.labels import Label
 from ..maps.parameters import LAPSE
-from .event_counts import EventCounts
+from .pit_counts import PitCounts
 
 TOP = "most probable class"
 
@@ -28,12 +31,10 @@ def event_labels(labels: tuple[Label | None, ...], event: int) -> tuple[Label | 
 
 def event_name(labels: tuple[Label | None, ...], event: int) -> str:
     """Name the event that broke; "" for two classes, which have only one."""
-    return "" if len(labels) == 2 else str(event_labels(labels, event)[1])
+    return "" if len(labels) in (0, 2) else str(event_labels(labels, event)[1])
 
 
-def named_error(
-    periods: Sequence[EventCounts], labels: tuple[Label | None, ...], event: int, shared: bool
-) -> Diagnosis | None:
+def named_error(periods: Sequence[Any], labels: tuple[Label | None, ...], event: int, shared: bool) -> Diagnosis | None:
     """Diagnose an event in some periods together, each as a cluster where its rows share a shock; None for no rows.
 
     Rows that do not determine a set of errors name one of them.
@@ -49,9 +50,11 @@ def named_error(
     shared : bool
         Whether the rows of a period share a shock.
     """
-    counts = EventCounts.together(periods) if periods else None
+    counts = periods[0].together(periods) if periods else None
     if counts is None or not counts.total.size:
         return None
+    if isinstance(counts, PitCounts):
+        return _of_numbers(counts, np.repeat(np.arange(len(periods)), [each.total.size for each in periods]), shared)
     apart, at = counts.at, counts.at.pooled()
     period = np.repeat(
         np.arange(len(periods)), [(each.p if counts.nodes is None else each.at.s).size for each in periods]
@@ -74,6 +77,14 @@ def named_error(
         found = diagnose_binary(replace(data, most_errors=1))
     findings = (replace(each, parameter=math.nan) if _undetermined(each) else each for each in found.findings)
     return replace(found, findings=tuple(findings))
+
+
+def _of_numbers(counts: PitCounts, period: Ints, shared: bool) -> Diagnosis:
+    """Diagnose predictive distributions; a few periods are no clusters, and the alarm tells that there is an error."""
+    from ..calibration.diagnosis.distributions import diagnose_distributions
+
+    found = diagnose_distributions(counts.pit_rows(), period if shared and period[-1] >= FEWEST_CLUSTERS else None)
+    return replace(found, findings=tuple(replace(each, rows=()) for each in found.findings))
 
 
 def _undetermined(finding: Finding) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from operator import ge, gt, le, lt
+from typing import Any
 
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
-from ..assessment.flat import WORDS
+from ..assessment.flat import NUMBER_WORDS, WORDS
 from ..scores.rules import SCORES, score_named
 
 VERDICT = "verdict"
@@ -92,18 +93,25 @@ class Requirement:
 
 def _words(text: str, value: str) -> tuple[str, ...]:
     words = tuple(re.sub(r"[\s_]+", "-", word.strip(" '\"")).lower() for word in value.strip("()[]").split(","))
+    known = dict.fromkeys(["none", *WORDS, *NUMBER_WORDS])
     for word in words:
-        if word not in WORDS and word != "none":
+        if word not in known:
             raise InputError(
-                f"require (--require): {text!r}: no verdict is called {word!r}; there are none, {', '.join(WORDS)}."
+                f"require (--require): {text!r}: no verdict is called {word!r}; there are {', '.join(known)}."
             )
     return words
 
 
-def scoring_rules(requirements: Iterable[Requirement]) -> list[str]:
+def scoring_rules(requirements: Iterable[Requirement], *, of_classes: bool = True) -> list[str]:
     """Name the scoring rules that are required and that no assessment has unasked."""
+    named: Callable[[str], Any] = score_named
+    unasked: Collection[str] = SCORES
+    if not of_classes:
+        from ..scores.distributions.rules import distribution_score_named
+
+        named, unasked = distribution_score_named, ()
     found = []
     for each in requirements:
         with suppress(InputError):
-            found.append(score_named(each.name.removeprefix("change.")).name)
-    return [name for name in dict.fromkeys(found) if name not in SCORES]
+            found.append(named(each.name.removeprefix("change.")).name)
+    return [name for name in dict.fromkeys(found) if name not in unasked]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from scipy.special import chdtrc
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
+from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, DependenceSearch
 from ..calibration.undeclared import read_rows, undeclared_of
 from ..forecasts.group_keys import columns_of
-from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
+from ..forecasts.reading import AUTO, SEARCHED, AssessedReading, is_predictive, reads
 from ..statistics.intervals import alpha_of
 from .alarms import entered, named_groups, together, watched_periods
 from .breaks import Series, alarms_of
@@ -22,12 +22,16 @@ from .control import NORMAL, control_points, dispersion, point_of
 from .event_counts import kept
 from .history import WHOLE, Events, History, history_of
 from .monitored import Alarm, Impossible, Monitored, OfGroup
+from .pit_counts import PitPoint
+
+if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
 
 _SHARED = {"none": False, "period": True}
 """Words for clusters: whether the rows of a period share a shock."""
 
 
-@reads(SearchedReading, SEARCHED)
+@reads(AssessedReading, SEARCHED)
 def monitor(
     y_true: Any,
     y_prob: Any = None,
@@ -37,7 +41,7 @@ def monitor(
     require: str | Sequence[str] = (),
     restart: str | None = None,
     confidence: float = 0.95,
-    **reading: Unpack[SearchedReading],
+    **reading: Unpack[AssessedReading],
 ) -> Monitored:
     """Watch the calibration of forecasts over time: raise an alarm when it broke, and say when and how.
 
@@ -110,6 +114,8 @@ def monitor(
     >>> found.alarm.period, found.alarm.began
     ('22', '21')
     """
+    if is_predictive(y_prob):
+        return _of_distributions(y_true, y_prob, time, by, reading, confidence, restart, require)
     said, rows = _read_clusters(reading)
     options, clusters, columns = undeclared_of(rows)
     options |= {} if clusters is AUTO else {"clusters": clusters}
@@ -144,6 +150,8 @@ def watch(
             "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
             " none) if rows are, or leave them out."
         )
+    if require and not watched.labels:
+        raise InputError("require (--require): not for predictive distributions over time; test them by check.")
     names, limit = watched.names, -math.log(alpha_of(confidence))
     by_period = [period.events() for period in watched.periods]
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
@@ -170,6 +178,25 @@ def watch(
         kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
         dependence=dependence,
     )
+
+
+def _of_distributions(
+    y_true: Any,
+    forecast: Predictive,
+    time: Any,
+    by: Any,
+    reading: Mapping[str, Any],
+    confidence: float,
+    restart: str | None,
+    require: str | Sequence[str],
+) -> Monitored:
+    """Watch predictive distributions: periods are the units unless rows are declared to be independent."""
+    from .distribution_history import history_of_distributions
+
+    said = "none" if reading.get("clusters", AUTO) in (None, "none") else "period"
+    history = history_of_distributions(y_true, forecast, time, by, {**reading, "clusters": AUTO})
+    reason = DECLINED if said == "none" else DECLARED
+    return watch(history, confidence, restart, require, said, DependenceSearch(reason=reason))
 
 
 def _read_clusters(reading: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
@@ -217,9 +244,9 @@ def _alike(groups: Sequence[Series], alarm: Alarm, names: tuple[str, ...]) -> bo
     """Whether bias and slope of the groups during an error do not differ beyond chance (Cochran's Q)."""
     during = slice(names.index(alarm.began), names.index(alarm.until) + 1)
     counts = [[events[0] for events in each.events[during] if events is not None] for each in groups]
-    points = [point_of([], each, limits=True) for each in counts if each]
-    for value, interval in (("bias", "bias_interval"), ("slope", "slope_interval")):
-        x, ends = (np.array([getattr(each, name) for each in points]) for name in (value, interval))
+    points = [point_of([""], each, limits=True) for each in counts if each]
+    for value in ("bias", "width" if isinstance(points[0], PitPoint) else "slope"):
+        x, ends = (np.array([getattr(each, name) for each in points]) for name in (value, f"{value}_interval"))
         own = (2 * NORMAL / (ends[:, 1] - ends[:, 0])) ** 2
         x, own = x[np.isfinite(own)], own[np.isfinite(own)]
         if x.size > 1 and chdtrc(x.size - 1, own @ (x - np.average(x, weights=own)) ** 2) < _ALIKE / 2:

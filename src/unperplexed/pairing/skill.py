@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -17,7 +17,16 @@ from .._lib.typing import Floats, Ints
 from ..calibration.undeclared import undeclared_of
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order
-from ..forecasts.reading import AUTO, SEARCHED, SearchedReading, reads
+from ..forecasts.reading import (
+    AUTO,
+    SEARCHED,
+    AssessedReading,
+    PredictiveOptions,
+    SearchedReading,
+    is_predictive,
+    reads,
+    refuse_beside_predictive,
+)
 from ..report.result import frames_as_input
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, Score, score_named, scores_by_outcome
 from ..statistics.intervals import Dependence, Interval, UncertainRatio, simultaneous, uncertain_ratio
@@ -26,6 +35,10 @@ from ..statistics.products import product
 from .dependence import PairedSettings, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
+
+if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
+    from .distribution_skill import ScoreSkill
 
 THE_REFERENCE, CLIMATOLOGY = "the reference", "climatology"
 """Names of probabilities that are measured against, and of the frequencies among rows of equal values."""
@@ -39,8 +52,9 @@ _FEW = 30
 """Fewer rows or clusters than these get a warning."""
 
 
-@frames_as_input
-@reads(SearchedReading, SEARCHED)
+@overload
+def skill(y_true: Any, forecasts: Predictive, **options: Unpack[PredictiveOptions]) -> ScoreSkill: ...
+@overload
 def skill(
     y_true: Any,
     forecasts: Any,
@@ -53,7 +67,22 @@ def skill(
     floor: Floor = DEFAULT_FLOOR,
     confidence: float = 0.95,
     **reading: Unpack[SearchedReading],
-) -> Skill:
+) -> Skill: ...
+@frames_as_input
+@reads(AssessedReading, SEARCHED)
+def skill(
+    y_true: Any,
+    forecasts: Any,
+    *,
+    reference: Any = BASE_RATE,
+    by: Any = None,
+    lag: int | None = None,
+    within: Any = None,
+    metrics: Sequence[str] = (),
+    floor: Floor = DEFAULT_FLOOR,
+    confidence: float = 0.95,
+    **reading: Unpack[AssessedReading],
+) -> Any:
     """Skill scores of forecasts against a reference, with paired confidence intervals, also by group. Larger is better.
 
     A skill score is 1 - S/B, where S and B are the mean scores of the forecaster and of the reference on the same rows:
@@ -64,7 +93,10 @@ def skill(
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels or one-hot rows.
     forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
-        Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`.
+        Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`. Or `Quantiles`,
+        `Samples` or `Distribution` of a number: then the skill is of the CRPS (WIS of quantiles), or the first of
+        ``metrics``; the reference is the climatology of the outcomes, ``{"climatology": months}`` within groups, or
+        other forecasts of the same rows; ``confidence`` and the reading of `assess` are the other options.
     reference : "base-rate", str, mapping or array_like of shape (n,) or (n, C), default "base-rate"
         A constant forecast of the observed frequencies in all rows, the name of one of the forecasters, probabilities
         for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with the same values
@@ -90,7 +122,7 @@ def skill(
     Returns
     -------
     Skill
-        Its ``verdict`` names the forecasters that beat the reference.
+        Its ``verdict`` names the forecasters that beat the reference. Of predictive distributions a `ScoreSkill`.
 
     Raises
     ------
@@ -118,6 +150,14 @@ def skill(
     >>> [group.key for group in result.groups]
     [(24,), (48,)]
     """
+    if is_predictive(forecasts) or (isinstance(forecasts, Mapping) and any(map(is_predictive, forecasts.values()))):
+        from .distribution_skill import skill_of_distributions
+
+        refuse_beside_predictive({"by": by, "lag": lag, "within": within})
+        against = None if isinstance(reference, str) and reference == BASE_RATE else reference
+        return skill_of_distributions(
+            y_true, forecasts, reference=against, metrics=metrics, confidence=confidence, reading=reading
+        )
     options, clusters, columns = undeclared_of(reading)
     searched = clusters is AUTO and lag is None
     clusters = None if clusters is AUTO else clusters

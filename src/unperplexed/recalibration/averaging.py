@@ -107,7 +107,7 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
 
     weights = weights_of(losses.sum(axis=0))
     per_row = dict(zip(tried, (losses.sum(axis=0) / float(rows.weight.sum())).tolist(), strict=True))
-    in_folds = (_shares(tried, weights_of(losses.sum(axis=0) - of_fold)) for of_fold in losses)
+    in_folds = (shares_of(tried, weights_of(losses.sum(axis=0) - of_fold)) for of_fold in losses)
     without = [
         Weighted({name: fitted[name] for name in share}, share) for fitted, share in zip(fits, in_folds, strict=True)
     ]
@@ -123,9 +123,9 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
     return Average(maps, kept, per_row, gain, baseline, held_out)
 
 
-def _shares(names: Sequence[str], weights: Floats) -> dict[str, float]:
+def shares_of(names: Sequence[str], weights: Floats, least: float = LEAST_WEIGHT) -> dict[str, float]:
     """Return the weights of the maps that have any to speak of, made to sum to 1."""
-    kept = {name: w for name, w in zip(names, weights.tolist(), strict=True) if w >= LEAST_WEIGHT}
+    kept = {name: w for name, w in zip(names, weights.tolist(), strict=True) if w >= least}
     return {name: w / sum(kept.values()) for name, w in kept.items()}
 
 

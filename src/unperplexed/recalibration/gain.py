@@ -81,11 +81,15 @@ class Gain(ByValue):
 
     def __str__(self) -> str:
         """Give log loss before and after, and the gain with its interval."""
+        return self.of("Log loss")
+
+    def of(self, score: str) -> str:
+        """Give the score before and after, by its name, and the gain with its interval."""
         low, high = self.interval
         before, after = self.losses
         among = "" if self.n_clusters is None else f" in {number_of(self.n_clusters, 'cluster')}"
         return (
-            f"Log loss {before} to {after} (gain {self.value:.2g}, 95% CI {low:.2g} to"
+            f"{score} {before} to {after} (gain {self.value:.2g}, 95% CI {low:.2g} to"
             f" {high:.2g}, cross-fitted on {number_of(self.n_rows, 'row')}{among})"
         ).replace("-0", f"{MINUS}0")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice, is_number
 from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
-from ..forecasts.reading import RowReading, reads
+from ..forecasts.reading import AssessedReading, RowReading, is_predictive, reads, refuse_beside_predictive
 from ..maps.two import zero_of
 from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import effective_number
@@ -23,6 +23,10 @@ from .folds import held_out
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
 from .pool_result import HeldOut, Method, Pool, at_floor
 
+if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
+    from .distribution_pools import DistributionPool
+
 Recalibration = Literal["auto", "power", "beta", "none"]
 _ORDERS = {"linear": 1.0, "logarithmic": 0.0}
 _FOLDS = 5
@@ -31,12 +35,22 @@ _START_ORDER = 0.5
 """Between the linear and the logarithmic pool."""
 
 
-@reads(RowReading)
+@overload
+def pool(
+    y_true: Any,
+    forecasts: Mapping[str, Predictive],
+    *,
+    method: Literal["quantiles", "median", "linear"] | None = None,
+    weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None = None,
+    folds: int | None = None,
+    **reading: Unpack[AssessedReading],
+) -> DistributionPool: ...
+@overload
 def pool(
     y_true: Any,
     forecasts: Mapping[str, Any],
     *,
-    method: Method = "linear",
+    method: Method | None = None,
     order: float | None = None,
     weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None = None,
     power: float | None = None,
@@ -44,7 +58,21 @@ def pool(
     folds: int | None = None,
     seed: int = 0,
     **reading: Unpack[RowReading],
-) -> Pool:
+) -> Pool: ...
+@reads(AssessedReading)
+def pool(
+    y_true: Any,
+    forecasts: Mapping[str, Any],
+    *,
+    method: Any = None,
+    order: float | None = None,
+    weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None = None,
+    power: float | None = None,
+    map: Recalibration = "auto",
+    folds: int | None = None,
+    seed: int = 0,
+    **reading: Unpack[AssessedReading],
+) -> Any:
     """Combine several forecasters of the same outcomes into one (opinion pool, forecast combination).
 
     With outcomes, weights and recalibration are fitted, and the result compares the pool on held-out rows with its best
@@ -55,14 +83,18 @@ def pool(
     y_true : array_like of shape (n,) or (n, C), or None
         Outcomes: class labels or one-hot rows; None for a pool that is not fitted.
     forecasts : mapping from name to array_like of shape (n,) or (n, C)
-        Predicted probabilities, of the positive class or of each class.
-    method : {"linear", "logarithmic", "mean"}, default "linear"
-        Weighted arithmetic mean of the probabilities, geometric mean, or generalized mean of order ``order``; the last
-        two are renormalized.
+        Predicted probabilities, of the positive class or of each class. Or of a number: `Quantiles` at the same
+        levels, or `Samples`; then only ``method``, ``weights``, ``folds`` and the reading of `assess` are options.
+    method : {"linear", "logarithmic", "mean"}, optional
+        Weighted arithmetic mean of the probabilities (default), geometric mean, or generalized mean of order ``order``;
+        the last two are renormalized. Of quantiles: "quantiles" (default), their weighted mean level by level;
+        "median", their median; or "linear", quantiles of the weighted mean of the distribution functions, which is
+        wider than its members. Of `Samples` "linear": the members of all.
     order : float, optional
         Order of the generalized mean, for ``method="mean"`` alone; fitted by default.
     weights : mapping, sequence or "equal", optional
-        Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes.
+        Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes,
+        those of quantiles by WIS.
     power : float, optional
         Power to which pooled probabilities are raised before they are renormalized; above 1 they are extremized.
     map : {"auto", "power", "beta", "none"}, default "auto"
@@ -80,7 +112,8 @@ def pool(
     -------
     Pool
         ``weights``, ``order``, ``power``, ``probabilities`` (cross-fitted), ``held_out`` (log loss of the pool and of
-        each forecaster); ``transform`` for new forecasts, ``save``.
+        each forecaster); ``transform`` for new forecasts, ``save``. Of predictive distributions a `DistributionPool`
+        with ``forecast``, ``weights`` and ``transform``.
 
     Raises
     ------
@@ -115,6 +148,13 @@ def pool(
     >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """
+    if isinstance(forecasts, Mapping) and any(is_predictive(each) for each in forecasts.values()):
+        from .distribution_pools import pooled_distributions
+
+        refuse_beside_predictive({"order": order, "power": power})
+        given = None if weights is None else _weights([*forecasts], weights)
+        return pooled_distributions(y_true, forecasts, given, method=method, folds=folds, reading=reading)
+    method = method or "linear"
     check_choice("method", method, get_args(Method))
     check_choice("map", map, get_args(Recalibration))
     forecasts = by_forecaster(y_true, forecasts)

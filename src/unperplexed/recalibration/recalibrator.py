@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import Key, columns_of, row_keys
 from ..forecasts.labels import Label
-from ..forecasts.reading import SEARCHED, SearchedReading, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, is_predictive, reads
 from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..tally.tally import Tally, refuse_rows
@@ -28,15 +28,22 @@ from .files import Fitted
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
 from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
-from .saved import Saved, groups_dict, groups_of, state_dict, state_of
+from .saved import DISTRIBUTIONS, Saved, groups_dict, groups_of, state_dict, state_of
 from .state import Candidate, State, map_text
 
 if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
+    from .distributions import DistributionMap
     from .torch_module import Form, RecalibrationModule
+
+Forecast = TypeVar("Forecast", bound="Predictive")
 
 
 class Recalibrator(Fitted[State]):
-    """Map from predicted to calibrated probabilities, fitted on forecasts with their outcomes (calibration map).
+    """Map from predicted to calibrated forecasts, fitted on forecasts with their outcomes (calibration map).
+
+    It takes probabilities of classes, or predictive distributions of a number: `Quantiles`, `Samples`, `Distribution`
+    or `PIT`, which come back in the form in which they came.
 
     Fit it on rows that the model was not trained on. The default, ``"auto"``, averages several maps with weights from
     their cross-validated log loss. Where the forecasts show no miscalibration, the identity has most of the weight,
@@ -91,6 +98,14 @@ class Recalibrator(Fitted[State]):
     the smallest ``L + r/2 + [not identity]``. The folds are random, never stratified by outcome, and do not depend on
     the order of the rows.
 
+    **Predictive distributions.** Maps of the outcome's normal score z: ``(z - a) exp(-c)`` (shift, scale, or both),
+    then a skew and a tail of the sinh-arcsinh family (curved), a and c that follow the predicted level and spread
+    (level+spread), all of these, and a mixture of the densities of Beta(k, 13 - k) (bernstein). The weights are
+    ``exp(-L/D - r/2 - 2 [not identity])`` with the design effect D, and the average is the linear pool of the
+    distribution functions. With ``issued`` and ``target_date`` the folds are stretches of time. New quantiles and
+    members are linear in normal scores between the old ones. Beyond the outermost the last slope goes on, but not
+    below 0 if nothing in the fit was. A `Distribution` comes back as one that has cdf, ppf and logpdf.
+
     Examples
     --------
     >>> import numpy as np
@@ -104,6 +119,15 @@ class Recalibrator(Fitted[State]):
     {'temperature': 2.0}
     >>> recalibrator.transform([0.1, 0.9]).round(2)
     array([0.25, 0.75])
+
+    Quantiles that are too narrow, mended:
+
+    >>> import unperplexed as up
+    >>> level = rng.normal(20, 4, 2000)
+    >>> narrow = up.Quantiles([0.1, 0.5, 0.9], level[:, None] + [-0.64, 0, 0.64])
+    >>> mend = Recalibrator().fit(level + rng.normal(size=2000), narrow)
+    >>> mend.transform(up.Quantiles([0.1, 0.5, 0.9], [[4.36, 5, 5.64]])).values.round(0)
+    array([[4., 5., 6.]])
     """
 
     labels_: tuple[Label | None, ...]
@@ -113,12 +137,14 @@ class Recalibrator(Fitted[State]):
     parameters_: dict[str, Any]
     gain_: Gain | None
     dependence_: DependenceSearch | None
+    distributions: DistributionMap | None = None
+    """The map of predictive distributions, if it was fitted to these."""
 
     def __init__(self, method: str = "auto", *, single: bool = False, folds: int | None = None, seed: int = 0) -> None:
         self.method, self.single, self.folds, self.seed = method, single, folds, seed
 
-    @reads(SearchedReading, SEARCHED)
-    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]) -> Recalibrator:
+    @reads(AssessedReading, SEARCHED)
+    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[AssessedReading]) -> Recalibrator:
         """Fit to forecasts and their outcomes.
 
         Parameters
@@ -126,13 +152,14 @@ class Recalibrator(Fitted[State]):
         y_true : array_like of shape (n,) or (n, C), or Tally
             Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside; it keeps
             probabilities, of which logits beyond ±36 are 0 or 1.
-        y_prob : array_like of shape (n,) or (n, C), or a data frame
-            Predicted probabilities: of the positive class, or of each class.
+        y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
+            Predicted probabilities: of the positive class, or of each class. Or predictive distributions of a number,
+            of which ``y_true`` holds the outcomes; ``method`` is "auto" then.
         **reading
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
             ``scale``, ``invalid``, and ``clusters``, the
             clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
-            `assess`; None declines.
+            `assess`; None declines. ``censored``, ``issued`` and ``target_date`` are for predictive distributions.
 
         Returns
         -------
@@ -147,10 +174,28 @@ class Recalibrator(Fitted[State]):
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
             return self.with_state(state_of_tally(y_true, self._settings()), OF_A_TALLY)
+        if is_predictive(y_prob):
+            return self._fit_distributions(y_true, y_prob, reading)
         if y_prob is None:
             raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
         forecasts, _, dependence = read_rows(y_true, y_prob, reading)
         return self.with_state(state_of_forecasts(forecasts, self._settings()), dependence)
+
+    def _fit_distributions(self, y_true: Any, forecast: Predictive, reading: Mapping[str, Any]) -> Recalibrator:
+        from ..calibration.distribution_rows import read_distributions
+        from .distributions import fit_distributions
+
+        if self._settings().method != "auto" or self.single:
+            raise InputError("method: maps of predictive distributions are averaged; leave out method and single.")
+        rows = read_distributions(y_true, forecast, reading)
+        return self.with_distributions(fit_distributions(rows, self.folds, self.seed), rows.search)
+
+    def with_distributions(self, found: DistributionMap, dependence: DependenceSearch | None = None) -> Recalibrator:
+        """Take what a fit to predictive distributions found; return itself."""
+        self._state, self.distributions, self.dependence_ = None, found, dependence
+        self.labels_, self.n_rows_, self.gain_ = (), found.n_rows, found.gain
+        self.weights_, self.method_, self.parameters_ = found.weights, found.heaviest, found.parameters
+        return self
 
     def fit_chunks(self, chunks: Chunks, dependence: DependenceSearch | None = None) -> Recalibrator:
         """Fit to forecasts that are read in parts, in one or more passes.
@@ -179,16 +224,28 @@ class Recalibrator(Fitted[State]):
 
     def with_state(self, state: State, dependence: DependenceSearch | None = None) -> Recalibrator:
         """Take what a fit found; return itself."""
-        self._state, self.dependence_ = state, dependence
+        self._state, self.distributions, self.dependence_ = state, None, dependence
         self.labels_, self.n_rows_ = state.facts.labels, state.facts.n_rows
         self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
         self.parameters_ = state.maps[state.heaviest].parameters()
         return self
 
     @property
+    def fitted(self) -> bool:
+        """Whether there is a map."""
+        return self.distributions is not None or super().fitted
+
+    @property
+    def state(self) -> State:
+        """The fitted maps of probabilities, and the facts of the data."""
+        if self.distributions is not None:
+            raise InputError("the recalibrator was fitted to predictive distributions; give these, not probabilities.")
+        return super().state
+
+    @property
     def leave_as_it_is(self) -> bool:
         """Whether the identity has more than half of the weight: the forecasts are better left as they are."""
-        return self.state.identity > 0.5
+        return (self.distributions or self.state).identity > 0.5
 
     @property
     def map_text(self) -> str:
@@ -213,22 +270,27 @@ class Recalibrator(Fitted[State]):
         """Maps that were tried: name, weight, held-out log loss (nats a row), effective number of parameters."""
         return self.state.candidates
 
-    def transform(self, y_prob: Any, *, scale: Scale = "probability") -> Floats:
-        """Return calibrated probabilities, none of them exactly 0 or 1.
+    @overload
+    def transform(self, y_prob: Forecast) -> Forecast: ...
+    @overload
+    def transform(self, y_prob: Any, *, scale: Scale = "probability") -> Floats: ...
+    def transform(self, y_prob: Any, *, scale: Scale = "probability") -> Any:
+        """Return calibrated probabilities, none of them exactly 0 or 1; or mended predictive distributions.
 
         Parameters
         ----------
-        y_prob : array_like of shape (n,) or (n, C), or a data frame
-            Predicted probabilities: of the positive class, or of each class in the order of ``labels_``.
+        y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
+            Predicted probabilities: of the positive class, or of each class in the order of ``labels_``. Or predictive
+            distributions, as in the fit.
         scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
             What ``y_prob`` holds.
 
         Returns
         -------
-        array of shape (n,) or (n, C)
+        array of shape (n,) or (n, C), or predictive distributions
             Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1). They are tied only where
             predictions were, but for curves, which are level in places, and for what double precision cannot tell
-            from 0 or 1.
+            from 0 or 1. Predictive distributions in the form in which they came.
 
         Raises
         ------
@@ -236,6 +298,11 @@ class Recalibrator(Fitted[State]):
             As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
             other classes, or after these in another order; before a fit.
         """
+        if is_predictive(y_prob):
+            if self.distributions is None:
+                self.state  # noqa: B018 - which refuses what is not fitted
+                raise InputError("y_prob: predictive distributions, but the recalibrator was fitted to probabilities.")
+            return self.distributions.transform(y_prob)
         q, columns = self.of_each_class(y_prob, scale)
         return in_shape_of(y_prob, q, columns)
 
@@ -258,6 +325,10 @@ class Recalibrator(Fitted[State]):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted recalibrator as plain values: what `save` writes."""
+        if self.distributions is not None:
+            from .saved_distributions import distributions_dict
+
+            return distributions_dict(self.distributions, {"folds": self.folds, "seed": self.seed})
         return state_dict(self.state, asdict(self._settings()))
 
     def to_torch(self, form: Form = "probabilities") -> RecalibrationModule:
@@ -304,6 +375,13 @@ class Recalibrator(Fitted[State]):
     @classmethod
     def from_dict(cls, data: Any) -> Recalibrator:
         """Make a recalibrator of what `to_dict` gave; anything else is refused with the reason."""
+        if isinstance(data, Mapping) and data.get("format") == DISTRIBUTIONS.format:
+            from .saved_distributions import distributions_of
+
+            found, known = distributions_of(data)
+            made = cls(**known)
+            made._settings()
+            return made.with_distributions(found)
         state, settings = state_of(data)
         if set(settings) != {"method", "single", "folds", "seed"}:
             raise InputError("the recalibration map is damaged: settings cannot be right. Fit it anew.")
@@ -313,7 +391,7 @@ class Recalibrator(Fitted[State]):
 
     def __repr__(self) -> str:
         """Give the settings, and the heaviest map once it is fitted."""
-        fitted = "" if self._state is None else f", fitted: {self.method_} on {self.n_rows_:,} rows"
+        fitted = "" if not self.fitted else f", fitted: {self.method_} on {self.n_rows_:,} rows"
         return f"Recalibrator({self.method!r}{', single=True' if self.single else ''}{fitted})"
 
 

@@ -22,6 +22,12 @@ ONE = Form("unperplexed recalibration map", "a recalibration map", "the recalibr
 
 GROUPS = Form("unperplexed recalibration maps of groups", "maps of groups", "the maps of groups have", "them")
 
+DISTRIBUTIONS = Form(
+    "unperplexed recalibration map of distributions",
+    "a map of predictive distributions",
+    "the map of distributions has",
+)
+
 
 def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Give a state as plain values."""

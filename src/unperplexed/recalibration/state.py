@@ -124,11 +124,16 @@ class State:
 
 def conclusion(state: State) -> str:
     """Say what to do: leave the forecasts as they are, or recalibrate by which map."""
-    if state.identity > 0.5:
-        return "Leave the forecasts as they are: no recalibration map improves the held-out log loss reliably"
-    if state.gain is not None and not state.gain.significant:
-        return "There is no evidence that recalibration reduces the log loss"
-    return f"Recalibrate with {map_text(state)}"
+    return concluded(state.identity, state.gain, "log loss", f"Recalibrate with {map_text(state)}")
+
+
+def concluded(identity: float, gain: Gain | None, score: str, advice: str) -> str:
+    """Give the advice, unless the identity has more than half of the weight, or the gain in a score is uncertain."""
+    if identity > 0.5:
+        return f"Leave the forecasts as they are: no recalibration map improves the held-out {score} reliably"
+    if gain is not None and not gain.significant:
+        return f"There is no evidence that recalibration reduces the {score}"
+    return advice
 
 
 def map_text(state: State) -> str:

@@ -15,15 +15,12 @@ from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
+from ..assessment.distribution_result import Threshold as Threshold
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.groups import GroupRemedy as GroupRemedy
 from ..assessment.intervals import Uncertainty as Uncertainty
-from ..assessment.ordered import OrderedAssessment as OrderedAssessment
-from ..assessment.ordered import PitHistogram as PitHistogram
-from ..assessment.ordered import PitMoment as PitMoment
-from ..assessment.ordered import Threshold as Threshold
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
 from ..assessment.result import Assessment as Assessment
@@ -37,6 +34,7 @@ from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors
 from ..calibration.errors import Decomposition as Decomposition
 from ..calibration.null_samples import CalibrationTest as CalibrationTest
+from ..comparison.distribution_result import DistributionComparison as DistributionComparison
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep
 from ..comparison.result import Comparison as Comparison
@@ -59,9 +57,11 @@ from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
 from ..monitoring.requirements import Requirement as Requirement
+from ..pairing.distribution_skill import ScoreSkill as ScoreSkill
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
+from ..recalibration.distribution_pools import DistributionPool as DistributionPool
 from ..recalibration.gain import Gain as Gain
 from ..recalibration.pool_result import HeldOut as HeldOut
 from ..recalibration.pool_result import Pool as Pool

@@ -33,7 +33,7 @@ def row_scores(
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Observed outcomes: labels or one-hot rows; numbers where distributions of numbers are predicted.
-    y_prob : array_like of shape (n,) or (n, C), or Quantiles, Samples or Distribution
+    y_prob : array_like of shape (n,) or (n, C), or Quantiles, Samples, Distribution or Ordered
         Predicted probabilities of the positive class, or of each class; or predictive distributions of numbers.
     score : str, default "log_loss"
         Name of the rule, as in `score_named`. Of predictive distributions ``"crps"``, ``"weighted_interval_score"``,

@@ -24,7 +24,7 @@ import numpy as np
 from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import at_floor_text, rule_text
-from .._lib.typing import Floats
+from .._lib.typing import AnyFloats, Codes, Floats
 from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.rows import Rows
 from ..kernels.softmax import row_sums
@@ -141,9 +141,14 @@ def power_score(block: Block, r: float) -> Floats:
 
 def ranked_probability_score(block: Block) -> Floats:
     """Return the squared distance of cumulative probabilities, for ordered classes; smaller is better (Murphy 1971)."""
+    return ranked_distances(block.probabilities, block.truth)
+
+
+def ranked_distances(p: AnyFloats, truth: Codes | Floats) -> Floats:
+    """Return the same of probabilities of shape (n, C) and the numbers of the observed classes."""
     # Row by row in memory, so that a row's sum does not depend on the layout in which it came.
-    steps = np.cumsum(np.ascontiguousarray(block.probabilities[:, :-1]), axis=1, dtype=np.float64)
-    steps -= block.truth[:, None] <= np.arange(steps.shape[1])
+    steps = np.cumsum(np.ascontiguousarray(p[:, :-1]), axis=1, dtype=np.float64)
+    steps -= truth[:, None] <= np.arange(steps.shape[1])
     return np.asarray(np.einsum("ij,ij->i", steps, steps))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -51,6 +52,14 @@ class LineRows:
         """Number of forecasts."""
         return len(self.first)
 
+    @cached_property
+    def place(self) -> Ints:
+        """Place of each line among those of its forecast, from 0."""
+        order, counts = np.argsort(self.of_line, kind="stable"), np.bincount(self.of_line, minlength=self.n)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return place
+
     def differing(self, column: Floats | pl.Series) -> Bools:
         """Say of each line whether it has another value than the first of its forecast."""
         if isinstance(column, pl.Series):
@@ -79,13 +88,9 @@ class LineRows:
         members = int(np.bincount(counts).argmax())
         if members < 2:
             raise InputError(self._sparse(len(value), f"{number_of(member.n_unique(), 'different member')}"))
-        order = np.argsort(self.of_line, kind="stable")
-        starts = np.cumsum(counts) - counts
-        at = np.arange(len(order)) - np.repeat(starts, counts)
-        kept = counts == members
         matrix = np.full((self.n, members), np.nan)
-        some = np.repeat(kept, counts)
-        matrix[self.of_line[order[some]], at[some]] = value[order[some]]
+        some = (counts == members)[self.of_line]
+        matrix[self.of_line[some], self.place[some]] = value[some]
         pairs = pl.DataFrame({"forecast": self.of_line, "member": member})
         return matrix, ~pairs.to_struct().is_first_distinct().to_numpy()
 

@@ -23,7 +23,7 @@ from .predictive_rows import Note, Rows, drops, of_columns, of_lines, opened
 from .readers import Source, Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
-from .tables import read_table
+from .tables import Table, read_table
 from .target_data import with_outcomes
 
 
@@ -31,8 +31,8 @@ from .target_data import with_outcomes
 class ReadDistributions:
     """Forecasts that are read and checked, with what stands beside them."""
 
-    y: Floats
-    """Outcomes."""
+    y: Any
+    """Outcomes: numbers, or labels of ordered classes."""
     forecast: Predictive
     frame: pl.DataFrame
     """Further columns of each forecast: all of a long table, and those that were asked for, by the names given."""
@@ -47,6 +47,18 @@ class ReadDistributions:
     """Number of each row's cluster, if columns of clusters were named."""
     notes: Sequence[Note] = ()
     """What was left out, and what was not assessed."""
+
+    def only(self, rows: Ints) -> ReadDistributions:
+        """Return some of the forecasts, in their order."""
+        beside = ("y", "weight", "issued", "target", "clusters")
+        some = {name: each[rows] for name in beside if (each := getattr(self, name)) is not None}
+        censored = {side: each[rows] for side, each in self.censored.items()}
+        return replace(self, forecast=self.forecast.subset(rows), frame=self.frame[rows], censored=censored, **some)
+
+    def by(self, column: str) -> dict[str, ReadDistributions]:
+        """Return the forecasts of each forecaster that a column names."""
+        names = self.frame[column].cast(pl.String)
+        return {name: self.only((names == name).arg_true().to_numpy()) for name in names.unique(maintain_order=True)}
 
 
 def read_distributions(
@@ -80,7 +92,9 @@ def read_distributions(
     hub = selection.form == "hub"
     if selection.truth is None and selection.target_data is None:
         raise InputError("which column holds the outcome? Name it with --truth, or its file with --target-data.")
-    parts = opened(found_files(hub_files(paths) if hub else paths), selection, reading, say)
+    if selection.ordered and selection.target_data is None:
+        raise InputError("--ordered takes the categories that happened from a file; name it with --target-data.")
+    parts = opened(found_files(hub_files(paths, selection.target_data) if hub else paths), selection, reading, say)
     selection = _dated(selection, parts[0].source, say)
     rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
     if selection.target_data is not None:
@@ -106,36 +120,46 @@ def _of_table(
     file = parts[0].source
     with named(parts[0].name):
         form = form_of(selection, file)
-    where, numbers, beside = selection.where, selection.of_rows, selection.beside(file)
     if isinstance(form, Long):
-        taken = {form.place, form.value, *numbers, *file.inside}
-        keys = list(selection.on) or [name for name in file.names if name not in taken]
-        places, ids = ([form.place], []) if selection.form == "quantiles" else ([], [form.place])
-        wanted = Wanted([], [*places, form.value, *numbers], [*keys, *beside, *ids])
-        return of_lines(read_table(parts, wanted, where, reading), form, keys, reading)
+        table, keys = long_table(parts, form, selection, reading)
+        return of_lines(table, form, keys, reading)
     if form.said:
         say(form.said)
-    wanted = Wanted([form.columns] if form.columns else [], numbers, [*beside, *selection.on])
-    return of_columns(read_table(parts, wanted, where, reading, drops(reading)), form, reading)
+    beside = [*selection.beside(file), *selection.on]
+    wanted = Wanted([form.columns] if form.columns else [], selection.of_rows, beside)
+    return of_columns(read_table(parts, wanted, selection.where, reading, drops(reading)), form, reading)
+
+
+def long_table(
+    parts: Sequence[Partition], form: Long, selection: PredictiveSelection, reading: FileReading
+) -> tuple[Table, list[str]]:
+    """Read the lines of a long table, and which columns tell its forecasts apart."""
+    file, numbers = parts[0].source, selection.of_rows
+    taken = {form.place, form.value, *numbers, *file.inside}
+    keys = list(selection.on) or [name for name in file.names if name not in taken]
+    places, ids = ([form.place], []) if selection.form == "quantiles" else ([], [form.place])
+    wanted = Wanted([], [*places, form.value, *numbers], [*keys, *selection.beside(file), *ids])
+    return read_table(parts, wanted, selection.where, reading), keys
 
 
 def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     """Make the forecasts, and read what stands beside them."""
     rows = _ahead(rows, selection)
     y = rows.numbers[str(selection.truth)]
+    forecast = rows.make(rows.matrix, y)
     frame = rows.frame.select(key_column(column, column.name) for column in rows.frame)
     made = {text: _made(text, frame) for text in (*selection.keys, *selection.clusters)}
     issued, target = _dates(rows, selection)
     return ReadDistributions(
-        y,
-        rows.make(rows.matrix, y),
+        forecast.named(y),
+        forecast,
         frame.with_columns(column.alias(name) for name, column in made.items()),
         None if selection.weight is None else rows.numbers[selection.weight],
         {side: rows.numbers[name] for side, name in selection.censored.items()},
         issued,
         target,
         cluster_numbers({name: made[name] for name in selection.clusters}, len(y)) if selection.clusters else None,
-        (*rows.notes, *_several(frame)),
+        rows.notes,
     )
 
 
@@ -157,8 +181,8 @@ def _ahead(rows: Rows, selection: PredictiveSelection) -> Rows:
     return rows.only(ahead, "they are about a time before they were issued") if ahead.any() else rows
 
 
-def _several(frame: pl.DataFrame) -> list[Note]:
-    """Say so where the forecasts are of several forecasters."""
+def several(frame: pl.DataFrame) -> list[Note]:
+    """Say so where forecasts that are assessed together are of several forecasters."""
     name = next((name for name in MODEL if name in frame.columns), None)
     n = 0 if name is None else frame[name].n_unique()
     return [(n, f"{n} forecasters are assessed together; --by {name} tells them apart.")] if n > 1 else []

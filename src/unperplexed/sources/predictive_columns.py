@@ -58,6 +58,8 @@ class PredictiveSelection:
     issued: str | None = None
     target_date: str | None = None
     where: RowFilter = ALL_ROWS
+    ordered: bool = False
+    """Whether categories of a hub are read, which have an order, instead of numbers."""
 
     @property
     def of_rows(self) -> list[str]:
@@ -79,6 +81,8 @@ class Wide(NamedTuple):
     make: Callable[[AnyFloats], Predictive]
     said: str = ""
     """What is to be said of what was read off names."""
+    levels: Sequence[float] = ()
+    """Levels of quantiles, in the order of the numbers."""
 
 
 class Long(NamedTuple):
@@ -109,7 +113,7 @@ def _quantiles(words: list[str], file: Source) -> Wide | Long:
             named = [check_column(name, file) for name in right.split(",")]
             found = _levels(word, left, len(named))
         levels, columns = levels + found, columns + named
-    return Wide(columns, lambda values: Quantiles(levels, values), said)
+    return Wide(columns, lambda values: Quantiles(levels, values), said, levels)
 
 
 def _levels(word: str, text: str, columns: int) -> list[float]:

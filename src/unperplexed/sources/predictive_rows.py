@@ -43,6 +43,8 @@ class Rows:
     """Outcomes, weights and limits by column."""
     frame: pl.DataFrame
     notes: Sequence[Note] = ()
+    labels: Sequence[str] = ()
+    """Categories, the lowest first, whose numbers the outcomes are; empty of other forecasts."""
 
     def only(self, kept: Bools, reason: str) -> Rows:
         """Leave out the other rows, for a reason that is noted."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -9,13 +11,14 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats
-from .file_reading import FileReading, named
+from .file_reading import FileReading, Partition, named
+from .hub import PLACE, numbers_of
 from .predictive_columns import TARGET_DATE, PredictiveSelection
 from .predictive_rows import Rows, opened
 from .readers import Wanted
 from .readers.formats import found_files
 from .row_filter import ALL_ROWS, key_column
-from .tables import read_table
+from .tables import Table, read_table
 
 _VALUES = ("observation", "value", "oracle_value")
 """Columns of outcomes, as hubs name them."""
@@ -38,8 +41,7 @@ def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReadi
         have = f"forecasts have {listed(rows.frame.columns, 12)}, outcomes {listed(names, 12)}"
         raise InputError(f"{file}: no column to match by; {have}. Rename them alike, or name them with --on.")
     versions = [_VERSION] if _VERSION in names else []
-    wanted = Wanted([], [truth], [*keys.values(), *versions])
-    known = read_table(parts, wanted, ALL_ROWS, reading)
+    known = _outcomes(parts, truth, [*keys.values(), *versions], rows.labels, reading)
     known = known[np.isfinite(known.numbers[truth])]
     if versions:
         known = known[known.frame[_VERSION].arg_sort(descending=True).to_numpy()]
@@ -52,8 +54,25 @@ def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReadi
     known.refuse(~_first(known.frame, keys), f"a second outcome of the same {by}", remedy)
     y = _looked_up(rows.frame, known.frame, keys, known.numbers[truth])
     with named(file):
+        if unknown := int(np.count_nonzero(y < 0)) if rows.labels else 0:
+            raise InputError(f"{number_of(unknown, 'outcome')} of forecasts are none of {listed(rows.labels)}.")
         kept = rows.only(~np.isnan(y), f"no outcome has the same {by}")
     return replace(kept, numbers={**kept.numbers, truth: y[~np.isnan(y)]}), replace(selection, truth=truth)
+
+
+def _outcomes(
+    parts: Sequence[Partition], truth: str, beside: Sequence[str], labels: Sequence[str], reading: FileReading
+) -> Table:
+    """Read outcomes: numbers, or those of categories, which stand in a column or have a line each, with a 1."""
+    if not labels:
+        return read_table(parts, Wanted([], [truth], beside), ALL_ROWS, reading)
+    if PLACE not in parts[0].source.names:
+        known = read_table(parts, Wanted([], [], [*beside, truth]), ALL_ROWS, reading)
+        return replace(known, numbers={truth: numbers_of(known.frame[truth], labels)})
+    known = read_table(parts, Wanted([], [truth], [*beside, PLACE]), ALL_ROWS, reading)
+    category = numbers_of(known.frame[PLACE], labels)
+    so = (known.numbers[truth] == 1) & (category >= 0)
+    return replace(known, numbers={truth: np.where(so, category, np.nan)})
 
 
 def _keys(frame: pl.DataFrame, names: list[str], selection: PredictiveSelection, truth: str) -> dict[str, str]:

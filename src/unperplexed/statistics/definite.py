@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
 from .._lib.dataclasses import dataclass
-from .._lib.typing import Floats
+from .._lib.typing import Bools, Floats
 
 _LEAST = 1e-9
 """The smallest eigenvalue, as a part of the largest."""
@@ -77,11 +77,17 @@ class Factored:
         return np.asarray(np.einsum("ij,ij->j", self.back, self.back))
 
 
+@cache
+def _lower(n: int) -> Bools:
+    """Where a lower triangular matrix may be other than 0."""
+    return np.tri(n, dtype=np.bool_)
+
+
 def _inverse_of_lower(root: Floats) -> Floats:
     """Invert a lower triangular matrix by halves, in products of matrices."""
     n = len(root)
     if n <= _BLOCK:
-        return np.asarray(np.tril(np.linalg.inv(root)))
+        return np.where(_lower(n), np.linalg.inv(root), 0.0)
     half = n // 2
     found = np.zeros_like(root)
     found[:half, :half] = _inverse_of_lower(root[:half, :half])

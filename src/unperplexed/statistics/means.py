@@ -55,7 +55,7 @@ DEFAULT_ORDERS.setflags(write=False)
 def generalized_mean(
     p: ArrayLike, r: float, sample_weight: ArrayLike | None = None, floor: float | tuple[float, float] = 0.0
 ) -> float:
-    """Weighted generalized mean of order r of probabilities. For correct-class probabilities larger is better.
+    """Weighted generalized mean of order r of probabilities or densities. For those of the outcomes larger is better.
 
     Order 0 is the geometric mean, 1 the arithmetic (*decisiveness*), -2/3 the *robustness* mean, -1 the
     harmonic, +inf the largest and -inf the smallest probability of positive weight. It grows with r.
@@ -63,7 +63,7 @@ def generalized_mean(
     Parameters
     ----------
     p : array_like of shape (n,)
-        Probabilities in [0, 1].
+        Probabilities in [0, 1], or densities.
     r : float
         Order, from -inf to +inf.
     sample_weight : array_like of shape (n,), optional
@@ -75,12 +75,12 @@ def generalized_mean(
     Returns
     -------
     float
-        In [0, 1]; 0 for r <= 0 if a probability of positive weight is 0.
+        Between the smallest and the largest; 0 for r <= 0 if a probability of positive weight is 0.
 
     Raises
     ------
     InputError
-        For NaN, a probability outside [0, 1], a negative or non-finite weight, zero total weight,
+        For NaN, a number below 0 or infinite, a negative or non-finite weight, zero total weight,
         different lengths, an order that is NaN or a floor out of its range.
 
     Notes
@@ -97,20 +97,21 @@ def generalized_mean(
     >>> generalized_mean([0.9, 0.4, 0.0], -2 / 3)
     0.0
     """
-    values, weights = checked_points(p, sample_weight)
+    values, weights = checked_points(p, sample_weight, densities=True)
     low, limit = floor_and_limit(floor)
     return mean_of_points(apply_limit(values, floor_for(low, 2), limit), weights, r)
 
 
-def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
-    """Probabilities and weights as float64 vectors without rows of weight 0, or an InputError."""
+def checked_points(p: ArrayLike, sample_weight: ArrayLike | None, *, densities: bool = False) -> tuple[Floats, Floats]:
+    """Probabilities, or densities, and weights as float64 vectors without rows of weight 0, or an InputError."""
     check_indexes(p=p, sample_weight=sample_weight)
     values = np.atleast_1d(floats(p, "p"))
     if values.ndim != 1:
         raise InputError(f"p: expected one probability a row, got an array of shape {values.shape}.")
-    bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    bad = np.flatnonzero(~((values >= 0) & (np.isfinite(values) if densities else values <= 1)))
     if bad.size:
-        raise InputError(f"p: not a probability in [0, 1] at row {bad[0]} (counted from 0): {values[bad[0]]}.")
+        what = "no probability or density" if densities else "not a probability in [0, 1]"
+        raise InputError(f"p: {what} at row {bad[0]} (counted from 0): {values[bad[0]]}.")
     weights = np.ones_like(values) if sample_weight is None else checked_weights(sample_weight, values.size)
     if not weights.sum() > 0:
         raise InputError("sample_weight: the total weight is 0; nothing is left to average.")
@@ -154,7 +155,7 @@ def apply_limit(p: Floats, floor: float, limit: Limit = "floor") -> Floats:
         raise InputError(f"floor: expected a probability from 0 to {highest:g}, got {floor!r}; or 'auto'.")
     if floor == 0:
         return p
-    return np.clip(p, floor, 1.0 if limit == "floor" else 1.0 - floor)
+    return np.maximum(p, floor) if limit == "floor" else np.clip(p, floor, 1.0 - floor)
 
 
 def floor_and_limit(floor: Floor) -> tuple[float | Auto, Limit]:

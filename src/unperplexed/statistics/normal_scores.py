@@ -28,6 +28,9 @@ _NODES = 48
 _ROWS = 16_384
 """Cells are integrated so many at a time."""
 
+_LOOKED_AT = 4096
+"""Rows by which most of the different values are found."""
+
 _SPARSE = 16
 """Numbers are made dense by sorting once there are so many possible ones for each row, else by counting."""
 
@@ -90,7 +93,7 @@ def numbered(*columns: Floats) -> tuple[Ints, Ints]:
     n = len(columns[0])
     number, size = np.zeros(n, dtype=np.int64), 1
     for column in columns:
-        known, place = np.unique(column, return_inverse=True)
+        known, place = _coded(column)
         number = number * len(known) + place
         size *= len(known)
         if size > _SPARSE * n:
@@ -101,6 +104,19 @@ def numbered(*columns: Floats) -> tuple[Ints, Ints]:
     row = np.empty(int(present.sum()), dtype=np.int64)
     row[number] = np.arange(n)
     return number, row
+
+
+def _coded(column: Floats) -> tuple[Floats, Ints]:
+    """Return different values in order and the place of each row's among them, without a sort where they are few."""
+    known = np.unique(column[:: max(1, len(column) // _LOOKED_AT)])
+    place = np.searchsorted(known, column)
+    missed = column[known[np.minimum(place, len(known) - 1)] != column]
+    if missed.size > len(column) // 8:
+        return np.unique(column, return_inverse=True)
+    if missed.size:
+        known = np.union1d(known, missed)
+        place = np.searchsorted(known, column)
+    return known, place
 
 
 def cell_moments(low: Floats, high: Floats) -> CellMoments:

@@ -33,7 +33,7 @@ def product(a: np.ndarray, b: np.ndarray) -> Floats:
     >>> float(product(np.ones(100_000), np.full(100_000, 0.5)))
     50000.0
     """
-    multiplications = a.size * b.size // max(len(b), 1)
+    multiplications = a.size * (b.shape[1] if b.ndim == 2 else 1)
     least, most = (_OF_MATRICES, _WHOLE) if a.ndim == b.ndim == 2 else (_OF_VECTORS, math.inf)
     if not least < multiplications <= most:
         return np.asarray(a @ b)

@@ -20,6 +20,7 @@ from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue, Floats
 from ..forecasts.distributions.observed import Observed, observed
+from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
@@ -111,6 +112,8 @@ class DistributionTally(ByValue, Result):
             if name not in _OPTIONS and value is not None:
                 remedy = " Rows count as independent; assess them without a tally." if name == "clusters" else ""
                 raise InputError(f"{name}: not for a tally of predictive distributions.{remedy}")
+        if isinstance(forecast, Ordered):
+            raise InputError("forecasts of ordered classes: no tally of them. Assess them without one.")
         rows, edges = observed(y_true, forecast, options), forecast.edges
         n, weighted = len(rows.y), rows.weight is not None
         named = map(distribution_score_named, options.get("metrics", ()))
@@ -133,7 +136,7 @@ class DistributionTally(ByValue, Result):
     def _block(self, rows: Observed, weight: Floats, scores: Iterable[DistributionScore]) -> DistributionTally:
         """Count some rows."""
         given = weight if self.weighted else None
-        found = rows.forecast.row_by_row().unscaled_rows(rows.y, censored=rows.censored, sample_weight=given)
+        found = rows.forecast.row_by_row().unscaled_rows(rows.y, rows.censored, given)
         return replace(
             self,
             crossed=0,

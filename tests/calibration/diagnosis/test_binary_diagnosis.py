@@ -428,7 +428,9 @@ def test_a_bias_that_the_slope_offsets_states_it(rng):
     assert not {"biased", "misshaped", "predicts"} & {*found.verdict.lower().split()}
 
 
-@pytest.mark.parametrize(("side", "level"), [(1, 0.0), (-1, 0.0), (1, -3.0)])
+@pytest.mark.parametrize(
+    ("side", "level"), [(1, 0.0), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((-1, 0.0), (1, -3.0)))]
+)
 def test_forecasts_whose_slope_is_surely_below_0_point_away(side, level):
     """On one side they are nearly right, so that an asymmetry, a tail or a lapse may fit better than a slope."""
     for seed in range(10):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from unperplexed.assessment.dependent_means import RowMeans
 from unperplexed.assessment.pit_shares import PitShares
+from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis import pit_scored
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
 from unperplexed.calibration.diagnosis.kind import OfDistributions

@@ -18,7 +18,6 @@ from ..._lib.typing import Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...report.document import listed
 from ...statistics.products import product
-from ...statistics.tails import normal_quantile
 from .choice import LEVEL, POWER, Errors, as_good, gains, p_value
 from .class_rows import MOST_SURPRISING
 from .gate import Gate
@@ -44,9 +43,6 @@ _OUTER = 0.98
 
 _SHOWN = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
 """Points of the predictive distributions that are shown with what they would be."""
-
-WIDEST = 3.0
-"""Standard error, in spreads or as a logarithm, from which on the outcomes do not bound a size."""
 
 _LEAST_INFORMATION = 0.5
 """Rows known exactly that would tell as much of a bias: with less nothing is tested."""
@@ -123,7 +119,7 @@ def diagnose_distributions(rows: PitRows, groups: Groups | None = None, tested: 
     return in_words(about, found) if gate.p_value >= LEVEL else _named(about, found, tested, np.flatnonzero(possible))
 
 
-def _held(rows: PitScored, share: float) -> Floats:
+def held_by(rows: PitScored, share: float) -> Floats:
     """Return which part of what is known of each outcome is in a central interval."""
     low, high = ndtr(rows.rows.low), ndtr(rows.rows.high)
     least, most = (1 - share) / 2, (1 + share) / 2
@@ -198,21 +194,18 @@ def _apart(search: PitSearch, best: Errors) -> Clause:
 def _findings(search: PitSearch, best: Errors) -> list[Finding]:
     """Say what each error of a set is, costliest first."""
     rows, mapping = search.rows, search.found[best].mapping
-    values, errors = mapping.coefficients, np.sqrt(np.diag(search.sampled(best).covariance))
-    standard = dict(zip(best, errors.tolist(), strict=True))
-    outer = rows.n - float(product(rows.total, _held(rows, _OUTER)))
+    values, known = mapping.coefficients, search.estimates(best)
+    outer = rows.n - float(product(rows.total, held_by(rows, _OUTER)))
     level = [values.get("bias", 0.0) + values.get("level", 0.0) * x for x in _percentiles(rows, _ENDS)]
-    held = float(product(rows.total, _held(rows, 0.8))) / rows.n
-    determined, found = bool((errors < WIDEST).all()), []
+    held = float(product(rows.total, held_by(rows, 0.8))) / rows.n
+    determined, found = all(each.judged for each in known.values()), []
     for name, gain in gains(search.found, best, search.effect / (2 * rows.n)).items():
-        value, half = values[name], normal_quantile(0.975) * standard[name]
-        interval = (value - half, value + half) if determined else (math.nan, math.nan)
+        value, interval = values[name], known[name].interval(0.95)
         e = OfDistributions(value, interval, best, determined, held,
                             (outer, (1 - _OUTER) * rows.n), (level[0], level[1]))  # fmt: skip
         said = KINDS[name].distributions
         assert said is not None
-        dependent = math.erfc(abs(value) / standard[name] / math.sqrt(2))
-        p = p_value(search.found, best, name) if search.groups is None else dependent
+        p = p_value(search.found, best, name) if search.groups is None else known[name].p_value()
         found.append(Finding(name, *said(e), value, interval, p, gain))
     return found
 

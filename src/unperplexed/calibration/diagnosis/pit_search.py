@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from ..._lib.typing import Floats
 from ...maps.fit import fitted
 from ...maps.pit import PRIOR, PitGains, PitMap
 from ...statistics.definite import definite
+from ...statistics.intervals import UncertainMean
 from ...statistics.products import product
 from ...statistics.tails import chi2_sf
 from .choice import LEAST, Candidate, Errors, cost, sets_of, unit_cost
@@ -31,6 +33,9 @@ MOST_ERRORS = 3
 
 _DEPENDENT = 4.0
 """With dependent rows the cost of an error is that of so many independent ones for each degree of freedom."""
+
+WIDEST = 3.0
+"""Standard error, in spreads or as a logarithm, from which on the outcomes do not bound a size."""
 
 _SHAPES = 6
 """Polynomials by which what the errors leave over is tested."""
@@ -119,6 +124,29 @@ class PitSearch:
         values, vectors = np.linalg.eigh(of_weights * np.eye(len(errors)) + between)
         values = np.maximum(values, of_weights)
         return Sampled(back.T @ (vectors * values) @ vectors.T @ back, float(values.sum()))
+
+    def estimates(self, errors: Errors) -> dict[str, UncertainMean]:
+        """Return the parameters of a set with their uncertainty; it is not known where the outcomes do not bound them.
+
+        Few groups understate the variance, the more so the more parameters are fitted to them: it counts G / (G - k)
+        times, by Student's t. The logarithm of a spread about a fitted middle is too small, by half the variance of the
+        middle and its own: so much is added.
+        """
+        values, variances = self.found[errors].fit.theta.tolist(), np.diag(self.sampled(errors).covariance)
+        degrees = math.inf
+        if self.groups is not None:
+            degrees = self.groups.degrees - 1
+            few = degrees + 1 - len(errors)
+            variances = variances * ((degrees + 1) / few if few > 0 else math.inf)
+        of = dict(zip(errors, variances.tolist(), strict=True))
+        missing = 0.0 if self.groups is None else of.get("bias", 0.0) / 2 + of.get("spread", 0.0)
+        known = bool((variances < WIDEST**2).all())
+        return {
+            name: UncertainMean(
+                value + missing * (name == "spread"), math.sqrt(of[name]) if known else math.nan, degrees, degrees + 1
+            )
+            for name, value in zip(errors, values, strict=True)
+        }
 
     def rest(self, errors: Errors) -> tuple[float, float]:
         """Test what a set leaves over in the mended distributions: statistic and p-value."""

@@ -56,7 +56,7 @@ class Clause(ByValue):
     @property
     def beside(self) -> str:
         """What a table says beside the name."""
-        rest = (self.instead + self.more).lstrip(", ")
+        rest = (self.instead + self.more).lstrip(",: ")
         return (f"{rest} ({self.detail})" if rest else self.detail) if self.detail else rest or self.short
 
 

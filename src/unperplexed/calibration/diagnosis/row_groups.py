@@ -25,6 +25,10 @@ class Windows(NamedTuple):
     target: Any
     """Of shape (n,)."""
 
+    def unknown(self) -> Bools:
+        """Say of each row whether a time is missing, or infinite."""
+        return np.logical_or(*(~np.isfinite(_numbers(each)) for each in self))
+
     def numbers(self) -> tuple[Floats, Floats]:
         """Return both as numbers, windows that would be empty or negative begun earlier, and all others with them.
 

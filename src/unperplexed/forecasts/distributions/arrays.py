@@ -15,6 +15,10 @@ BLOCK = 4_096
 """Rows at a time, which stay in cache."""
 
 
+FARTHEST = np.float64(1e100)
+"""Numbers that are larger in size are refused."""
+
+
 def matrix(data: Any, name: str, each: str, dimension: str) -> tuple[AnyFloats, tuple[Any, ...] | None]:
     """Read one row a forecast and one column for each of something; also the names of the columns, where they have any.
 
@@ -57,7 +61,7 @@ def _turned(data: Any, name: str, dimension: str) -> tuple[Any, tuple[Any, ...] 
     return data.transpose(..., dimension), names
 
 
-def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
+def vector(data: Any, name: str, what: str, n: int | None = None, *, missing: bool = False) -> Floats:
     """Read one finite number for each forecast.
 
     Parameters
@@ -70,6 +74,8 @@ def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
         What one of them is: "outcome".
     n : int, optional
         How many there have to be.
+    missing : bool, default False
+        Whether some may be missing, as NaN.
     """
     array = np.empty(()) if data is None else numbers(as_array(at_hand(data)), name)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -79,8 +85,9 @@ def vector(data: Any, name: str, what: str, n: int | None = None) -> Floats:
     if n is not None and len(array) != n:
         raise InputError(f"{name}: expected one {what} a forecast, shape ({n:,},), got shape {array.shape}.")
     values = array.astype(np.float64, copy=False)
-    refuse_rows(np.isnan(values), name, f"no {what}", "Leave out these rows and their forecasts.")
-    refuse_rows(np.isinf(values), name, f"an infinite {what}", "Leave out these rows and their forecasts.")
+    if not missing:
+        refuse_rows(np.isnan(values), name, f"no {what}", "Leave out these rows and their forecasts.")
+    refuse_far(values[:, None], name, what, "Leave out these rows and their forecasts.")
     return values
 
 
@@ -89,6 +96,12 @@ def refuse_rows(wrong: Any, name: str, what: str, remedy: str) -> None:
     rows = np.flatnonzero(wrong)
     if rows.size:
         raise InputError(f"{name}: {what} in {rows_text(rows)}. {remedy}")
+
+
+def refuse_far(values: AnyFloats, name: str, what: str, remedy: str) -> None:
+    """Refuse rows in which a number is infinite, or so large that its powers are."""
+    far = by_block(values, lambda some: np.abs(some) > FARTHEST)
+    refuse_rows(far, name, f"an infinite {what}, or one beyond {FARTHEST:g},", remedy)
 
 
 def by_block(values: AnyFloats, test: Callable[[AnyFloats], Any]) -> Bools:

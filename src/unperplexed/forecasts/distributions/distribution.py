@@ -6,16 +6,20 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..._lib.arrays import as_array, at_hand, numbers
 from ..._lib.errors import InputError
 from ..._lib.typing import Bools, Floats, Ints
 from ...statistics.normal_scores import cell_moments, information_between, normal_scores, probability_between
 from .arrays import closed, refuse_rows, vector
-from .families import WithAtom, law_of
+from .families import law_of
 from .objects import adapted
 from .partitions import beyond_merged
 from .predictive import Information, Limits, Predictive
+
+_COUNTS, _FINE = 2000, np.arange(-6, 6.01, 0.02)
+"""Of more likely counts those at these normal scores bound the cells: they are as good as a density."""
 
 _NEGLIGIBLE = 1e-9
 """Counts in tails of this probability are not told apart."""
@@ -91,13 +95,18 @@ class Distribution(Predictive):
     @property
     def form(self) -> str:
         """What the distributions are known by."""
-        atom = " with an atom at 0" if isinstance(self._law, WithAtom) else ""
+        atom = " with an atom at 0" if self.has_atom else ""
         return f"{self.family or ('count' if self.discrete else 'continuous')} distributions{atom}"
 
     @property
     def discrete(self) -> bool:
         """Whether only whole numbers are possible."""
         return bool(self._law.discrete)
+
+    @property
+    def has_atom(self) -> bool:
+        """Whether 0 has a probability of its own."""
+        return hasattr(self._law, "below_zero")
 
     @property
     def canonical(self) -> tuple[Floats, ...]:
@@ -141,25 +150,26 @@ class Distribution(Predictive):
         each = [np.broadcast_to(self.ppf(share), len(self)) for share in np.asarray(shares, dtype=np.float64)]
         return np.stack(each, axis=1)
 
-    def supported(self, y: Any) -> Bools:
-        """Say of each outcome whether its forecast holds it possible."""
-        return np.asarray(self.logpdf(self.outcomes(y)) > -np.inf)
+    def _possible(self, y: Floats) -> Bools:
+        return np.asarray(self.logpdf(y) > -np.inf)
 
-    def outcomes(self, y: Any) -> Floats:
+    def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
         """Read and check the outcomes of the forecasts: of those of counts, whole numbers."""
-        values = super().outcomes(y)
+        values = super().outcomes(y, missing=missing)
         if self.discrete:
             remedy = "Counts are whole numbers; give a family of densities for other outcomes."
-            refuse_rows(
-                values != np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy
-            )
+            refuse_rows(values > np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy)
         return values
+
+    def scores_at(self, y: Any) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y), of numbers that broadcast against shape (n,)."""
+        return self._scores(np.asarray(y, dtype=np.float64))
 
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:
         high = normal_scores(self.cdf(y), self.sf(y))
         if self.discrete:
             return normal_scores(self.cdf(y - 1), self.sf(y - 1)), high
-        if isinstance(self._law, WithAtom):
+        if self.has_atom:
             return np.where(y == 0, normal_scores(*self._law.below_zero()), high), high
         return high, high
 
@@ -168,7 +178,7 @@ class Distribution(Predictive):
         if self.discrete:
             return _of_counts(self._law, n, limits, self._rounded)
         merged = []
-        if isinstance(self._law, WithAtom):
+        if self.has_atom:
             atom = self._scores(np.zeros(n))
             merged.append(atom if limits is None else _without(atom, limits))
         if limits is not None:
@@ -238,8 +248,8 @@ def _of_counts(law: Any, n: int, limits: Limits | None, rounded: bool) -> Inform
     order = np.argsort(stop - start)
     for at in range(0, len(order), _TOGETHER):
         rows = order[at : at + _TOGETHER]
-        counts = start[rows] + np.arange(int((stop - start)[rows].max()))[:, None]
-        some = part.subset(rows)
+        some, widest = part.subset(rows), float((stop - start)[rows].max())
+        counts = start[rows] + np.arange(int(widest))[:, None] if widest <= _COUNTS else some.ppf(ndtr(_FINE)[:, None])
         inner = np.where(counts < stop[rows], normal_scores(some.cdf(counts), some.sf(counts)), np.inf)
         edges = np.concatenate([np.full((1, len(rows)), -np.inf), inner, np.full((1, len(rows)), np.inf)]).T
         if ends is not None:

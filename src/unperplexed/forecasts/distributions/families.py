@@ -56,19 +56,24 @@ class Parametric:
 
     def cdf(self, x: Floats) -> Floats:
         """Return the probability up to x."""
-        return np.asarray(self._family.cdf(x, *self.parameters))
+        return self._of(self._family.cdf, x)
 
     def sf(self, x: Floats) -> Floats:
         """Return the probability of more than x."""
-        return self._family.sf(x, *self.parameters)
+        return self._of(self._family.sf, x)
 
     def ppf(self, q: Floats) -> Floats:
         """Return quantiles."""
-        return self._family.ppf(q, *self.parameters)
+        return self._of(self._family.ppf, q)
 
     def logpdf(self, x: Floats) -> Floats:
         """Return the log density, of counts the log probability."""
-        return self._family.logpdf(x, *self.parameters)
+        return self._of(self._family.logpdf, x)
+
+    def _of(self, function: Callable[..., Floats], at: Floats) -> Floats:
+        """Return values of a function; of what no double holds they are infinite, or 0."""
+        with np.errstate(over="ignore"):
+            return np.asarray(function(at, *self.parameters))
 
     def subset(self, rows: Any) -> Parametric:
         """Return some of the rows."""
@@ -283,6 +288,9 @@ class WithAtom:
 _POSITIVE = ("sd", "df", "scale", "log_sd", "shape", "rate", "size")
 """Parameters that are above 0."""
 
+_MOST_COUNTED = 1e10
+"""Largest mean of counts: quantiles of larger ones are not known, and each count is as good as none."""
+
 _POSITIVE_MEANS = {"gamma": 0.0, "poisson": -1e-300, "negative-binomial": -1e-300}
 """Families whose means have a lower limit: above 0, or 0 itself."""
 
@@ -299,6 +307,11 @@ def law_of(family: str, given: Mapping[str, Floats]) -> Parametric | WithAtom:
         raise AssertionError
     for name, each in given.items():
         _check(family, name, each)
+    if found.discrete:
+        mean = parameters["mean"] if "mean" in names else parameters["size"] / parameters["probability"]
+        refuse_rows(
+            mean > _MOST_COUNTED, family, f"a mean above {_MOST_COUNTED:g}", "Give normal distributions instead."
+        )
     law = Parametric(found, found.from_parameters[names](*(parameters[name] for name in names)))
     return WithAtom(law, given["zero"]) if "zero" in given else law
 

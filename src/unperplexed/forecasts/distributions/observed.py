@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._lib.arrays import as_array, at_hand, numbers
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.errors import InputError, check_choice
 from ..._lib.typing import Bools, Floats, Ints
-from .arrays import vector
-from .pit import PIT
 from .predictive import Predictive
 
 
@@ -48,8 +45,10 @@ class Observed:
         )
 
 
-def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any]) -> Observed:
+def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any], there: Bools | bool = True) -> Observed:
     """Check outcomes, and leave out incomplete forecasts and, if ``invalid`` is "drop", rows without an outcome.
+
+    Of several forecasters, ``there`` are the rows in which all forecasts are complete.
 
     Raises
     ------
@@ -58,9 +57,9 @@ def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any]) -> O
     """
     invalid = reading.get("invalid", "refuse")
     check_choice("invalid", invalid, ("refuse", "drop"))
-    n = len(forecast)
-    y, known = _outcomes(y_true, forecast, leave_out=invalid == "drop")
-    there = known & forecast.complete
+    n, y = len(forecast), forecast.outcomes(y_true, missing=invalid == "drop")
+    known = ~np.isnan(y)
+    there = known & forecast.complete & there
     kept = np.flatnonzero(there)
     weight, censored = reading.get("sample_weight"), reading.get("censored")
     if isinstance(censored, Mapping):
@@ -68,18 +67,6 @@ def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any]) -> O
     some = forecast if len(kept) == n else forecast.subset(kept)
     weight = of_rows(weight, kept, n, "sample_weight")
     return Observed(y[kept], some, weight, censored, kept, there, int(np.count_nonzero(~known)))
-
-
-def _outcomes(y_true: Any, forecast: Predictive, *, leave_out: bool) -> tuple[Floats, Bools]:
-    """Read the outcomes, and which of them are known: all, unless rows without one are to be left out."""
-    n = len(forecast)
-    if y_true is None and isinstance(forecast, PIT):
-        return forecast.outcomes(None), np.ones(n, dtype=bool)
-    if not leave_out:
-        return vector(y_true, "y_true", "outcome", n), np.ones(n, dtype=bool)
-    found = np.asarray(numbers(as_array(at_hand(y_true)), "y_true"), dtype=np.float64)
-    missing = np.isnan(found)
-    return vector(np.where(missing, 0.0, found), "y_true", "outcome", n), ~missing.reshape(-1)
 
 
 def of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:

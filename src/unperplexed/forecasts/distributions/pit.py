@@ -78,13 +78,12 @@ class PIT(Predictive):
         """Refuse: PIT values do not tell the forecasts."""
         raise InputError("PIT values do not tell the forecasts' quantiles. Give the forecasts themselves.")
 
-    def supported(self, y: Any = None) -> Bools:
-        """Say of each outcome whether its forecast holds it possible."""
+    def _possible(self, y: Floats) -> Bools:
         return (self.high > 0) & (self.low < 1)
 
-    def outcomes(self, y: Any) -> Floats:
+    def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
         """Read and check the outcomes, which may be left out."""
-        return self.low if y is None else super().outcomes(y)
+        return self.low if y is None else super().outcomes(y, missing=missing)
 
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:
         return normal_scores(self.low, 1 - self.low), normal_scores(self.high, 1 - self.high)

@@ -59,10 +59,10 @@ class PitRows:
         level, spread = self.level, self.log_spread
         if level is None or spread is None:
             return self
-        return replace(self, level=np.log1p(level) if (level >= 0).all() else level, log_spread=_log_positive(spread))
+        return replace(self, level=np.log1p(level) if (level >= 0).all() else level, log_spread=log_positive(spread))
 
 
-def _log_positive(spread: Floats) -> Floats | None:
+def log_positive(spread: Floats) -> Floats | None:
     """Return logarithms; of 0 that of the smallest above it, None if none is."""
     some = spread[spread > 0]
     return np.log(np.maximum(spread, some.min())) if some.size else None

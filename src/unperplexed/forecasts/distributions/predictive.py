@@ -31,7 +31,7 @@ Information = tuple[Floats, Ints]
 
 
 class Predictive:
-    """Predictive distributions, one a row: the base of `Quantiles`, `Samples`, `Distribution` and `PIT`.
+    """Predictive distributions, one a row: the base of `Quantiles`, `Samples`, `Distribution`, `Ordered` and `PIT`.
 
     Arrays cannot be written to. They are not copied where they can be read as they are: do not change them.
     """
@@ -105,7 +105,11 @@ class Predictive:
 
     def supported(self, y: Any) -> Bools:
         """Say of each outcome whether its forecast holds it possible."""
-        return np.ones(len(self.outcomes(y)), dtype=bool)
+        return self._possible(self.outcomes(y))
+
+    def _possible(self, y: Floats) -> Bools:
+        """Say the same of outcomes that were checked."""
+        return np.ones(len(y), dtype=bool)
 
     def pit_rows(self, y: Any, *, censored: Mapping[str, Any] | None = None, sample_weight: Any = None) -> PitRows:
         """Return where outcomes fall in the forecasts, as normal scores.
@@ -125,14 +129,17 @@ class Predictive:
         InputError
             If shapes differ, a number is missing, or forecasts are incomplete.
         """
-        return self.unscaled_rows(y, censored=censored, sample_weight=sample_weight).scaled()
+        return self.rows_of(self.outcomes(y), censored, sample_weight)
 
-    def unscaled_rows(self, y: Any, *, censored: Mapping[str, Any] | None = None, sample_weight: Any = None) -> PitRows:
-        """Return the same as `pit_rows` with medians and spreads as they are."""
-        y = self.outcomes(y)
+    def rows_of(self, y: Floats, censored: Mapping[str, Any] | None, sample_weight: Any) -> PitRows:
+        """Return the same of outcomes that were checked."""
+        return self._scaled(self.unscaled_rows(y, censored, sample_weight))
+
+    def unscaled_rows(self, y: Floats, censored: Mapping[str, Any] | None, sample_weight: Any) -> PitRows:
+        """Return the same with levels and spreads as they are."""
         refuse_rows(~self.complete, self.form, "something missing", "Leave them out with subset(complete).")
         low, high = self._scores(y)
-        impossible = ~self.supported(y) | (np.isinf(low) & (low == high))  # no double is so small a probability
+        impossible = ~self._possible(y) | (np.isinf(low) & (low == high))  # no double is so small a probability
         limits = None if not censored else self._limits(censored)
         if limits is not None:
             low, high, impossible = _merged(low, high, impossible, limits)
@@ -141,11 +148,23 @@ class Predictive:
         weight = None if sample_weight is None else checked_weights(sample_weight, len(y))
         return PitRows(low, high, information, pattern, impossible, level, spread, weight)
 
-    def outcomes(self, y: Any) -> Floats:
-        """Read and check the outcomes of the forecasts."""
+    def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
+        """Read and check the outcomes of the forecasts; where some may be missing, these are NaN."""
+        self._refuse_forecasts(y)
+        return vector(y, "y_true", "outcome", len(self), missing=missing)
+
+    def named(self, y: Floats) -> Any:
+        """Return outcomes as they are known by outside: numbers, or labels of classes."""
+        return y
+
+    @staticmethod
+    def _refuse_forecasts(y: Any) -> None:
         if isinstance(y, Predictive):
             raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
-        return vector(y, "y_true", "outcome", len(self))
+
+    def _scaled(self, rows: PitRows) -> PitRows:
+        """Return rows with levels and spreads as they are judged."""
+        return rows.scaled()
 
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:
         """Return normal scores of F(y-) and F(y)."""

@@ -12,8 +12,9 @@ from ..._lib.arrays import as_array, at_hand, numbers
 from ..._lib.errors import InputError, listed
 from ..._lib.formatting import number_of
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from .arrays import by_block, matrix, refuse_rows
+from .arrays import by_block, matrix, refuse_far
 from .partitions import Partition
+from .pit_rows import PitRows
 from .predictive import Note
 
 _FEW_LEVELS = 5
@@ -66,7 +67,7 @@ class Quantiles(Partition):
         order = np.argsort(levels)
         if (np.diff(order) < 0).any():
             levels, found = levels[order], found[:, order]
-        refuse_rows(by_block(found, np.isinf), "values", "an infinite quantile", "Leave out such levels.")
+        refuse_far(found, "values", "quantile", "Leave out such levels.")
         crossed = by_block(found, lambda rows: rows[:, 1:] < rows[:, :-1])
         if crossed.any():
             found = np.array(found)
@@ -115,6 +116,14 @@ class Quantiles(Partition):
     def edges(self) -> Floats:
         """Shares that bound the cells."""
         return np.concatenate([[0.0], self.levels, [1.0]])
+
+    def cell_ends(self, rows: PitRows) -> list[Floats]:
+        """Return the quantiles below and above each outcome, which bound its cell; infinite ones outside of all."""
+        z, last, found = ndtri(self.edges), len(self.levels) - 1, []
+        for end in (rows.low, rows.high):
+            at = np.clip(np.searchsorted(z, end) - 1, 0, last)
+            found.append(np.where(np.isinf(end), end, self.values[np.arange(len(self)), at]))
+        return found
 
     @property
     def _bounds(self) -> AnyFloats:

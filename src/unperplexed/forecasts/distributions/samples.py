@@ -10,7 +10,7 @@ import numpy as np
 from ..._lib.errors import InputError
 from ..._lib.formatting import number_of
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from .arrays import BLOCK, by_block, matrix, refuse_rows
+from .arrays import BLOCK, by_block, matrix, refuse_far, refuse_rows
 from .partitions import Partition
 
 
@@ -51,7 +51,7 @@ class Samples(Partition):
             raise InputError("members: expected at least 2 a forecast, one a column, got 1.")
         remedy = "Leave out these rows, or the members that are not there in all."
         refuse_rows(by_block(found, np.isnan), "members", "a missing member", remedy)
-        refuse_rows(by_block(found, np.isinf), "members", "an infinite member", remedy)
+        refuse_far(found, "members", "member", remedy)
         self._set(members=found)
 
     @property

@@ -29,7 +29,7 @@ def crps(y_true: Any, forecast: Any, *, fair: bool = True, sample_weight: Any = 
     ----------
     y_true : array_like of shape (n,)
         Outcomes.
-    forecast : Quantiles, Samples, Distribution, or array_like of shape (n, M)
+    forecast : Quantiles, Samples, Distribution, Ordered, or array_like of shape (n, M)
         Predictive distributions, one a row; an array holds members, as of `Samples`.
     fair : bool, default True
         Whether members count as exchangeable draws from a distribution, whose score is estimated without bias. False
@@ -53,7 +53,8 @@ def crps(y_true: Any, forecast: Any, *, fair: bool = True, sample_weight: Any = 
     The integral of ``(F(x) - [y <= x])^2``, which is ``E|X - y| - E|X - X'| / 2`` (Gneiting and Raftery 2007).
     Families have closed forms, other distributions are integrated. Of members the pairs' mean distance divides by
     M (M - 1) if fair (Ferro 2014), else by M^2. Of quantiles it is twice the mean quantile loss: the weighted interval
-    score, where levels are the ends of central intervals. Strictly proper. Scores of forecasts by few members or
+    score, where levels are the ends of central intervals. Of ordered classes it is the ranked probability score, in
+    numbers of classes. Strictly proper. Scores of forecasts by few members or
     quantiles are those of what is given, so compare within one form only.
 
     Examples
@@ -199,8 +200,8 @@ def log_score(y_true: Any, forecast: Any, *, sample_weight: Any = None) -> float
 
     Notes
     -----
-    Of counts, and at an atom, the log of a probability. Of quantiles, the log of the probability between the two
-    neighbours of the outcome; of M members without ties this is 1/(M + 1) wherever the outcome falls, so that it says
+    Of counts and classes, and at an atom, the log of a probability. Of quantiles, the log of the probability between
+    the two neighbours of the outcome; of M members without ties this is 1/(M + 1) wherever it falls, so that it says
     nothing of them until they are recalibrated. Compare within one form only. Local and proper (Good 1952).
 
     Examples

@@ -15,11 +15,13 @@ from ..._lib.dataclasses import dataclass, replace
 from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
 from ...forecasts.distributions.distribution import Distribution
+from ...forecasts.distributions.ordered import Ordered
 from ...forecasts.distributions.pit import PIT
 from ...forecasts.distributions.predictive import Predictive
 from ...forecasts.distributions.quantiles import Quantiles
 from ...forecasts.distributions.samples import Samples
 from ...kernels.quantile_loss import quantile_losses
+from ..rules import ranked_distances
 from .closed_forms import closed_crps
 from .integration import integrated_crps, summed_crps
 
@@ -63,11 +65,20 @@ def crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Floats:
         return 2 * mean_quantile_loss(y, forecast.levels, forecast.values)
     if isinstance(forecast, Distribution):
         return _distribution_crps(y, forecast)
+    if isinstance(forecast, Ordered):
+        return ranked_distances(forecast.probabilities, y)
     raise _untold("crps", forecast)
 
 
+def ranked_probability_score_rows(y: Floats, forecast: Predictive) -> Floats:
+    """Return the ranked probability score of each row: the CRPS of the numbers of ordered classes."""
+    if not isinstance(forecast, Ordered):
+        raise InputError("ranked_probability_score: it is a score of Ordered. Take the CRPS of other forecasts.")
+    return crps_rows(y, forecast)
+
+
 def _untold(score: str, forecast: Predictive) -> InputError:
-    forms = "Give the forecasts as Quantiles, Samples or Distribution."
+    forms = "Give the forecasts as Quantiles, Samples, Distribution or Ordered."
     return InputError(f"{score}: it is not known of forecasts by {forecast.form}. {forms}")
 
 
@@ -156,6 +167,9 @@ def log_score_rows(y: Floats, forecast: Predictive) -> Floats:
         return 0.0 - forecast.logpdf(y)  # no negative zero
     if isinstance(forecast, PIT):
         raise _untold("log_score", forecast)
+    if isinstance(forecast, Ordered):
+        with np.errstate(divide="ignore"):
+            return 0.0 - np.log(forecast.of_class(y))
     rows = forecast.pit_rows(y)
     low, high = np.where(rows.low > 0, -rows.high, rows.low), np.where(rows.low > 0, -rows.low, rows.high)
     with np.errstate(divide="ignore"):
@@ -209,6 +223,9 @@ DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
         for score in (
             DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
             DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
+            DistributionScore(
+                "ranked_probability_score", ranked_probability_score_rows, "RPS", "CRPS of class numbers"
+            ),
             DistributionScore("log_score", log_score_rows, "Log score", "nats"),
             DistributionScore("log1p_crps", log1p_crps_rows, "CRPS of log(1 + y)", "of relative errors"),
         )
@@ -225,7 +242,7 @@ _PARAMETRIC: Mapping[str, Callable[[float, str], DistributionScore]] = {
     ),
 }
 
-_SHORT = {"wis": "weighted_interval_score"}
+_SHORT = {"wis": "weighted_interval_score", "rps": "ranked_probability_score"}
 """What some call a rule."""
 
 
@@ -262,10 +279,11 @@ def distribution_score_named(name: str) -> DistributionScore:
 
 def scores_that_apply(forecast: Predictive, y: Floats) -> tuple[DistributionScore, ...]:
     """Return the rules that an assessment of forecasts shows unasked."""
-    if not isinstance(forecast, Quantiles | Samples | Distribution):
+    if isinstance(forecast, PIT):
         return ()
     paired = isinstance(forecast, Quantiles) and _paired(forecast)
-    names = ["weighted_interval_score" if paired else "crps"]
+    of_classes = isinstance(forecast, Ordered)
+    names = ["weighted_interval_score" if paired else "ranked_probability_score" if of_classes else "crps"]
     if isinstance(forecast, Quantiles | Samples) and (y == np.floor(y)).all() and min(y.min(), _lowest(forecast)) >= 0:
         names.append("log1p_crps")
     if not isinstance(forecast, Samples):  # the ranks of members have all the same probability

@@ -9,11 +9,11 @@ import numpy as np
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.row_groups import Groups, RowGroups
 from ..forecasts.distributions.pit_rows import PitRows
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
 from ..statistics.means import effective_number
 from ..statistics.products import product
+from .diagnosis.row_groups import Groups, RowGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,11 @@ class RowMeans:
         if not math.isfinite(mean):
             return UncertainMean(mean, math.nan, degrees, math.nan)
         squared = self._squared if at is None else np.bincount(at, self._squared, values.size)
-        with np.errstate(over="ignore"):
-            variance = float(product(squared, (values - mean) ** 2))
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers whose squares are infinite
+            variance = together = float(product(squared, (values - mean) ** 2))
+            if self._of is not None:
+                together += float(self._of.between((values - mean)[None], self._share, self._squared, at)[0, 0])
         if self._of is not None:
-            together = variance + float(self._of.between((values - mean)[None], self._share, self._squared, at)[0, 0])
             variance = max(together, variance) if self._of.windows is not None else max(together, 0.0)
         if degrees > 0 and (self._of is None or self._of.windows is None):
             variance *= (degrees + 1) / degrees

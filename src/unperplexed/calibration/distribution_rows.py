@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,18 +10,21 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._lib.dataclasses import dataclass, replace
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
-from .._lib.typing import Floats, Ints
-from ..calibration.dependence_search import DECLARED, DECLINED, DependenceSearch
-from ..calibration.diagnosis.row_groups import Groups, Windows, chosen
-from ..calibration.undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
+from .._lib.typing import Bools, Floats, Ints
+from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.observed import observed, of_rows
+from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
+from ..statistics.products import product
+from .dependence_search import DECLARED, DECLINED, DependenceSearch
 from .dependent_means import RowMeans
+from .diagnosis.row_groups import Groups, Windows, chosen
+from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
 _OF_CLASSES = ("labels", "pos_label", "ignore_label", "scale")
 """Options of reading that only class probabilities have."""
@@ -54,14 +57,30 @@ class DistributionRows:
             self, y=self.y[some], forecast=self.forecast.subset(some), rows=rows, groups=groups, kept=self.kept[some]
         )
 
+    def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
+        """Return the mean widths of predicted intervals between two shares each; NaN where these are not known."""
+        if not intervals or isinstance(self.forecast, PIT):
+            return np.full(len(intervals), np.nan)
+        low, high = zip(*intervals, strict=True)
+        found = np.zeros(len(intervals))
+        for at in range(0, self.rows.n, BLOCK):
+            some = np.arange(at, min(at + BLOCK, self.rows.n))
+            ends = self.forecast.subset(some).quantile([*low, *high])
+            found += product(self.means.total[some], ends[:, len(low) :] - ends[:, : len(low)])
+        return np.asarray(found / self.means.total.sum())
+
     @cached_property
     def means(self) -> RowMeans:
         """How means over these rows are taken."""
         return RowMeans.of(self.rows, self.groups)
 
 
-def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, Any]) -> DistributionRows:
+def read_distributions(
+    y_true: Any, forecast: Predictive, reading: Mapping[str, Any], there: Bools | bool = True
+) -> DistributionRows:
     """Check and read rows in the clusters that are declared, or in those that are found where nothing is said of them.
+
+    Of several forecasters, ``there`` are the rows in which all forecasts are complete.
 
     Raises
     ------
@@ -72,8 +91,8 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
     for name in _OF_CLASSES:
         if options.get(name) not in (None, "probability"):
             raise InputError(f"{name}: is for class probabilities; predictive distributions have no classes.")
-    n, found = len(forecast), observed(y_true, forecast, options)
-    kept, there = found.kept, found.there
+    n, found = len(forecast), observed(y_true, forecast, options, there)
+    kept = found.kept
     if len(kept) < FEWEST:
         raise InputError(
             f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
@@ -83,13 +102,14 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
         notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}
     declared = _declared(options, clusters, n)
-    rows = found.forecast.pit_rows(found.y, censored=found.censored, sample_weight=found.weight)
-    if rows.impossible.all():
+    rows = found.forecast.rows_of(found.y, found.censored, found.weight)
+    weighted = True if rows.weight is None else rows.weight > 0
+    if not (~rows.impossible & weighted).any():
         raise InputError(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
         )
-    groups, search = None if declared is None else chosen(declared, there), DependenceSearch(reason=DECLARED)
+    groups, search = None if declared is None else chosen(declared, found.there), DependenceSearch(reason=DECLARED)
     if declared is None and clusters is None:
         search = DependenceSearch(reason=DECLINED)
     elif declared is None:
@@ -97,6 +117,15 @@ def read_distributions(y_true: Any, forecast: Predictive, reading: Mapping[str, 
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
     return DistributionRows(found.y, found.forecast, rows, groups, search, kept, tuple(notes))
+
+
+def check_alike(forecasts: Mapping[str, Any]) -> None:
+    """Refuse forecasters of whom one has no predictive distributions, or other rows than others."""
+    if others := [name for name, each in forecasts.items() if not isinstance(each, Predictive)]:
+        raise InputError(f"forecasts: {others[0]!r} is no predictive distribution, as others are. Give like forms.")
+    sizes = sorted({len(each) for each in forecasts.values()})
+    if len(sizes) > 1:
+        raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
 
 
 def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | None:
@@ -109,7 +138,9 @@ def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | Non
     if issued is None or clusters is None:
         return None
     every = np.arange(n)
-    return Windows(of_rows(issued, every, n, "issued"), of_rows(target, every, n, "target_date"))
+    windows = Windows(of_rows(issued, every, n, "issued"), of_rows(target, every, n, "target_date"))
+    refuse_rows(windows.unknown(), "issued and target_date", "no time", "Leave out these rows.")
+    return windows
 
 
 def _searched(rows: PitRows, columns: Mapping[str, Ints]) -> DependenceSearch:

@@ -1,0 +1,144 @@
+"""Pools of predictive distributions: their quantiles averaged, or their distribution functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .._lib.dataclasses import dataclass, field
+from .._lib.errors import InputError, check_choice, check_whole
+from .._lib.typing import AnyFloats, Floats
+from ..calibration.diagnosis.row_groups import RowGroups
+from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
+from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.quantiles import Quantiles
+from ..forecasts.distributions.samples import Samples
+
+METHODS = ("quantiles", "median", "linear")
+
+_POINTS = 200
+"""Equally probable points by which a distribution enters the average of distribution functions."""
+
+_BLOCK = 2_048
+"""Rows at a time, which stay in cache."""
+
+
+@dataclass(frozen=True)
+class DistributionPool:
+    """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final."""
+
+    method: str
+    """"quantiles", "median" or "linear", as in `pool`."""
+    weights: dict[str, float]
+    """By the forecaster's name, fitted to all rows or as they were given; they add up to 1."""
+    forecast: Predictive = field(repr=False)
+    """The pool of the rows that were given. With fitted weights each row's are those of the other folds (cross-fitted),
+    so that `assess` and `compare` of these rows are fair."""
+
+    def transform(self, forecasts: Mapping[str, Predictive]) -> Predictive:
+        """Combine new forecasts of the same forecasters."""
+        if {*forecasts} != {*self.weights}:
+            raise InputError(f"forecasts: expected those of {', '.join(self.weights)}, got {', '.join(forecasts)}.")
+        return _pooled(self.method, np.array([*self.weights.values()]), [forecasts[name] for name in self.weights])
+
+
+def pooled_distributions(
+    y_true: Any,
+    forecasts: Mapping[str, Any],
+    given: Floats | None,
+    *,
+    method: str | None,
+    folds: int | None,
+    reading: Mapping[str, Any],
+) -> DistributionPool:
+    """Combine predictive distributions; `pool` describes it. Weights that are None are fitted where outcomes are."""
+    each, n = [*forecasts.values()], len(forecasts)
+    check_alike(forecasts)
+    method = method or ("quantiles" if all(isinstance(forecast, Quantiles) for forecast in each) else "linear")
+    check_choice("method", method, METHODS)
+    equal = np.full(n, 1 / n) if given is None else given
+    if method == "median" and np.ptp(equal) > 0:
+        raise InputError("weights: the median of quantiles has none. Leave them out, or take method='quantiles'.")
+    found = _pooled(method, equal, each)  # which refuses what does not go together
+    if y_true is not None and given is None and method != "quantiles":
+        raise InputError(f"y_true: weights of method={method!r} are not fitted. Leave it out (None), or give weights.")
+    if y_true is None or given is not None:
+        return DistributionPool(method, dict(zip(forecasts, equal.tolist(), strict=True)), found)
+    rows = read_distributions(y_true, found, reading)
+    levels, every = each[0].levels, np.stack([forecast.values for forecast in each]).astype(np.float64)
+    values, fold = every[:, rows.kept], _folds(rows, folds or 5)
+    fitted = _fitted(rows, levels, values, fold >= 0)
+    mixed = np.tensordot(fitted, every, 1)
+    for out in np.unique(fold):
+        here = fold == out
+        mixed[rows.kept[here]] = np.tensordot(_fitted(rows, levels, values, ~here), values[:, here], 1)
+    return DistributionPool(method, dict(zip(forecasts, fitted.tolist(), strict=True)), Quantiles(levels, mixed))
+
+
+def _folds(rows: DistributionRows, folds: int) -> Floats:
+    """Deal rows into folds by their clusters or windows, which are contiguous in time where times are known."""
+    check_whole("folds", folds, 2)
+    groups = RowGroups.of(np.arange(rows.y.size) if rows.groups is None else rows.groups)
+    if groups.size < folds:
+        raise InputError(f"folds: {folds} folds need as many rows or clusters, and there are {groups.size}.")
+    return np.asarray(groups.number * folds // groups.size)
+
+
+def _fitted(rows: DistributionRows, levels: Floats, values: Floats, some: Any) -> Floats:
+    """Find the weights of the smallest mean CRPS by quantiles, which is convex in them."""
+    y, own = rows.y[some, None], values[:, some]
+    share = rows.means.total[some] / rows.means.total[some].sum() / levels.size
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        q = np.tensordot(weights, own, 1)
+        slope = share[:, None] * ((y < q) - levels)
+        return float((slope * (q - y)).sum()), np.tensordot(own, slope, 2)
+
+    start = np.full(len(own), 1 / len(own))
+    unit = loss(start)[0] or 1.0
+    sums = {"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(len(own))}
+    found = minimize(
+        lambda weights: tuple(each / unit for each in loss(weights)),
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * len(own),
+        constraints=sums,
+    )
+    return np.asarray(np.clip(found.x, 0, 1) / np.clip(found.x, 0, 1).sum())
+
+
+def _pooled(method: str, weights: Floats, each: list[Any]) -> Predictive:
+    """Combine forecasts: quantiles level by level, members all together, distribution functions by many points."""
+    if method == "linear" and all(isinstance(forecast, Samples) for forecast in each):
+        members = [forecast.members for forecast in each]
+        if np.ptp(weights) > 0 or len({found.shape[1] for found in members}) > 1:
+            raise InputError("forecasts: members of equal numbers and weights go together; draw as many of each.")
+        return Samples(np.concatenate(members, axis=1))
+    levels = [forecast.levels if isinstance(forecast, Quantiles) else np.zeros(0) for forecast in each]
+    if levels[0].size == 0 or not all(np.array_equal(levels[0], own) for own in levels):
+        raise InputError(
+            "forecasts: pool takes Quantiles at the same levels, or Samples. Of others take quantiles:"
+            " Quantiles(levels, forecast.quantile(levels))."
+        )
+    if method == "linear":
+        return Quantiles(levels[0], _mixed(levels[0], weights, each))
+    values = np.stack([forecast.values for forecast in each])
+    return Quantiles(levels[0], np.median(values, axis=0) if method == "median" else np.tensordot(weights, values, 1))
+
+
+def _mixed(levels: Floats, weights: Floats, each: list[Quantiles]) -> AnyFloats:
+    """Give quantiles of the weighted mean of distribution functions."""
+    shares, found = (np.arange(_POINTS) + 0.5) / _POINTS, np.empty((len(each[0]), levels.size))
+    mass = np.repeat(weights / _POINTS, _POINTS)
+    for at in range(0, len(found), _BLOCK):
+        rows = np.arange(at, min(at + _BLOCK, len(found)))
+        points = np.concatenate([forecast.subset(rows).quantile(shares) for forecast in each], axis=1)
+        order = np.argsort(points, axis=1)
+        ranked, below = np.take_along_axis(points, order, 1), np.cumsum(mass[order], axis=1) - mass[order] / 2
+        for row, where in enumerate(rows):
+            found[where] = np.interp(levels, below[row], ranked[row])
+    return found

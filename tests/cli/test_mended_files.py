@@ -1,0 +1,115 @@
+"""recalibrate of predictive distributions: fitted and applied, in each form of file; what else a file has stays."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import ndtri
+
+import unperplexed as up
+from unperplexed.cli.parser import main
+from unperplexed.recalibration.recalibrator import Recalibrator
+
+LEVELS = [0.1, 0.5, 0.9]
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch, rng):
+    """A wide table, and a map fitted to it: outcomes are too high and scatter too much."""
+    monkeypatch.chdir(tmp_path)
+    level = rng.normal(20, 3, 300)
+    y = (level + 0.5 + 1.7 * rng.normal(size=300)).round(3)
+    values = {f"q{x:g}": (level + ndtri(x)).round(3) for x in (0.9, 0.1, 0.5)}
+    pl.DataFrame({"id": [f"{k:03}" for k in range(300)], "y": y, **values}).write_csv("wide.csv")
+    assert (
+        main(["recalibrate", "wide.csv", "--truth", "y", "--quantiles", "q*", "--clusters", "none", "-o", "m.json"])
+        == 0
+    )
+    return Recalibrator.load("m.json")
+
+
+def apply(*words):
+    return main(["recalibrate", "--apply", "m.json", *words])
+
+
+def test_a_map_of_the_command_is_that_of_python(made):
+    frame = pl.read_csv("wide.csv")
+    forecast = up.Quantiles([0.9, 0.1, 0.5], frame.select("q0.9", "q0.1", "q0.5"))
+    assert made.to_dict() == Recalibrator().fit(frame["y"].to_numpy(), forecast, clusters=None).to_dict()
+
+
+def test_a_wide_table_keeps_its_columns_and_their_order(made, capsys):
+    assert apply("wide.csv", "--quantiles", "q*", "--where", "id < '250'", "-o", "new.csv") == 0
+    assert "250 of 300 rows recalibrated" in capsys.readouterr().out
+    old, new = (pl.read_csv(name, infer_schema_length=0) for name in ("wide.csv", "new.csv"))
+    assert new.columns == old.columns
+    assert new.select("id", "y").equals(old.select("id", "y"))
+    columns = [f"q{x:g}" for x in LEVELS]
+    known = made.transform(up.Quantiles(LEVELS, old.select(pl.col(columns).cast(float))))
+    found = new.select(pl.col(columns).cast(float)).to_numpy()
+    assert found[:250] == pytest.approx(known.values[:250])
+    assert (found[250:] == old.select(pl.col(columns).cast(float)).to_numpy()[250:]).all()
+
+
+def test_a_long_table_keeps_its_lines(made, rng):
+    long = pl.read_csv("wide.csv", schema_overrides={"id": str}).unpivot(
+        ["q0.1", "q0.5", "q0.9"], index="id", variable_name="level", value_name="v"
+    )
+    long = long.with_columns(pl.col("level").str.slice(1), note=pl.lit("a, b"))[rng.permutation(900)]
+    long[:-1].write_csv("long.csv")  # one forecast lacks a level
+    assert apply("long.csv", "--quantiles", "level=v", "--on", "id", "-o", "new.csv") == 0
+    old, new = (pl.read_csv(name, infer_schema_length=0) for name in ("long.csv", "new.csv"))
+    assert new.drop("v").equals(old.drop("v"))
+    lacking = old.filter(pl.len().over("id") < 3)["id"][0]
+    assert new.filter(id=lacking).equals(old.filter(id=lacking))
+    wide = new.filter(pl.col("id") != lacking).pivot("level", index="id", values="v").sort("id")
+    before = pl.read_csv("wide.csv", schema_overrides={"id": str}).filter(pl.col("id") != lacking).sort("id")
+    known = made.transform(up.Quantiles(LEVELS, before.select("q0.1", "q0.5", "q0.9")))
+    assert wide.select(pl.col("0.1", "0.5", "0.9").cast(float)).to_numpy() == pytest.approx(known.values, rel=1e-8)
+
+
+def test_members_of_lines_that_are_counts_stay_counts(made, rng):
+    counts = rng.poisson(30, (40, 8))
+    keys = {"target": ["n"] * 320, "place": np.repeat(np.arange(40), 8), "output_type": ["sample"] * 320}
+    lines = pl.DataFrame({**keys, "output_type_id": np.tile(np.arange(8), 40), "value": counts.ravel()})
+    mean = lines[:1].with_columns(output_type=pl.lit("mean"), output_type_id=None)
+    pl.concat([lines, mean]).write_csv("hub.csv")
+    assert apply("--hub", "hub.csv", "-o", "new.csv") == 0
+    old, new = (pl.read_csv(name, infer_schema_length=0) for name in ("hub.csv", "new.csv"))
+    assert new.drop("value").equals(old.drop("value"))
+    assert new["value"].str.contains(r"^-?\d+$").all()
+    assert new["value"][-1] == old["value"][-1]
+    moved = new["value"][:320].cast(int).to_numpy().reshape(40, 8)
+    assert (moved != counts).any()
+    assert np.diff(np.take_along_axis(moved, np.argsort(counts, axis=1, kind="stable"), axis=1), axis=1).min() >= 0
+
+
+def test_pit_values_and_parquet(made):
+    pl.DataFrame({"lo": [0.1, 0.5] * 60, "hi": [0.5, 0.9] * 60}).write_parquet("cells.parquet")
+    words = ["cells.parquet", "--pit", "lo", "hi", "--clusters", "none"]
+    assert main(["recalibrate", *words, "--truth", "lo", "-o", "pit.json"]) == 0
+    assert main(["recalibrate", *words[:4], "--apply", "pit.json", "-o", "new.parquet"]) == 0
+    new = pl.read_parquet("new.parquet")
+    known = Recalibrator.load("pit.json").transform(up.PIT([0.1, 0.5] * 60, [0.5, 0.9] * 60))
+    assert new["lo"].to_numpy() == pytest.approx(known.low)
+    assert new["hi"].to_numpy() == pytest.approx(known.high)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["wide.csv", "--distribution", "normal", "mean=q0.5", "sd=1"], "of no family"),
+        (["wide.csv"], "map of predictive distributions"),
+        (["wide.csv", "other.csv", "--quantiles", "q*"], "one FILE"),
+        (["wide.csv", "--quantiles", "q*", "--truth", "y"], "for the fit"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused(made, capsys, words, said):
+    assert apply(*words, "-o", "new.csv") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_options_of_classes_are_refused_in_a_fit(made, capsys):
+    words = ["recalibrate", "wide.csv", "--truth", "y", "--quantiles", "q*", "-o", "n.json"]
+    for more, said in ((["--by", "id"], "--by"), (["--method", "isotonic"], "averaged"), (["--prob", "y"], "--prob")):
+        assert main([*words, *more]) == 2
+        assert said in capsys.readouterr().err
