@@ -85,6 +85,10 @@ RESULTS = {
         "Width factor needed",
     ),
     "skill": (lambda y, p: skill(y, {HOSTILE: p}, by=labelled(y)), "skill score"),
+    "DistributionTally": (
+        lambda y, p: Tally.of(p, numbers(p)).tagged(name="x" * 150, model=HOSTILE.replace("\x1b", "")),
+        "cells of like rows",
+    ),
     "Tally": (lambda y, p: Tally.of(labelled(y), p, pos_label=HOSTILE, source=HOSTILE), "distinct probabilities"),
     "calibration_errors": (lambda y, p: calibration_errors(y, p)["each-class"], "smooth ECE"),
     "decompose": (lambda y, p: decompose(y, p, score="log_loss"), "discrimination"),

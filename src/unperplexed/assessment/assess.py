@@ -36,7 +36,7 @@ from ..statistics.means import (
 from ..tally.class_tables import ClassPairs
 from ..tally.surprises import SurpriseTable, surprise_table
 from ..tally.tables import Pairs
-from ..tally.tally import CLASS_PARTS, Tally, View, refuse_rows
+from ..tally.tally import CLASS_PARTS, Tally, View, counts_distributions, refuse_rows
 from .bins import bin_table, curve_of, distribution
 from .classes import ClassTables, Measure, bias_of, class_average, class_table, measured_each, predicted_table
 from .intervals import profile_of_tally
@@ -177,6 +177,11 @@ def assess(
         )
     if is_predictive(y_true):
         raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
+    if counts_distributions(y_true):
+        from .distributions import assess_distribution_tally
+
+        refuse_rows({"y_prob": y_prob, "reference": reference, "metrics": metrics, "n_jobs": n_jobs, **reading})
+        return assess_distribution_tally(y_true, confidence)
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     counting: dict[str, Any] = {"metrics": metrics, "n_jobs": n_jobs}
     if isinstance(y_true, Tally):

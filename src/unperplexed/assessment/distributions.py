@@ -11,7 +11,9 @@ import numpy as np
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
+from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
+from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_scored import PitScored
 from ..calibration.diagnosis.pit_search import PARAMETERS
@@ -19,6 +21,7 @@ from ..calibration.diagnosis.row_groups import Windows
 from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
@@ -38,10 +41,13 @@ from .distribution_result import (
 from .pit_shares import PitShares
 
 if TYPE_CHECKING:
+    from ..tally.distributions import DistributionTally
     from .distribution_remedy import DistributionRemedy
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
+
+_OF_A_TALLY = "A tally knows no clusters, surprising rows, climatology or groups: its rows count as independent."
 
 _MOST_GROUPS = 500
 """More groups are refused: each is diagnosed."""
@@ -154,47 +160,83 @@ def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats |
 
 def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
     """Assess rows that were read and scored."""
-    means, tested = rows.means, Tested.of(rows.rows, rows.groups)
-    diagnosis = diagnose_distributions(rows.rows, rows.groups, tested)
-    scored_rows = PitScored.of(rows.rows) if rows.rows.impossible.any() else tested.rows
-    shares = PitShares(scored_rows, means, rows.forecast.edges, confidence)
-    errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
-    thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
-    bias, width, joint = bias_and_width(tested, confidence)
     first = next(iter(scored.values), None)
-    return DistributionAssessment(
-        diagnosis=diagnosis,
+    ordered, means = isinstance(rows.forecast, Ordered), rows.means
+    found = _described(rows.rows, means, rows.forecast.edges, confidence, fitted=not ordered)
+    return replace(
+        found,
         form=rows.forecast.form,
-        above_median=shares.above_median(),
-        coverage=_coverage(shares, rows),
-        beyond=shares.beyond(),
+        coverage=_with_widths(found.coverage, rows),
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
         skill=None
         if scored.against is None
-        else skill_against(rows.means, str(first), scored.values[str(first)], scored.against, confidence),
+        else skill_against(means, str(first), scored.values[str(first)], scored.against, confidence),
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
-        bias=bias,
-        width=width,
-        cost_interval=_cost_interval(rows, tested, errors or joint, diagnosis.cost, confidence),
-        pit=shares.bars(PitMap({} if thresholds else errors)),
-        quantiles=shares.reliability(),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        thresholds=thresholds,
-        n_rows=rows.rows.n,
-        n_clusters=diagnosis.n_clusters,
-        effective_rows=tested.rows.n / tested.gate.design_effect,
-        confidence=confidence,
-        weighted=rows.rows.weight is not None,
-        windows=isinstance(rows.groups, Windows),
+        thresholds=_thresholds(rows, confidence) if ordered else (),
         notes=rows.notes,
         dependence=rows.search,
     )
 
 
-def _coverage(shares: PitShares, rows: DistributionRows) -> tuple[Coverage, ...]:
-    """Give what central intervals held, and how wide they are on average."""
-    widths = rows.widths([(low, high) for _, low, high in shares.intervals()]).tolist()
-    return tuple(replace(each, mean_width=width) for each, width in zip(shares.coverage(), widths, strict=True))
+def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95) -> DistributionAssessment:
+    """Assess what a tally has counted; `assess` describes it."""
+    checked_sampling(confidence, 0, 0)
+    rows = tally.rows()
+    if tally.n_rows < FEWEST or rows.impossible.all():
+        raise InputError(
+            f"the tally has {number_of(tally.n_rows, 'row')}; there are to be at least {FEWEST}, and one whose outcome"
+            " its forecast holds possible."
+        )
+    found = ((name, tally.score(name)) for name in tally.scores)
+    wide = bool((~rows.point).any())
+    return replace(
+        _described(rows, RowMeans.of(rows), None if tally.own is None else np.array(tally.own), confidence),
+        form="PIT intervals" if wide and tally.form == "PIT values" else tally.form,
+        scores={name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found},
+        notes=(*tally.notes, _OF_A_TALLY),
+    )
+
+
+def _described(
+    rows: PitRows, means: RowMeans, edges: Floats | None, confidence: float, *, fitted: bool = True
+) -> DistributionAssessment:
+    """Say of rows, or of cells of like rows, what is wrong and where outcomes fell, and if `fitted` errors lead."""
+    tested = Tested.of(rows, means.groups)
+    diagnosis = diagnose_distributions(rows, means.groups, tested)
+    scored_rows = PitScored.of(rows) if rows.impossible.any() else tested.rows
+    shares = PitShares(scored_rows, means, edges, confidence)
+    errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
+    bias, width, joint = bias_and_width(tested, confidence)
+    return DistributionAssessment(
+        diagnosis=diagnosis,
+        form="",
+        above_median=shares.above_median(),
+        coverage=tuple(shares.coverage()),
+        beyond=shares.beyond(),
+        scores={},
+        skill=None,
+        density_ratio=None,
+        bias=bias,
+        width=width,
+        cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
+        pit=shares.bars(PitMap(errors if fitted else {})),
+        quantiles=shares.reliability(),
+        surprises=None,
+        thresholds=(),
+        n_rows=diagnosis.n_rows,
+        n_clusters=diagnosis.n_clusters,
+        effective_rows=tested.rows.n / tested.gate.design_effect,
+        confidence=confidence,
+        weighted=rows.weight is not None,
+        windows=isinstance(means.groups, Windows),
+    )
+
+
+def _with_widths(coverage: Sequence[Coverage], rows: DistributionRows) -> tuple[Coverage, ...]:
+    """Add how wide the intervals are on average."""
+    widths = rows.widths([((1 - each.expected) / 2, (1 + each.expected) / 2) for each in coverage]).tolist()
+    return tuple(replace(each, mean_width=width) for each, width in zip(coverage, widths, strict=True))
 
 
 def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:
@@ -208,14 +250,14 @@ def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, M
 
 
 def _cost_interval(
-    rows: DistributionRows, tested: Tested, errors: Mapping[str, float], cost: float, confidence: float
+    rows: PitRows, means: RowMeans, tested: Tested, errors: Mapping[str, float], cost: float, confidence: float
 ) -> Interval:
     """Take the mean gain of the rows by the map of some errors, with its standard error, less what chance gains."""
-    gains, scored = np.zeros(rows.rows.n), tested.rows
+    gains, scored = np.zeros(rows.n), tested.rows
     fitted = PitGains(scored.cells, [*errors]).each(np.array([*errors.values()]))[0]
-    gains[~rows.rows.impossible] = fitted if scored.at is None else fitted[scored.at]
-    low, high = rows.means.metric(gains, confidence).interval
-    chance = rows.means.mean(gains) - cost if cost else 0.0
+    gains[~rows.impossible] = fitted if scored.at is None else fitted[scored.at]
+    low, high = means.metric(gains, confidence).interval
+    chance = means.mean(gains) - cost if cost else 0.0
     return Interval(max(low - chance, 0.0) if cost else 0.0, max(high - chance, cost))
 
 

@@ -13,18 +13,13 @@ from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
 from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.pit_scored import PitScored
+from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
 from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
 from ..statistics.products import product
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability
-
-_BARS = 20
-"""Bars of the PIT histogram, fewer where forecasts give fewer cells."""
-
-_COVERED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
-"""Central intervals whose coverage is given, where any quantile is known."""
 
 _MOST = 20
 """Intervals between members whose coverage is given, about."""
@@ -98,7 +93,7 @@ class PitShares:
     def intervals(self) -> Iterator[tuple[str, float, float]]:
         """Name central intervals, with their ends: those between members, or at levels that forecasts have."""
         if self.edges is None:
-            yield from ((f"{100 * each:g}% intervals", (1 - each) / 2, (1 + each) / 2) for each in _COVERED)
+            yield from ((f"{100 * each:g}% intervals", (1 - each) / 2, (1 + each) / 2) for each in COVERED)
             return
         inside, members = self.edges[1:-1], self._members
         step = max(1, members // (2 * _MOST))
@@ -160,8 +155,8 @@ class PitShares:
     @property
     def _told(self) -> Floats:
         """Levels of the quantiles whose reliability is told."""
-        few = self.edges is not None and self.edges.size <= 2 * _BARS + 2
-        return self.edges[1:-1] if few and self.edges is not None else np.arange(1, _BARS) / _BARS
+        few = self.edges is not None and self.edges.size <= 2 * BARS + 2
+        return self.edges[1:-1] if few and self.edges is not None else np.arange(1, BARS) / BARS
 
     def reliability(self) -> QuantileReliability:
         """Return the share of the outcomes at or below each quantile."""
@@ -172,7 +167,7 @@ class PitShares:
 
 def _bar_edges(edges: Floats | None) -> Floats:
     """Bound the bars of a histogram: each has 5% of calibrated outcomes, or the cells of forecasts that have fewer."""
-    even = np.arange(_BARS + 1) / _BARS
+    even = np.arange(BARS + 1) / BARS
     if edges is None:
         return even
-    return edges if edges.size <= _BARS + 1 else np.unique(edges[np.argmin(np.abs(edges - even[:, None]), axis=1)])
+    return edges if edges.size <= BARS + 1 else np.unique(edges[np.argmin(np.abs(edges - even[:, None]), axis=1)])

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._lib.dataclasses import dataclass, replace
-from .._lib.errors import InputError, check_choice, listed
+from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
+from ..forecasts.distributions.observed import observed, of_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
@@ -90,27 +91,18 @@ def read_distributions(
     for name in _OF_CLASSES:
         if options.get(name) not in (None, "probability"):
             raise InputError(f"{name}: is for class probabilities; predictive distributions have no classes.")
-    invalid = options.get("invalid", "refuse")
-    check_choice("invalid", invalid, ("refuse", "drop"))
-    n = len(forecast)
-    y = forecast.outcomes(y_true, missing=invalid == "drop")
-    known = ~np.isnan(y)
-    there = known & forecast.complete & there
-    kept = np.flatnonzero(there)
+    n, found = len(forecast), observed(y_true, forecast, options, there)
+    kept, there = found.kept, found.there
     if len(kept) < FEWEST:
         raise InputError(
             f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
         )
     notes = [sentence for _, sentence in forecast.notes]
-    if missing := int(np.count_nonzero(~known)):
-        notes.append(f"{number_of(missing, 'row')} without an outcome: left out.")
+    if found.missing:
+        notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}
     declared = _declared(options, clusters, n)
-    weight, censored = options.get("sample_weight"), options.get("censored")
-    some = forecast if len(kept) == n else forecast.subset(kept)
-    if isinstance(censored, Mapping):
-        censored = {side: _of_rows(each, kept, n, f"censored {side}") for side, each in censored.items()}
-    rows = some.rows_of(y[kept], censored, _of_rows(weight, kept, n, "sample_weight"))
+    rows = found.forecast.rows_of(found.y, found.censored, found.weight)
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
         raise InputError(
@@ -124,7 +116,7 @@ def read_distributions(
         search = _searched(rows, codes)
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
-    return DistributionRows(y[kept], some, rows, groups, search, kept, tuple(notes))
+    return DistributionRows(found.y, found.forecast, rows, groups, search, kept, tuple(notes))
 
 
 def check_alike(forecasts: Mapping[str, Any]) -> None:
@@ -134,14 +126,6 @@ def check_alike(forecasts: Mapping[str, Any]) -> None:
     sizes = sorted({len(each) for each in forecasts.values()})
     if len(sizes) > 1:
         raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
-
-
-def _of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:
-    """Take the values of the rows that are assessed, from one for each of all rows, or one for all together."""
-    array = np.asarray(values)
-    if array.ndim and len(array) != n:
-        raise InputError(f"{name}: expected a value for each of {n:,} rows, got {len(array):,}.")
-    return array[kept] if array.ndim else values
 
 
 def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | None:
@@ -154,7 +138,7 @@ def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | Non
     if issued is None or clusters is None:
         return None
     every = np.arange(n)
-    windows = Windows(_of_rows(issued, every, n, "issued"), _of_rows(target, every, n, "target_date"))
+    windows = Windows(of_rows(issued, every, n, "issued"), of_rows(target, every, n, "target_date"))
     refuse_rows(windows.unknown(), "issued and target_date", "no time", "Leave out these rows.")
     return windows
 

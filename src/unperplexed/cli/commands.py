@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from .._lib.typing import Ints
-from .input import Input
-from .options import first_given, predicts_numbers
+from ..tally.tally import Tally
+from .input import Input, of_numbers
+from .options import first_given
 from .outputs import Outputs, called, sayer
 from .sections import Sections
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..pairing.skill_result import Skill
     from ..report.document import Document
     from ..report.explanations import Explanation
+    from ..tally.distributions import DistributionTally
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -34,7 +36,7 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
-    if predicts_numbers(a) or a.ordered:
+    if of_numbers(a) or a.ordered:
         _distributions(a)
         return
     outputs, rows = Outputs(a), Input.of(a).settled()
@@ -89,16 +91,22 @@ def tally(arguments: argparse.Namespace) -> None:
     if a.output is None and len(rows.tallies) < len(rows.names):
         raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    found = rows.tally(without=without)
+    found = _tally_of_distributions(a) if of_numbers(a) else rows.tally(without=without)
     try:
         found = found.tagged(**a.tag)
     except InputError as error:
         raise InputError(f"--tag {error}") from None
-    if found.n_classes > 2 and 0 < len(without) < len(rows.names):
+    if isinstance(found, Tally) and found.n_classes > 2 and 0 < len(without) < len(rows.names):
         rows.say(f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict")
     name = called(a.files) if a.output is None else a.output.name
     written = {} if a.output is None else {a.output: found.to_bytes()}
     outputs.write(partial(result_json, found.summary()), partial(found.to_text, name=name), written)
+
+
+def _tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
+    from .distributions import tally_of_distributions
+
+    return tally_of_distributions(a)
 
 
 def explain(arguments: argparse.Namespace) -> None:

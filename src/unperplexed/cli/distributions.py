@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
@@ -14,6 +15,7 @@ from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
+from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
 from .options import PREDICTIVE, first_given
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
     from ..pairing.distribution_skill import ScoreSkill
     from ..recalibration.recalibrator import Recalibrator
+    from ..tally.distributions import DistributionTally
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
@@ -34,6 +37,8 @@ _OF_CLASSES = (
 
 _OF_ORDERED = ("ordered", "labels")
 """Those of them that say how categories of a hub are read."""
+_OF_TALLIES = ("clusters", "parts", "cells")
+"""Options of tallies of classes."""
 
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
@@ -41,7 +46,7 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
     if not any(getattr(a, form) for form in PREDICTIVE):
-        return _assessment_of_ordered(a)
+        return _assessment_of_ordered(a) if a.ordered else _of_tallies(a)
     read = distributions_of(a)
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
     if not a.by:
@@ -156,7 +161,7 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
 
 def _seasons(a: argparse.Namespace) -> list[str]:
     """Name the columns of a climatology by season, if it is the reference."""
-    name, _, columns = (a.reference or "").partition(":")
+    name, _, columns = (getattr(a, "reference", None) or "").partition(":")
     return columns.split(",") if name == "climatology" and columns else []
 
 
@@ -196,16 +201,50 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
     return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
 
 
+def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
+    """Assess tallies, which know no groups, references or rows."""
+    if option := first_given(a, ("by", "reference", "metric", "clusters", *_OF_CLASSES)):
+        raise InputError(f"{option} is not for tallies of predictive distributions. Leave it out, or give the rows.")
+    from ..assessment.distributions import assess_distribution_tally
+
+    return assess_distribution_tally(tally_of_distributions(a), a.confidence)
+
+
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
     """Say what was left out on the way in."""
     return replace(found, notes=(*notes, *found.notes))
 
 
-def distributions_of(a: argparse.Namespace) -> ReadDistributions:
+def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
+    """Count the predictive distributions that the options name, file by file, and add up tallies of them."""
+    rows = Input.of(a)
+    if option := first_given(a, _OF_TALLIES):
+        raise InputError(f"{option} is not for tallies of predictive distributions, whose rows count as independent.")
+    others = [name for name in rows.names if name not in rows.tallies]
+    if not others:
+        rows.refuse_reading()
+    parts = [others] if a.hub else [[name] for name in others]
+    counted = (_counted(a, part, rows.say) for part in parts)
+    found: DistributionTally = Tally.merged(chain(map(Tally.load, rows.tallies), counted), mixed=rows.mixed)
+    return found
+
+
+def _counted(a: argparse.Namespace, files: Sequence[str], say: Callable[[str], None]) -> DistributionTally:
+    """Count the rows of files."""
+    read = distributions_of(a, files)
+    for _, sentence in read.notes:
+        say(sentence)
+    if read.issued is not None:
+        say("forecasts may depend on one another where their times overlap; a tally counts their rows as independent")
+    limits = read.censored or None
+    return Tally.of(read.y, read.forecast, metrics=a.metric, sample_weight=read.weight, censored=limits)
+
+
+def distributions_of(a: argparse.Namespace, files: Sequence[str] | None = None) -> ReadDistributions:
     """Read the predictive distributions that the options name."""
     rows, selection = Input.of(a), selection_of(a)
     try:
-        return read_distributions(rows.files, selection, rows.reading, rows.say)
+        return read_distributions(files or rows.files, selection, rows.reading, rows.say)
     except InputError as error:
         raise rows.naming(error) from None
 
@@ -231,7 +270,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        [*a.by, *_seasons(a)],
+        [*getattr(a, "by", ()), *_seasons(a)],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

@@ -24,8 +24,10 @@ from ..sources.readers.formats import File, found_files, matching, open_source
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
+from ..tally.serialization import of_distributions
 from ..tally.tallies import Tallies
 from ..tally.tally import Tally
+from .options import PREDICTIVE
 from .outputs import TALLY, sayer
 
 Change = Callable[[Forecasts], Forecasts]
@@ -165,7 +167,7 @@ class Input:
 
         def loaded() -> Iterator[Tally]:
             for name in self.tallies:
-                found = Tally.load(name)
+                found = class_tally(name)
                 if without is not None and found.diagnosis is None:
                     without.append(name)
                 yield found
@@ -175,7 +177,7 @@ class Input:
             return Tally.merged(chain([before], loaded()), mixed=self.mixed)
         except InputError:  # one after the other, to see which of them it is
             for name in self.tallies:
-                found = Tally.load(name)
+                found = class_tally(name)
                 try:
                     before = Tally.merged([before, found], mixed=self.mixed)
                 except InputError as error:
@@ -265,6 +267,19 @@ class Input:
     def _batches(self) -> ForecastFiles:
         """Open the files of a command that reads their rows itself."""
         return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
+
+
+def class_tally(name: str) -> Tally:
+    """Load a tally of classes; others are refused."""
+    found = Tally.load(name)
+    if not isinstance(found, Tally):
+        raise InputError(f"{name}: a tally of predictive distributions, which only assess and tally take.")
+    return found
+
+
+def of_numbers(a: argparse.Namespace) -> bool:
+    """Whether options name predictive distributions of a number, or the first tally is of them."""
+    return any(getattr(a, form) for form in PREDICTIVE) or any(map(of_distributions, Input.of(a).tallies[:1]))
 
 
 def _selection(a: argparse.Namespace) -> Selection:

@@ -17,7 +17,7 @@ from ..monitoring.monitored import Monitored
 from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
 from ..tally.tally import Tally
-from .input import Input
+from .input import Input, class_tally
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
 from .own_options import PERIODS
@@ -126,7 +126,7 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
     rows.refuse_reading()
     found: dict[str, Tally] = {}
     for name in rows.names:
-        tally = Tally.load(name)
+        tally = class_tally(name)
         if a.mixed:
             tally = tally.tagged(name="", model="")
         [period, *more] = tally.tags.periods

@@ -186,6 +186,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         "count rows into a small file, add such files up, show one",
         _having(
             options.add_input,
+            options.add_predictive,
             options.add_where,
             options.add_metric,
             options.add_counting,

@@ -26,10 +26,9 @@ from ..sources.readers import Batch
 from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.row_filter import RowFilter, group_columns
 from ..sources.writers import TABLES
-from ..tally.tally import Tally
 from .advice import apply_command, column_names
 from .classes import NewRows, written_text
-from .input import Input
+from .input import Input, class_tally
 from .options import PREDICTIVE, first_given
 from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
@@ -64,7 +63,7 @@ def _fit(a: argparse.Namespace) -> None:
     try:
         if rows.tallies:
             rows.refuse_reading()
-            first, *others = map(Tally.load, rows.tallies)
+            first, *others = map(class_tally, rows.tallies)
             made.fit(sum(others, start=first))
         else:
             made.fit_chunks(rows.chunks(), rows.dependence)

@@ -18,6 +18,7 @@ MODULES = {
     "DecisionCurve": "decisions",
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",
+    "DistributionTally": "distributions",
     "Comparison": "comparison",
     "DistributionComparison": "distribution_comparison",
     "SequentialComparison": "sequential",

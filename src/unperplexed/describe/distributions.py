@@ -10,6 +10,7 @@ from itertools import pairwise
 from .._lib.formatting import (
     capital,
     confidence_interval,
+    number_of,
     p_value_cell,
     p_value_text,
     p_values,
@@ -32,6 +33,7 @@ from ..report.document import (
     Metric,
     Python,
     Section,
+    Settings,
     Table,
     lookup,
 )
@@ -41,6 +43,7 @@ from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
 from ..scores.distributions.rules import distribution_score_named, title_beside
 from ..statistics.intervals import UNKNOWN
 from ..statistics.intervals import Metric as Estimate
+from ..tally.distributions import DistributionTally
 from .assessment_tables import findings_table
 from .distribution_charts import (
     coverage_chart,
@@ -290,6 +293,26 @@ def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool)
         return replace(whole, summary=[*whole.summary, groups_table(b, limits=False)])
     section = Section("groups", f"By {short_name(', '.join(b.by))}", [groups_chart(b), groups_table(b)], "Groups")
     return replace(whole, sections=[section, *whole.sections])
+
+
+@document.register(DistributionTally)
+def tally_document(tally: DistributionTally, naming: Naming, *, brief: bool) -> Document:
+    """Describe what a tally holds."""
+    what = f"Tally of {number_of(tally.n_rows, 'forecast')} by {tally.form}"
+    cells = tally.cells.keys.shape[1]
+    held = {**tally.tags.words(), "counts": f"{number_of(cells, 'cell')} of like rows, independent"}
+    means = ((distribution_score_named(name), tally.score(name)) for name in tally.scores)
+    for score, found in means:
+        limits = confidence_interval(0.95), found.interval(0.95)
+        held[title_beside(score.name, tally.scores)] = f"{amount(found.mean)}{aside(ci(*limits, amount))}"
+    return Document(
+        title=naming.titled(what),
+        facts=naming.called,
+        headline=what,
+        calm=True,
+        summary=[Settings([*held.items()], "Contents")],
+        warnings=tally.notes,
+    )
 
 
 def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:

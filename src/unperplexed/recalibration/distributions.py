@@ -23,8 +23,8 @@ from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.mended import mended
 from ..forecasts.distributions.pit import PIT
-from ..forecasts.distributions.pit_rows import PitRows
-from ..forecasts.distributions.predictive import Predictive, log_positive
+from ..forecasts.distributions.pit_rows import PitRows, log_positive
+from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.distributions.samples import Samples
 from ..maps.pit import log_mass

@@ -68,4 +68,5 @@ from ..recalibration.pool_result import Pool as Pool
 from ..recalibration.recalibrator import GroupRecalibrator as GroupRecalibrator
 from ..report.explanations import Explanation as Explanation
 from ..statistics.many_looks import Spread as Spread
+from ..tally.distributions import DistributionTally as DistributionTally
 from ..tally.surprises import SurpriseTable as SurpriseTable

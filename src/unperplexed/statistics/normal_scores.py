@@ -52,7 +52,7 @@ def normal_scores(cdf: Floats, sf: Floats) -> Floats:
 
 def directions(z: Floats) -> Floats:
     """Return the four directions at normal scores, in a last axis."""
-    return np.asarray((_raw(np.asarray(z, dtype=np.float64)) @ _orthonormal()[0])[..., 1:])
+    return _turned(_raw(np.asarray(z, dtype=np.float64)))
 
 
 def third_cumulants() -> Floats:
@@ -178,10 +178,11 @@ def information_between(edges: Floats) -> Floats:
     flow = np.stack([np.ones_like(z), z, r, a * r], axis=-1) * (np.exp(-z * z / 2) / np.sqrt(2 * np.pi))[..., None]
     mass = probability_between(z[..., :-1], z[..., 1:])
     raw = np.concatenate([mass[..., None], -np.diff(flow, axis=-2)], axis=-1)
-    sums = (raw @ _orthonormal()[0])[..., 1:]
+    sums = _turned(raw)
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.where(mass > 0, 1 / np.sqrt(mass), 0.0)[..., None] * sums
-    return np.asarray(np.swapaxes(scaled, -1, -2) @ scaled)
+    by_cell = np.ascontiguousarray(np.moveaxis(scaled, -2, 0))
+    return np.asarray((by_cell[..., :, None] * by_cell[..., None, :]).sum(axis=0))  # in order, however many are empty
 
 
 def _moments(low: Floats, high: Floats) -> CellMoments:
@@ -200,6 +201,12 @@ def _moments(low: Floats, high: Floats) -> CellMoments:
 def _raw(z: Floats) -> Floats:
     r, a = np.sqrt(1 + z * z), np.arcsinh(z)
     return np.stack([np.ones_like(z), z, z * z - 1, z * r - z / r, z * a * r - 1 - a * z / r], axis=-1)
+
+
+def _turned(raw: Floats) -> Floats:
+    """Make raw directions orthonormal, each row by itself: a product of matrices rounds by how many rows it has."""
+    turn = _orthonormal()[0]
+    return np.asarray(sum(raw[..., k, None] * turn[k, 1:] for k in range(len(turn))))
 
 
 @cache

@@ -228,7 +228,7 @@ def compact(column: NDArray[Any]) -> tuple[bytes, dict[str, Any]]:
 
 def summed(steps: NDArray[Any], start: Any) -> NDArray[np.int64]:
     """Give the column that is written in these steps."""
-    require(is_whole(start, 0, MOST_WHOLE - 1), "steps begin nowhere")
+    require(is_whole(start, -MOST_WHOLE, MOST_WHOLE - 1), "steps begin nowhere")
     return np.cumsum(steps, dtype=np.int64) + int(start)
 
 

@@ -21,10 +21,11 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import partial
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,13 @@ rows of two classes are not kept by their outcome; up to 6 there is no part "dia
 every section is compressed and as wide as its type; up to 8 keys are not written in steps, and all tables are; up to 9
 the part "diagnosis" does not tell whether columns were permuted."""
 
+DISTRIBUTIONS = 11
+"""Version of the format of tallies of predictive distributions, which are `distributions`."""
+
+Other = TypeVar("Other")
+
+NO_TEXTS: Mapping[str, bytes] = {}
+
 _PREFIX = struct.Struct("<8sIIQ32s")
 _BYTES_AT_ONCE = 1 << 16
 """Bytes that are read at once for the checksum."""
@@ -88,14 +96,7 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
         )
     if limited and len(state["labels"]) > MOST_LABELS:
         raise InputError(f"{len(state['labels']):,} labels; a tally file holds at most {MOST_LABELS:,}.")
-    same = repeated(columns)
-    how: dict[str, dict[str, Any]] = {"labels": {"type": "json"}}
-    for name, column in columns.items():
-        bodies[name], how[name] = (b"", {"same": same[name]}) if name in same else compact(column)
-        how[name]["type"] = column.dtype.newbyteorder("<").str
-    stored = {name: body if "from" in how[name] else packed(body) for name, body in bodies.items()}
     header = {
-        "written_by": f"unperplexed {__version__}",
         **{name: state[name] for name in _PLAIN},
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
@@ -110,17 +111,37 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
         "binary": state["binary"] is not None,
         "top_tables": list(state["top_tables"]),
         "top_in_pairs": in_pairs,
-        "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
-        "sections": [
-            {"name": name, "length": len(bodies[name]), "stored": len(content), **how[name]}
-            for name, content in stored.items()
-        ],
+        "scores": {name: sums_text(sums) for name, sums in state["score_sums"].items()},
     }
-    head = json.dumps(header, ensure_ascii=True).encode()
+    return file_bytes(VERSION, header, columns, bodies)
+
+
+def sums_text(sums: Sequence[ExactSum]) -> list[list[str]]:
+    """Give sums as texts, of which `sum_of` reads each."""
+    return [[str(each.units), repr(each.rest)] for each in sums]
+
+
+def file_bytes(
+    version: int, header: Mapping[str, Any], columns: Mapping[str, NDArray[Any]], texts: Mapping[str, bytes] = NO_TEXTS
+) -> bytes:
+    """Give a header and columns as the bytes of a file."""
+    bodies = dict(texts)
+    same = repeated(columns)
+    how: dict[str, dict[str, Any]] = {name: {"type": "json"} for name in texts}
+    for name, column in columns.items():
+        bodies[name], how[name] = (b"", {"same": same[name]}) if name in same else compact(column)
+        how[name]["type"] = column.dtype.newbyteorder("<").str
+    stored = {name: body if "from" in how[name] else packed(body) for name, body in bodies.items()}
+    sections = [
+        {"name": name, "length": len(bodies[name]), "stored": len(content), **how[name]}
+        for name, content in stored.items()
+    ]
+    by = {"written_by": f"unperplexed {__version__}"}
+    head = json.dumps({**by, **header, "sections": sections}, ensure_ascii=True).encode()
     body = b"".join([head, *stored.values()])
     length = _PREFIX.size + len(body)
-    digest = hashlib.sha256(_PREFIX.pack(MAGIC, VERSION, len(head), length, bytes(32)) + body).digest()
-    return _PREFIX.pack(MAGIC, VERSION, len(head), length, digest) + body
+    digest = hashlib.sha256(_PREFIX.pack(MAGIC, version, len(head), length, bytes(32)) + body).digest()
+    return _PREFIX.pack(MAGIC, version, len(head), length, digest) + body
 
 
 _BY_CLASS = ("classes", "predictions")
@@ -163,12 +184,14 @@ def _ends_of_pairs(state: Mapping[str, Any]) -> dict[str, int]:
     return {str(ties): table.key.size for ties, table in tables if table.key.size and pairs.ends_with(table)}
 
 
-def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
-    """Read the fields of a tally, in little memory until all of it has been checked."""
+def tally_state(data: bytes | BinaryIO, other: Callable[[Sections], Other]) -> dict[str, Any] | Other:
+    """Read the fields of a tally, in little memory until all of it has been checked; ``other`` reads another kind."""
     stream = io.BytesIO(data) if isinstance(data, bytes | bytearray | memoryview) else data
     version, header_length = _checked_header(stream)
     try:
         sections = Sections(stream, _PREFIX.size, header_length, all_packed=version < 8)
+        if version == DISTRIBUTIONS:
+            return other(sections)
         if version < VERSION:
             _upgrade(sections.header, version)
         return _state(sections)
@@ -206,6 +229,16 @@ def _upgrade(header: dict[str, Any], version: int) -> None:
         header["exact_parts"] = []
 
 
+def of_distributions(path: str) -> bool:
+    """Whether a file begins as a tally of predictive distributions does."""
+    try:
+        with Path(path).open("rb") as stream:
+            begin = stream.read(len(MAGIC) + 4)
+    except OSError:
+        return False
+    return begin == struct.pack("<8sI", MAGIC, DISTRIBUTIONS)
+
+
 def _checked_header(stream: BinaryIO) -> tuple[int, int]:
     """Version and length of the header, once magic, length, checksum and version are checked.
 
@@ -228,8 +261,8 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
         found.update(chunk)
     if found.digest() != digest:
         raise InputError("damaged: its content does not match its checksum. Copy or make it anew.")
-    if not 1 <= version <= VERSION:
-        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads up to {VERSION}.")
+    if not 1 <= version <= DISTRIBUTIONS:
+        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads up to {DISTRIBUTIONS}.")
     return int(version), int(header_length)
 
 
@@ -259,7 +292,8 @@ def _labels(text: bytes) -> tuple[Label | None, ...]:
     return tuple(map(_label, json.loads(text.decode("utf-8", "surrogatepass"))))
 
 
-def _sum(units: Any, rest: Any) -> ExactSum:
+def sum_of(units: Any, rest: Any) -> ExactSum:
+    """Read a sum from its texts."""
     require(isinstance(units, str) and isinstance(rest, str) and not np.isnan(float(rest)), "a score has no sum")
     return ExactSum(int(units), float(rest))
 
@@ -299,7 +333,7 @@ def _state(sections: Sections) -> dict[str, Any]:
     require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
     kind, highest = (PairTable, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
-    scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
+    scores = {name: tuple(sum_of(*pair) for pair in sums) for name, sums in header["scores"].items()}
     require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
     require(n_classes == 2 or not state["one_column"], "one column is of two classes")
     rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None

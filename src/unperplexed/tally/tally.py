@@ -5,11 +5,13 @@ Below it are the three views as lists of pairs, from rows or a tally.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeGuard, Unpack, overload
 
 from .._lib.dataclasses import dataclass, fields, replace
 from .._lib.errors import InputError, check_choice, is_whole
@@ -19,7 +21,7 @@ from .._lib.typing import ByValue
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import DEFAULTS as READING
-from ..forecasts.reading import RowReading, reads, some_of
+from ..forecasts.reading import RowReading, is_predictive, reads, some_of
 from ..report.result import Result
 from ..scores.rules import scores_kept
 from .adding import BySize, batches, common_labels, first_sources, summed
@@ -29,6 +31,11 @@ from .serialization import tally_bytes, tally_state
 from .shards import PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, TallyState, View
 from .tables import Cells, Pairs
+
+if TYPE_CHECKING:
+    from ..forecasts.distributions.predictive import Predictive
+    from .distributions import DistributionTally
+    from .sections import Sections
 
 __all__ = ["CLASS_PARTS", "EXACT_LIMIT", "FRACTION_BITS", "VIEWS", "Tally", "View", "common_labels"]
 
@@ -50,6 +57,8 @@ class Counting(Counted, total=False):
 
 class CountedRows(Counting, RowReading, total=False):
     """The same, and how rows are read."""
+
+    censored: Mapping[str, Any] | None
 
 
 DEFAULTS: dict[str, Any] = {
@@ -84,19 +93,28 @@ class Tally(ByValue, TallyState, Result):
     0.7
     """
 
+    @overload
+    @classmethod
+    def of(cls, y_true: Any, y_prob: Predictive, **options: Unpack[CountedRows]) -> DistributionTally: ...
+    @overload
+    @classmethod
+    def of(
+        cls, y_true: Any, y_prob: Any, *, source: str = "", first_row: int = 0, **options: Unpack[CountedRows]
+    ) -> Tally: ...
     @classmethod
     @reads(CountedRows, DEFAULTS)
     def of(
         cls, y_true: Any, y_prob: Any, *, source: str = "", first_row: int = 0, **options: Unpack[CountedRows]
-    ) -> Tally:
+    ) -> Any:
         """Count a data set or a part of one.
 
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C)
             Outcomes: labels or one-hot rows.
-        y_prob : array_like of shape (n,) or (n, C)
-            Predicted probabilities of the positive class, or of each class.
+        y_prob : array_like of shape (n,) or (n, C), or predictive distributions
+            Predicted probabilities of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution`
+            or `PIT` of a number; ``metrics``, ``sample_weight``, ``censored`` and ``invalid`` are the options then.
         metrics : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
@@ -118,10 +136,12 @@ class Tally(ByValue, TallyState, Result):
             How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
             ``scale``, ``invalid``, ``clusters``. A part never infers the class set from the labels that happen to be in
             it. Shards go by ``clusters`` where these are given, and otherwise by source and row number.
+            ``censored`` is as in `assess`.
 
         Returns
         -------
         Tally
+            Of predictive distributions a `DistributionTally`, whose rows count as independent.
 
         Raises
         ------
@@ -134,6 +154,14 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.of([2, 0], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]).prediction_accuracy
         1.0
         """
+        if is_predictive(y_prob):
+            from .distributions import DistributionTally
+
+            return DistributionTally.of(
+                y_true, y_prob, {"source": source or None, "first_row": first_row or None, **options}
+            )
+        if options.get("censored") is not None:
+            raise InputError("censored: is for predictive distributions of a number; classes have no limits.")
         reading = some_of(options, RowReading)
         forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
         return cls.count(forecasts, **some_of(options, Counting))
@@ -284,11 +312,16 @@ class Tally(ByValue, TallyState, Result):
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Tally:
+    def from_bytes(cls, data: bytes) -> Tally | DistributionTally:
         """Read what `to_bytes` gave; truncated, changed or other bytes are refused with the reason."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise InputError(f"from_bytes: expected bytes, got {type(data).__name__}.")
-        return cls(**tally_state(data))
+        return cls._read(data)
+
+    @classmethod
+    def _read(cls, data: bytes | BinaryIO) -> Tally | DistributionTally:
+        found = tally_state(data, _of_distributions)
+        return cls(**found) if isinstance(found, dict) else found
 
     def _values(self) -> bytes:
         """Compare tallies as bytes; without weights these are the same however they were added up."""
@@ -299,11 +332,14 @@ class Tally(ByValue, TallyState, Result):
         write_whole(check_output(Path(path)), self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Tally:
-        """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
+    def load(cls, path: str | PathLike[str]) -> Tally | DistributionTally:
+        """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason.
+
+        A file of predictive distributions gives a `DistributionTally`.
+        """
         try:
             with Path(path).open("rb") as stream:
-                return cls(**tally_state(stream))
+                return cls._read(stream)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         except OSError as error:
@@ -346,20 +382,26 @@ class Tally(ByValue, TallyState, Result):
         """
         return replace(self, tags=self.tags.having(name, model, period))
 
+    @overload
     @classmethod
-    def merged(cls, tallies: Iterable[Tally], *, mixed: bool = False) -> Tally:
+    def merged(cls, tallies: Iterable[Tally], *, mixed: bool = False) -> Tally: ...
+    @overload
+    @classmethod
+    def merged(cls, tallies: Iterable[Any], *, mixed: bool = False) -> Any: ...
+    @classmethod
+    def merged(cls, tallies: Iterable[Any], *, mixed: bool = False) -> Any:
         """Add up tallies: their sum, but faster when there are many.
 
         Parameters
         ----------
-        tallies : iterable of Tally
-            Of the same classes and settings.
+        tallies : iterable of Tally, or of DistributionTally
+            Of the same classes and settings, or of the same form of forecasts.
         mixed : bool, default False
             Add up even tallies of different data or models, or of periods that overlap. The sum has the tags of all.
 
         Returns
         -------
-        Tally
+        Tally or DistributionTally
 
         Raises
         ------
@@ -378,8 +420,12 @@ class Tally(ByValue, TallyState, Result):
         >>> Tally.merged([a, b], mixed=True).tags.models
         ('v6', 'v7')
         """
+        tallies = iter(tallies)
+        first = next(tallies, cls())
+        if not isinstance(first, Tally):
+            return reduce(lambda a, b: a.merged([a, b], mixed=mixed), tallies, first)
         found = BySize[Tally](lambda a, b: summed([a, b], mixed))
-        for some in batches(tallies):
+        for some in batches(_of_classes(chain([first], tallies))):
             found.add(summed(some, mixed))
         return found.total(cls())
 
@@ -394,6 +440,26 @@ class Tally(ByValue, TallyState, Result):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
+
+
+def _of_distributions(sections: Sections) -> DistributionTally:
+    from .distributions import tally_of
+
+    return tally_of(sections)
+
+
+def _of_classes(tallies: Iterable[Any]) -> Iterator[Tally]:
+    """Yield tallies of classes, and refuse others."""
+    for each in tallies:
+        if not isinstance(each, Tally):
+            raise InputError("tallies of classes and of predictive distributions do not add up.")
+        yield each
+
+
+def counts_distributions(found: Any) -> TypeGuard[DistributionTally]:
+    """Whether something is a tally of predictive distributions, whose class is loaded by whoever makes one."""
+    home = sys.modules.get(f"{__package__}.distributions")
+    return home is not None and isinstance(found, home.DistributionTally)
 
 
 _FEWEST_BITS = 3

@@ -196,7 +196,7 @@ def _findings(search: PitSearch, best: Errors) -> list[Finding]:
     rows, mapping = search.rows, search.found[best].mapping
     values, known = mapping.coefficients, search.estimates(best)
     outer = rows.n - float(product(rows.total, held_by(rows, _OUTER)))
-    level = [values.get("bias", 0.0) + values.get("level", 0.0) * x for x in np.percentile(rows.factors[1], _ENDS)]
+    level = [values.get("bias", 0.0) + values.get("level", 0.0) * x for x in _percentiles(rows, _ENDS)]
     held = float(product(rows.total, held_by(rows, 0.8))) / rows.n
     determined, found = all(each.judged for each in known.values()), []
     for name, gain in gains(search.found, best, search.effect / (2 * rows.n)).items():
@@ -208,6 +208,16 @@ def _findings(search: PitSearch, best: Errors) -> list[Finding]:
         p = p_value(search.found, best, name) if search.groups is None else known[name].p_value()
         found.append(Finding(name, *said(e), value, interval, p, gain))
     return found
+
+
+def _percentiles(rows: PitScored, of: Sequence[float]) -> Floats:
+    """Return percentiles of the predicted level over the rows."""
+    level, count = rows.factors[1], rows.rows.count
+    if count is None:
+        return np.asarray(np.percentile(level, of))
+    order = np.argsort(level)
+    up_to = np.cumsum(count[order])
+    return np.asarray(level[order][np.searchsorted(up_to, np.array(of) / 100 * up_to[-1])])
 
 
 def _mended(search: PitSearch, best: Errors) -> tuple[MendedProbability, ...]:
@@ -225,9 +235,14 @@ def _surprising(search: PitSearch, gate_p_value: float, numbers: Ints) -> Findin
     p = 2 * np.minimum(ndtr(rows.rows.high), ndtr(-rows.rows.low))
     most = np.argsort(p, kind="stable")[:MOST_SURPRISING]
     most = most[p[most] * rows.n < LEVEL]
-    for k in range(1, len(most) + 1):
+    count = rows.rows.count
+    if count is not None:  # of like rows all are taken, or none
+        most = np.repeat(most, np.minimum(count[most], MOST_SURPRISING + 1).astype(np.int64))
+    for k in range(1, min(len(most), MOST_SURPRISING) + 1):
+        if k < len(most) and most[k] == most[k - 1]:
+            continue
         if search.carried_by(most[:k].tolist()):
-            which = tuple(numbers[most[:k]].tolist())
+            which = tuple(numbers[most[:k]].tolist()) if count is None else ()
             said = few_rows.said(p[most[:k]].tolist())
             return Finding("rows", *said, float(k), p_value=gate_p_value, rows=which)
     return None

@@ -51,7 +51,7 @@ class PitScored:
         weight = weight * (count.sum() / product(count, weight))
         ends = (np.where(rows.point, np.clip(z, -_FARTHEST, _FARTHEST), z) for z in (rows.low, rows.high))
         rows = replace(rows, **dict(zip(("low", "high"), ends, strict=True)))
-        means = cell_means(rows.low, rows.high).T
+        means = (cell_means(rows.low, rows.high) if rows.means is None else rows.means).T
         return PitScored(rows, count * weight, count * weight**2, count * weight**3, means)
 
     def only(self, here: Bools) -> PitScored:

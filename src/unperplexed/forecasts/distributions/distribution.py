@@ -27,9 +27,9 @@ _NEGLIGIBLE = 1e-9
 _TOGETHER = 256
 """Distributions whose counts are walked through together."""
 
-_MANY, _STEPS = 2_048, 512
-"""Where there are more different distributions of counts, their information is computed for parameters rounded to
-1/512 of themselves, which changes it by some 1e-4."""
+_MANY, _STEPS = 2_048, 1_024
+"""Where there are more different distributions of counts, their information is computed for parameters rounded to so
+many steps between powers of two, which changes it by some 1e-4."""
 
 
 class Distribution(Predictive):
@@ -70,6 +70,8 @@ class Distribution(Predictive):
     """Parameters as given, each of shape (n,)."""
     _law: Any
     _n: int
+    _rounded = False
+    """Whether information is computed for rounded parameters however few distributions there are."""
 
     def __init__(self, family: Any, **parameters: Any) -> None:
         if isinstance(family, str):
@@ -133,8 +135,15 @@ class Distribution(Predictive):
         part = Distribution.__new__(Distribution)
         law = self._law.subset(rows)
         parameters = MappingProxyType({name: each[rows] for name, each in self.parameters.items()})
-        part._set(family=self.family, parameters=parameters, _law=law, _n=len(np.arange(len(self))[rows]))
+        n = len(np.arange(len(self))[rows])
+        part._set(family=self.family, parameters=parameters, _law=law, _n=n, _rounded=self._rounded)
         return part
+
+    def row_by_row(self) -> Distribution:
+        """Return the same forecasts, of which each tells as much as it does among any others."""
+        found = self.subset(np.arange(len(self)))
+        found._set(_rounded=True)
+        return found
 
     def quantile(self, shares: Any) -> Floats:
         """Return quantiles at shares of shape (k,), as an array of shape (n, k)."""
@@ -167,7 +176,7 @@ class Distribution(Predictive):
     def _information(self, low: Floats, high: Floats, limits: Limits | None) -> Information:
         n = len(self)
         if self.discrete:
-            return _of_counts(self._law, n, limits)
+            return _of_counts(self._law, n, limits, self._rounded)
         merged = []
         if self.has_atom:
             atom = self._scores(np.zeros(n))
@@ -213,14 +222,25 @@ def _lost(low: Floats, high: Floats) -> Floats:
     return (probability_between(*cells.T)[:, None, None] * cell_moments(*cells.T).covariance)[back.ravel()]
 
 
-def _of_counts(law: Any, n: int, limits: Limits | None) -> Information:
-    """Return the information of counts, computed once for rows of the same parameters and limits."""
+def _rounded(x: Floats) -> Floats:
+    """Round numbers; probabilities near 1 by what is left."""
+    if (near := (x > 0.5) & (x < 1)).any():
+        return np.where(near, 1 - _rounded(1 - np.where(near, x, 1)), _rounded(np.where(near, 0, x)))
+    mantissa, exponent = np.frexp(x)
+    return np.ldexp(np.round(mantissa * _STEPS) / _STEPS, exponent)
+
+
+def _different(law: Any, n: int, limits: Limits | None) -> tuple[Floats, Ints, Ints]:
     keys = np.stack([*law.parameters, *(limits or ())], axis=1) if law.parameters else np.arange(n)[:, None]
-    unique, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    if len(unique) > _MANY and law.parameters:
-        mantissa, exponent = np.frexp(keys)
-        keys = np.ldexp(np.round(mantissa * _STEPS) / _STEPS, exponent)
-        unique, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return np.unique(keys, axis=0, return_index=True, return_inverse=True)
+
+
+def _of_counts(law: Any, n: int, limits: Limits | None, rounded: bool) -> Information:
+    """Return the information of counts, computed once for rows of the same parameters and limits."""
+    unique, first, back = _different(law, n, limits)
+    if law.parameters and (rounded or len(unique) > _MANY):
+        law = law.having(*(_rounded(each) for each in law.parameters))
+        unique, first, back = _different(law, n, limits)
     information = np.empty((len(first), 4, 4))
     part = law.subset(first)
     start, stop = np.floor(part.ppf(_NEGLIGIBLE)), np.ceil(part.ppf(1 - _NEGLIGIBLE))

@@ -77,7 +77,11 @@ class Parametric:
 
     def subset(self, rows: Any) -> Parametric:
         """Return some of the rows."""
-        return Parametric(self._family, tuple(each[rows] for each in self.parameters))
+        return self.having(*(each[rows] for each in self.parameters))
+
+    def having(self, *parameters: Floats) -> Parametric:
+        """Return distributions of the family with other parameters."""
+        return Parametric(self._family, parameters)
 
 
 def _located(cdf: Any, ppf: Any, logpdf: Any) -> dict[str, Any]:
@@ -275,6 +279,10 @@ class WithAtom:
     def subset(self, rows: Any) -> WithAtom:
         """Return some of the rows."""
         return WithAtom(self._law.subset(rows), self._zero[rows])
+
+    def having(self, *parameters: Floats) -> WithAtom:
+        """Return the same with other parameters."""
+        return WithAtom(self._law.having(*parameters[:-1]), parameters[-1])
 
 
 _POSITIVE = ("sd", "df", "scale", "log_sd", "shape", "rate", "size")

@@ -18,7 +18,7 @@ from ..labels import Coded, Label
 from ..outcomes import LabelSettings, class_set, label_list, read_outcomes
 from ..reading import Invalid
 from .arrays import BLOCK, matrix, refuse_rows
-from .predictive import Information, Limits, Note, Predictive, log_positive
+from .predictive import Information, Limits, Note, Predictive
 
 _FEWEST_CLASSES = 3
 """Two classes are one event."""
@@ -171,8 +171,8 @@ class Ordered(Predictive):
     def _limits(self, censored: Any) -> Limits:
         raise InputError("censored: not of ordered classes. Make all classes beyond the limit one.")
 
-    def _location(self) -> tuple[Floats, Floats | None]:
-        return self._moment(1), log_positive(self.spread())
+    def _location(self) -> tuple[Floats, Floats]:
+        return self._moment(1), self.spread()
 
 
 def _bounds(p: Floats) -> tuple[Floats, Floats]:

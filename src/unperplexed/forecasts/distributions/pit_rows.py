@@ -7,6 +7,12 @@ import numpy as np
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import Bools, Floats, Ints
 
+BARS = 20
+"""Bars of the PIT histogram, fewer where forecasts give fewer cells."""
+
+COVERED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+"""Central intervals whose coverage is given, where any quantile is known."""
+
 
 @dataclass(frozen=True, eq=False)
 class PitRows:
@@ -29,7 +35,9 @@ class PitRows:
     weight: Floats | None = None
     """Importance weights; None where all rows count the same."""
     count: Floats | None = None
-    """How many equal rows each stands for; None for one."""
+    """How many like rows each stands for; None for one."""
+    means: Floats | None = None
+    """Of shape (n, 4): means of the four directions over the rows that each stands for; None where the ends tell."""
 
     @property
     def n(self) -> int:
@@ -45,3 +53,16 @@ class PitRows:
         """Return some of the rows."""
         columns = {name: x for name, x in vars(self).items() if name != "information" and x is not None}
         return replace(self, **{name: x[rows] for name, x in columns.items()})
+
+    def scaled(self) -> PitRows:
+        """Return the same with levels as log(1 + y) where none is negative, and spreads as logarithms."""
+        level, spread = self.level, self.log_spread
+        if level is None or spread is None:
+            return self
+        return replace(self, level=np.log1p(level) if (level >= 0).all() else level, log_spread=log_positive(spread))
+
+
+def log_positive(spread: Floats) -> Floats | None:
+    """Return logarithms; of 0 that of the smallest above it, None if none is."""
+    some = spread[spread > 0]
+    return np.log(np.maximum(spread, some.min())) if some.size else None

@@ -83,6 +83,10 @@ class Predictive:
         """Return some of the forecasts."""
         raise NotImplementedError
 
+    def row_by_row(self) -> Predictive:
+        """Return the same forecasts, of which each tells as much as it does among any others."""
+        return self
+
     def quantile(self, shares: Any) -> Floats:
         """Return predicted quantiles at shares of shape (k,), as an array of shape (n, k)."""
         raise NotImplementedError
@@ -129,6 +133,12 @@ class Predictive:
 
     def rows_of(self, y: Floats, censored: Mapping[str, Any] | None, sample_weight: Any) -> PitRows:
         """Return the same of outcomes that were checked."""
+        return self.unscaled_rows(y, censored=censored, sample_weight=sample_weight).scaled()
+
+    def unscaled_rows(
+        self, y: Floats, *, censored: Mapping[str, Any] | None = None, sample_weight: Any = None
+    ) -> PitRows:
+        """Return the same with medians and spreads as they are."""
         refuse_rows(~self.complete, self.form, "something missing", "Leave them out with subset(complete).")
         low, high = self._scores(y)
         impossible = ~self._possible(y) | (np.isinf(low) & (low == high))  # no double is so small a probability
@@ -136,9 +146,9 @@ class Predictive:
         if limits is not None:
             low, high, impossible = _merged(low, high, impossible, limits)
         information, pattern = self._information(low, high, limits)
-        level, log_spread = self._beside(y, censored or {})._location()
+        level, spread = self._beside(y, censored or {})._location()
         weight = None if sample_weight is None else checked_weights(sample_weight, len(y))
-        return PitRows(low, high, information, pattern, impossible, level, log_spread, weight)
+        return PitRows(low, high, information, pattern, impossible, level, spread, weight)
 
     def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
         """Read and check the outcomes of the forecasts; where some may be missing, these are NaN."""
@@ -195,17 +205,8 @@ class Predictive:
         return self
 
     def _location(self) -> tuple[Floats | None, Floats | None]:
-        """Return level and log spread, which tell nothing of calibrated outcomes."""
-        level, spread = self.median(), self.spread()
-        if (level >= 0).all():
-            level = np.log1p(level)
-        return level, log_positive(spread)
-
-
-def log_positive(spread: Floats) -> Floats | None:
-    """Return logarithms; of 0 that of the smallest above it, None if none is."""
-    some = spread[spread > 0]
-    return np.log(np.maximum(spread, some.min())) if some.size else None
+        """Return median and spread, which tell nothing of calibrated outcomes."""
+        return self.median(), self.spread()
 
 
 def _merged(low: Floats, high: Floats, impossible: Bools, limits: Limits) -> tuple[Floats, Floats, Bools]:
