@@ -111,6 +111,20 @@ def test_what_is_wrong_is_named(shift, width, words, fell):
     assert "of the outcomes fell in higher classes than predicted" in " ".join(str(found).split())
 
 
+def test_a_map_mends_probabilities_of_classes():
+    rng = np.random.default_rng(6)
+    centre = rng.normal(size=1000)
+    y = np.clip(np.floor(centre + 0.5 + rng.normal(size=1000) + 4.5), 0, 8).astype(int)
+    earlier, later = np.arange(600), np.arange(600, 1000)
+    narrow = Ordered(normal_bins(centre, 0.5))
+    mend = Recalibrator().fit(y[earlier], narrow.subset(earlier))
+    mended = mend.transform(narrow.subset(later))
+    assert mend.gain_.significant
+    np.testing.assert_allclose(mended.probabilities.sum(axis=1), 1)
+    assert log_score(y[later], mended) < log_score(y[later], narrow.subset(later)) - 0.5 * mend.gain_.value
+    assert not assess(y[later], mended).diagnosis.findings
+
+
 def test_the_level_of_the_test_is_its_own():
     rng, runs = np.random.default_rng(1), 400
     rejected = 0

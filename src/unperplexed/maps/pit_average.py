@@ -192,6 +192,10 @@ class PitCurve(NamedTuple):
         level, log_spread = (x if np.ndim(x) == 0 else x[rows] for x in self[1:])
         return PitCurve(self.average, level, log_spread)
 
+    def by_column(self) -> PitCurve:
+        """Return the same for normal scores with a row a forecast."""
+        return PitCurve(self.average, *(x if np.ndim(x) == 0 else x[:, None] for x in self[1:]))
+
     def scores(self, z: Floats) -> Floats:
         """Return mended normal scores."""
         return normal_scores(*self.average.tails(np.asarray(z), self.level, self.log_spread))

@@ -22,6 +22,7 @@ from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.mended import mended
+from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
@@ -167,6 +168,8 @@ class DistributionMap:
         if isinstance(forecast, PIT):
             low, high = (ndtr(curve.scores(normal_scores(p, 1 - p))) for p in (forecast.low, forecast.high))
             return PIT(low, high), 0.0
+        if isinstance(forecast, Ordered):
+            return forecast.with_ends(curve.by_column().scores(forecast.ends())), 0.0
         lowest = 0.0 if self.not_negative else -np.inf
         if isinstance(forecast, Quantiles):
             values, beyond = _moved(forecast.values, ndtri(forecast.levels), curve, lowest)
@@ -190,7 +193,7 @@ def _moved(values: AnyFloats, z: Floats, curve: PitCurve, lowest: float) -> tupl
     for at in range(0, len(values), BLOCK):
         rows = slice(at, at + BLOCK)
         some, part = values[rows].astype(np.float64), curve.subset(rows)
-        new = whole if whole is not None else PitCurve(*part[:1], *(x[:, None] for x in part[1:])).inverse(z)
+        new = whole if whole is not None else part.by_column().inverse(z)
         right = np.clip(np.searchsorted(z, new), 1, len(z) - 1)
         share = (new - z[right - 1]) / (z[right] - z[right - 1])
         right = np.broadcast_to(right, some.shape)

@@ -13,7 +13,7 @@ from ..._lib.errors import InputError
 from ..._lib.formatting import number_of
 from ..._lib.typing import Bools, Floats, Ints
 from ...kernels.devices import Scale
-from ...statistics.normal_scores import information_between, normal_scores
+from ...statistics.normal_scores import information_between, normal_scores, probability_between
 from ..forecasts import Forecasts
 from ..labels import Coded, Label
 from ..outcomes import LabelSettings, class_set, label_list, read_outcomes
@@ -139,6 +139,18 @@ class Ordered(Predictive):
         up_to = self.probabilities.cumsum(axis=1)
         wanted = np.asarray(shares, dtype=np.float64) * up_to[:, -1:]
         return np.stack([(up_to < each[:, None]).sum(axis=1) for each in wanted.T], axis=1).astype(np.float64)
+
+    def ends(self) -> Floats:
+        """Return the normal scores of the upper ends of all classes but the highest, of shape (n, K - 1)."""
+        return normal_scores(*_bounds(self.probabilities))[:, 1:-1]
+
+    def with_ends(self, ends: Floats) -> Ordered:
+        """Return forecasts of the same classes that end at other normal scores."""
+        ends = np.pad(ends, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
+        part = Ordered.__new__(Ordered)
+        p = probability_between(ends[:, :-1], ends[:, 1:])
+        part._set(probabilities=p, labels=self.labels, _settings=self._settings)
+        return part
 
     def exceedance(self) -> Floats:
         """Return the probabilities of each class but the lowest, or a higher one, of shape (n, K - 1)."""
