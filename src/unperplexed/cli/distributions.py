@@ -62,14 +62,12 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     """Fit a map to the predictive distributions that the options name."""
     from ..recalibration.recalibrator import Recalibrator
 
-    if option := first_given(a, ["by", "report"]):
+    if option := first_given(a, ["by", "method", "report"]):
         raise InputError(f"{option} is for probabilities of classes; leave it out.")
     read = distributions_of(a)
     for _, sentence in read.notes:
         Input.of(a).say(sentence)
-    made = Recalibrator(
-        "auto" if a.method == "best" else a.method, single=a.method == "best", folds=a.folds, seed=a.seed
-    )
+    made = Recalibrator(folds=a.folds, seed=a.seed)
     return made.fit(read.y, read.forecast, **_reading(a, read))
 
 

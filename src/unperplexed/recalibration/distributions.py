@@ -87,9 +87,7 @@ class Location:
     def _standard(self, level: Floats, log_spread: Floats) -> tuple[Floats, Floats]:
         (mean, deviation), (centre, varied) = self.level, self.log_spread
         each = ((level - mean) / (deviation or np.inf), (log_spread - centre) * varied)
-        level, log_spread = (
-            np.clip(x, *ends) for x, ends in zip(each, zip(self.low, self.high, strict=True), strict=True)
-        )
+        level, log_spread = map(np.clip, each, self.low, self.high)
         return level, log_spread
 
 
