@@ -48,6 +48,8 @@ def test_a_wide_table_keeps_its_columns_and_their_order(made, capsys):
     known = made.transform(up.Quantiles(LEVELS, old.select(pl.col(columns).cast(float))))
     found = new.select(pl.col(columns).cast(float)).to_numpy()
     assert found[:250] == pytest.approx(known.values[:250])
+    assert apply("wide.csv", "--quantiles", "q*", "--as", "*_new", "-o", "more.csv") == 0
+    assert pl.read_csv("more.csv", infer_schema_length=0).drop("^.*_new$").equals(old)
     assert (found[250:] == old.select(pl.col(columns).cast(float)).to_numpy()[250:]).all()
 
 

@@ -88,7 +88,7 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
         beyond.append(share)
         return new
 
-    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say)
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
     outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
     return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
 

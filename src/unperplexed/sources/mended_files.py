@@ -39,6 +39,7 @@ def write_mended(
     reading: FileReading,
     mend: Mend,
     say: Callable[[str], None] = lambda _: None,
+    named_as: str = "*",
 ) -> tuple[int, int]:
     """Write a file of forecasts with mended ones; those in which a number is missing stay as they are.
 
@@ -56,6 +57,8 @@ def write_mended(
         Gives forecasts mended.
     say : callable, optional
         Called with each sentence that says what was read off names.
+    named_as : str, default "*"
+        Names of the new columns, with * for that of the old one; the same ones replace these.
 
     Returns
     -------
@@ -96,7 +99,7 @@ def write_mended(
     as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]
     plan = Plan((), tuple(columns))
     written = ForecastFile(file, reading.format or format_of(file), source, plan, reading)
-    n = written.write(path, partial(_changed, columns, new, as_text), columns)
+    n = written.write(path, partial(_changed, columns, new, as_text), [named_as.replace("*", each) for each in columns])
     return n, int(np.count_nonzero(~np.isnan(new[:, 0])))
 
 
