@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..scores.distributions.rules import DistributionScore, crps_rows, distribut
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 from ..statistics.tails import normal_quantile
 from .climatology import climatology_crps, climatology_quantiles
+from .distribution_remedy import remedy_of_distributions
 from .distribution_result import (
     DistributionAssessment,
     DistributionBreakdown,
@@ -33,9 +34,6 @@ from .distribution_result import (
     SurprisingForecasts,
 )
 from .pit_shares import PitShares, from_one
-
-if TYPE_CHECKING:
-    from .distribution_remedy import DistributionRemedy
 
 CLIMATOLOGY = "climatology"
 
@@ -76,15 +74,11 @@ def assess_distributions(
 
 def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:
     """Return the assessment with a way to its remedy, if anything was found."""
-    return replace(found, _remedy=partial(_remedy, rows, found)) if found.diagnosis.findings else found
-
-
-def _remedy(rows: DistributionRows, found: DistributionAssessment) -> DistributionRemedy | None:
-    from .distribution_remedy import remedy_of_distributions
-
+    if not found.diagnosis.findings:
+        return found
     score = next(iter(found.scores), "")
     before = found.scores[score].value if score else math.nan
-    return remedy_of_distributions(rows, score, before, found.confidence)
+    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before, found.confidence))
 
 
 def assess_distributions_by(

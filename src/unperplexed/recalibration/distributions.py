@@ -35,7 +35,7 @@ from ..statistics.products import product
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
-from .state import Candidate
+from .state import Candidate, Weighed
 
 FOLDS = 5
 """Folds, unless the user asks for others."""
@@ -95,7 +95,7 @@ _ALL = ((-np.inf, -np.inf), (np.inf, np.inf))
 
 
 @dataclass(frozen=True)
-class DistributionMap:
+class DistributionMap(Weighed):
     """A fitted average of maps, which mends predictive distributions in the form in which they come."""
 
     form: str
@@ -111,21 +111,6 @@ class DistributionMap:
     """Increase of the log score; None for fewer than 100 rows, or 10 clusters."""
     held_out: HeldOutDistributions | None = field(default=None, repr=False, compare=False)
     """Not saved."""
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """Weight of each map that was tried."""
-        return {each.name: each.weight for each in self.candidates}
-
-    @property
-    def heaviest(self) -> str:
-        """Name of the map with the largest weight."""
-        return max(self.candidates, key=lambda each: each.weight).name
-
-    @property
-    def identity(self) -> float:
-        """Weight of the identity."""
-        return self.weights[IDENTITY]
 
     @property
     def parameters(self) -> dict[str, float]:
