@@ -179,6 +179,7 @@ def _moved(values: AnyFloats, z: Floats, curve: PitCurve, lowest: float) -> tupl
         right = np.broadcast_to(right, some.shape)
         below, above = (np.take_along_axis(some, place, axis=1) for place in (right - 1, right))
         moved = np.maximum(below + (above - below) * share, np.minimum(some[:, :1], lowest))
+        moved = np.where(np.abs(new - z) < _SAME, some, moved)  # what stays does so to the last bit, also where tied
         found[rows] = np.maximum.accumulate(moved, axis=1)
         outside = (new < z[0] - _SAME) | (new > z[-1] + _SAME)
         beyond += int(np.count_nonzero(np.broadcast_to(outside, some.shape)))
