@@ -24,6 +24,7 @@ def made(tmp_path, monkeypatch, rng):
         main(["recalibrate", "wide.csv", "--truth", "y", "--quantiles", "q*", "--clusters", "none", "-o", "m.json"])
         == 0
     )
+    pl.DataFrame({"id": [1] * 4, "level": [0.1, 0.5, 0.9, 0.9], "v": range(4)}).write_csv("twice.csv")
     return Recalibrator.load("m.json")
 
 
@@ -47,6 +48,8 @@ def test_a_wide_table_keeps_its_columns_and_their_order(made, capsys):
     known = made.transform(up.Quantiles(LEVELS, old.select(pl.col(columns).cast(float))))
     found = new.select(pl.col(columns).cast(float)).to_numpy()
     assert found[:250] == pytest.approx(known.values[:250])
+    assert apply("wide.csv", "--quantiles", "q*", "--as", "*_new", "-o", "more.csv") == 0
+    assert pl.read_csv("more.csv", infer_schema_length=0).drop("^.*_new$").equals(old)
     assert (found[250:] == old.select(pl.col(columns).cast(float)).to_numpy()[250:]).all()
 
 
@@ -99,6 +102,7 @@ def test_pit_values_and_parquet(made):
     [
         (["wide.csv", "--distribution", "normal", "mean=q0.5", "sd=1"], "of no family"),
         (["wide.csv"], "map of predictive distributions"),
+        (["twice.csv", "--quantiles", "level=v", "--on", "id"], "second time"),
         (["wide.csv", "other.csv", "--quantiles", "q*"], "one FILE"),
         (["wide.csv", "--quantiles", "q*", "--truth", "y"], "for the fit"),
     ],
@@ -110,6 +114,6 @@ def test_what_cannot_be_applied_is_refused(made, capsys, words, said):
 
 def test_options_of_classes_are_refused_in_a_fit(made, capsys):
     words = ["recalibrate", "wide.csv", "--truth", "y", "--quantiles", "q*", "-o", "n.json"]
-    for more, said in ((["--by", "id"], "--by"), (["--method", "isotonic"], "averaged"), (["--prob", "y"], "--prob")):
+    for more, said in ((["--by", "id"], "--by"), (["--method", "isotonic"], "--method"), (["--prob", "y"], "--prob")):
         assert main([*words, *more]) == 2
         assert said in capsys.readouterr().err

@@ -12,7 +12,7 @@ import scoringrules
 from scipy import stats
 
 from helpers import softmax_forecasts
-from unperplexed import Distribution, InputError, Ordered, assess, assess_by
+from unperplexed import Distribution, InputError, Ordered, Recalibrator, assess, assess_by
 from unperplexed.calibration.diagnosis.distributions import Tested as Judged
 from unperplexed.cli.parser import main
 from unperplexed.scores import crps, log_loss, log_score, ranked_probability_score

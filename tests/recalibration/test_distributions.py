@@ -1,6 +1,7 @@
 """Maps of predictive distributions: what comes back in each form, laws, planted errors, files, bad input."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from scipy.stats import norm
 
 import unperplexed as up
 from unperplexed._lib.errors import InputError
+from unperplexed.maps.pit import PitMap
+from unperplexed.maps.pit_average import PitAverage
 from unperplexed.recalibration.recalibrator import Recalibrator
 from unperplexed.scores.distributions.rules import crps_rows
 
@@ -70,6 +73,14 @@ def test_calibrated_forecasts_stay_as_they_are(rng):
     moved = np.abs(made.transform(forecast).values - forecast.values) / spread[:, None]
     assert moved.max() < 0.15
     assert "Leave the forecasts as they are" in str(made)
+
+
+def test_the_identity_changes_no_bit(rng):
+    y, level, spread = world(rng, 300)
+    tied = up.Quantiles(LEVELS, np.round(level[:, None] + spread[:, None] * ndtri(LEVELS)))
+    made = fitted(y, tied).distributions
+    identity = replace(made, average=PitAverage({"identity": PitMap({})}, {"identity": 1.0}))
+    assert (identity.transform(tied).values == tied.values).all()
 
 
 def test_spread_that_exaggerates_is_followed(rng):

@@ -30,6 +30,7 @@ from ..pairing.distribution_skill import Against, reference_scores, skill_agains
 from ..scores.distributions.climatology import climatology_log_density, climatology_log_probability
 from ..scores.distributions.rules import distribution_score_named, scores_that_apply
 from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
+from .distribution_remedy import remedy_of_distributions
 from .distribution_result import (
     Coverage,
     DistributionAssessment,
@@ -42,7 +43,6 @@ from .pit_shares import PitShares
 
 if TYPE_CHECKING:
     from ..tally.distributions import DistributionTally
-    from .distribution_remedy import DistributionRemedy
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -85,15 +85,11 @@ def assess_distributions(
 
 def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:
     """Return the assessment with a way to its remedy, if anything was found."""
-    return replace(found, _remedy=partial(_remedy, rows, found)) if found.diagnosis.findings else found
-
-
-def _remedy(rows: DistributionRows, found: DistributionAssessment) -> DistributionRemedy | None:
-    from .distribution_remedy import remedy_of_distributions
-
+    if not found.diagnosis.findings:
+        return found
     score = next(iter(found.scores), "")
     before = found.scores[score].value if score else math.nan
-    return remedy_of_distributions(rows, score, before, found.confidence)
+    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before, found.confidence))
 
 
 def assess_distributions_by(

@@ -127,14 +127,12 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     """Fit a map to the predictive distributions that the options name."""
     from ..recalibration.recalibrator import Recalibrator
 
-    if option := first_given(a, ["by", "report"]):
+    if option := first_given(a, ["by", "method", "report"]):
         raise InputError(f"{option} is for probabilities of classes; leave it out.")
     read = distributions_of(a)
     for _, sentence in read.notes:
         Input.of(a).say(sentence)
-    made = Recalibrator(
-        "auto" if a.method == "best" else a.method, single=a.method == "best", folds=a.folds, seed=a.seed
-    )
+    made = Recalibrator(folds=a.folds, seed=a.seed)
     return made.fit(read.y, read.forecast, **_reading(a, read))
 
 
@@ -155,7 +153,7 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
         beyond.append(share)
         return new
 
-    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say)
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
     outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
     return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
 

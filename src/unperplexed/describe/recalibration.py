@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from .._lib.formatting import number_of
 from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
-from ..recalibration.distributions import DistributionMap
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
@@ -16,6 +16,9 @@ from ..recalibration.state import Candidate, Facts, State, concluded, conclusion
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
 from ..report.result import Naming, document
+
+if TYPE_CHECKING:
+    from ..recalibration.distributions import DistributionMap
 
 
 @document.register(Recalibrator)

@@ -36,7 +36,7 @@ from ..statistics.products import product
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
-from .state import Candidate
+from .state import Candidate, Weighed
 
 FOLDS = 5
 """Folds, unless the user asks for others."""
@@ -88,9 +88,7 @@ class Location:
     def _standard(self, level: Floats, log_spread: Floats) -> tuple[Floats, Floats]:
         (mean, deviation), (centre, varied) = self.level, self.log_spread
         each = ((level - mean) / (deviation or np.inf), (log_spread - centre) * varied)
-        level, log_spread = (
-            np.clip(x, *ends) for x, ends in zip(each, zip(self.low, self.high, strict=True), strict=True)
-        )
+        level, log_spread = map(np.clip, each, self.low, self.high)
         return level, log_spread
 
 
@@ -98,7 +96,7 @@ _ALL = ((-np.inf, -np.inf), (np.inf, np.inf))
 
 
 @dataclass(frozen=True)
-class DistributionMap:
+class DistributionMap(Weighed):
     """A fitted average of maps, which mends predictive distributions in the form in which they come."""
 
     form: str
@@ -114,21 +112,6 @@ class DistributionMap:
     """Increase of the log score; None for fewer than 100 rows, or 10 clusters."""
     held_out: HeldOutDistributions | None = field(default=None, repr=False, compare=False)
     """Not saved."""
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """Weight of each map that was tried."""
-        return {each.name: each.weight for each in self.candidates}
-
-    @property
-    def heaviest(self) -> str:
-        """Name of the map with the largest weight."""
-        return max(self.candidates, key=lambda each: each.weight).name
-
-    @property
-    def identity(self) -> float:
-        """Weight of the identity."""
-        return self.weights[IDENTITY]
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -199,6 +182,7 @@ def _moved(values: AnyFloats, z: Floats, curve: PitCurve, lowest: float) -> tupl
         right = np.broadcast_to(right, some.shape)
         below, above = (np.take_along_axis(some, place, axis=1) for place in (right - 1, right))
         moved = np.maximum(below + (above - below) * share, np.minimum(some[:, :1], lowest))
+        moved = np.where(np.abs(new - z) < _SAME, some, moved)  # what stays does so to the last bit, also where tied
         found[rows] = np.maximum.accumulate(moved, axis=1)
         outside = (new < z[0] - _SAME) | (new > z[-1] + _SAME)
         beyond += int(np.count_nonzero(np.broadcast_to(outside, some.shape)))

@@ -34,6 +34,27 @@ class Candidate:
     """Effective number of parameters."""
 
 
+class Weighed:
+    """An average of maps that were tried."""
+
+    candidates: tuple[Candidate, ...]
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Weight of each map in the average."""
+        return {each.name: each.weight for each in self.candidates}
+
+    @property
+    def heaviest(self) -> str:
+        """Name of the map with the largest weight."""
+        return max(self.candidates, key=lambda each: each.weight).name
+
+    @property
+    def identity(self) -> float:
+        """Weight of the identity."""
+        return self.weights.get(IDENTITY, 0.0)
+
+
 @dataclass(frozen=True)
 class Facts:
     """The data of the fit."""
@@ -53,7 +74,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class State:
+class State(Weighed):
     """A fitted recalibration."""
 
     facts: Facts
@@ -79,25 +100,10 @@ class State:
         return cls(facts, candidates, maps, found.gain, found.baseline, held_out=found.held_out)
 
     @cached_property
-    def weights(self) -> dict[str, float]:
-        """Weight of each map in the average."""
-        return {each.name: each.weight for each in self.candidates}
-
-    @cached_property
     def average(self) -> Weighted:
         """The stored maps, whose shares sum to 1."""
         whole = sum(self.weights[name] for name in self.maps)
         return Weighted(dict(self.maps), {name: self.weights[name] / whole for name in self.maps})
-
-    @property
-    def heaviest(self) -> str:
-        """Name of the map with the largest weight."""
-        return max(self.candidates, key=lambda each: each.weight).name
-
-    @property
-    def identity(self) -> float:
-        """Weight of the identity."""
-        return self.weights.get(IDENTITY, 0.0)
 
     @property
     def limits(self) -> tuple[float, float]:

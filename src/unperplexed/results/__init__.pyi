@@ -13,6 +13,7 @@ from ..assessment.decisions import Costs as Costs
 from ..assessment.decisions import Decision as Decision
 from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
+from ..assessment.distribution_remedy import DistributionRemedy as DistributionRemedy
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
 from ..assessment.distribution_result import Threshold as Threshold

@@ -21,7 +21,7 @@ from .file_reading import FileReading, named
 from .hub import hub_lines
 from .lines import LineRows
 from .predictive import long_table
-from .predictive_columns import Long, PredictiveSelection, Wide, form_of
+from .predictive_columns import PredictiveSelection, Wide, form_of
 from .predictive_rows import missing, opened
 from .readers import Batch, Wanted
 from .readers.formats import format_of, found_files
@@ -39,6 +39,7 @@ def write_mended(
     reading: FileReading,
     mend: Mend,
     say: Callable[[str], None] = lambda _: None,
+    named_as: str = "*",
 ) -> tuple[int, int]:
     """Write a file of forecasts with mended ones; those in which a number is missing stay as they are.
 
@@ -56,6 +57,8 @@ def write_mended(
         Gives forecasts mended.
     say : callable, optional
         Called with each sentence that says what was read off names.
+    named_as : str, default "*"
+        Names of the new columns, with * for that of the old one; the same ones replace these.
 
     Returns
     -------
@@ -78,13 +81,13 @@ def write_mended(
     parts = opened([file], selection, reading, say)
     source = parts[0].source
     with named(file.name):
-        form = Long("", "") if selection.form == "hub" else form_of(selection, source)
+        form = None if selection.form == "hub" else form_of(selection, source)
     if isinstance(form, Wide):
         wanted = Wanted([form.columns])
         table = read_table(parts, wanted, selection.where, reading, drop=True)
         columns, found = form.columns, _of_rows(table.matrix, form, mend)
     else:
-        if selection.form == "hub":
+        if form is None:
             lines = hub_lines(parts, selection, reading)
             table, keys, form, kind = lines.table, lines.keys, lines.form, lines.output_type
         else:
@@ -95,10 +98,8 @@ def write_mended(
     new[table.row] = found
     as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]
     plan = Plan((), tuple(columns))
-    written = ForecastFile(
-        file, reading.format or format_of(file), source, plan, reading, also=tuple(selection.where.columns)
-    )
-    n = written.write(path, partial(_changed, columns, new, as_text), columns)
+    written = ForecastFile(file, reading.format or format_of(file), source, plan, reading)
+    n = written.write(path, partial(_changed, columns, new, as_text), [named_as.replace("*", each) for each in columns])
     return n, int(np.count_nonzero(~np.isnan(new[:, 0])))
 
 
@@ -110,7 +111,7 @@ def _changed(columns: Sequence[str], new: Floats, as_text: bool, batch: Batch) -
     if not as_text:
         return np.where(np.isnan(some), old, some)
     was = [pl.Series(name, batch.raw[name]).cast(pl.String).fill_null("").to_numpy() for name in columns]
-    texts = np.array([f"{each:.10g}" for each in some.ravel().tolist()], dtype=object).reshape(some.shape)
+    texts = np.array([f"{each:.12g}" for each in some.ravel().tolist()], dtype=object).reshape(some.shape)
     return np.where(np.isnan(some), np.stack(was, axis=1), texts)
 
 
@@ -131,11 +132,15 @@ def _of_lines(value: Floats, place: Floats | None, lines: LineRows, kind: str, m
         new[there] = _numbers(mend(PIT(value[there])), 1, value[there])[:, 0]
         return new
     if place is None:
-        matrix, _ = lines.by_member(pl.Series(lines.place), value)
+        matrix, again = lines.by_member(pl.Series(lines.place), value)
         levels, at = None, lines.place
     else:
-        levels, matrix, _ = lines.by_level(place, value)
+        levels, matrix, again = lines.by_level(place, value)
         at = np.searchsorted(levels, place)
+    if again.any():
+        raise InputError(
+            "a level of a forecast is there for the second time. Name columns that tell forecasts apart (--on)."
+        )
     whole = ~missing(matrix)
     mended = np.full(matrix.shape, np.nan)
     forecast = Samples(matrix[whole]) if levels is None else Quantiles(levels, matrix[whole])
