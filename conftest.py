@@ -34,8 +34,11 @@ else:
     Two commands have the predictions of networks, where these are."""
 
     COMMAND = 'unperplexed() { python -m unperplexed "$@"; }'
-    SIMPLE = re.compile(r"unperplexed (?:'[^']*'|[^|<>;&$*?~`{}()\[\]#'])+(?: #.*)?")
-    """A command that is nothing but a call, and means the same without a shell and in this process."""
+    SIMPLE = re.compile(
+        r"(unperplexed (?:'[^']*'|\"[^\"$`]*\"|[^|<>;&$*?~`{}()\[\]#'\"])+)"
+        r"(?: #.*|\|\s*((?:grep|head|sed|tail) (?:'[^']*'|\"[^\"$`]*\"|[^|<>;&$`'\"])+))?"
+    )
+    """A command that is a call, the same without a shell and in this process, and what is shown of its text."""
 
     def needs(page: Path) -> list[str]:
         """Name the packages that a page needs beside this one, such as of "% needs: mlflow pandas"."""
@@ -97,14 +100,25 @@ else:
 
     def _in_this_process(commands: list[str]) -> tuple[int, str, str]:
         """Run calls without starting Python for each, until one fails."""
+        printed, errors, ended = [], io.StringIO(), 0
+        for call, shown in (SIMPLE.fullmatch(command).groups() for command in commands):
+            ended, text = _called(call, errors)
+            if shown and not ended:
+                done = subprocess.run(["bash", "-c", shown], input=text, capture_output=True, check=False)
+                ended, text = done.returncode, done.stdout
+            printed.append(text.decode())
+            if ended:
+                break
+        return ended, "".join(printed), errors.getvalue()
+
+    def _called(call: str, errors: io.StringIO) -> tuple[int, bytes]:
         from unperplexed.cli.parser import main
 
-        printed, errors, ended = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO(), 0
+        printed = io.TextIOWrapper(io.BytesIO(), "utf-8")
         with redirect_stdout(printed), redirect_stderr(errors):
-            for command in commands:
-                ended = ended or main(shlex.split(command, comments=True)[1:])
+            ended = main(shlex.split(call, comments=True)[1:])
         printed.flush()
-        return ended, printed.buffer.getvalue().decode(), errors.getvalue()
+        return ended, printed.buffer.getvalue()
 
     def _in_a_shell(script: str) -> tuple[int, str, str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
