@@ -246,6 +246,12 @@ def test_options_of_rows_are_refused_beside_a_tally():
         up.assess(tally, clusters=np.arange(20))
     with pytest.raises(up.InputError, match="censored: is for predictive distributions"):
         up.Tally.of([1, 0], [0.3, 0.4], censored={"above": 1.0})
+    for watch in (up.monitor, up.drift):
+        with pytest.raises(up.InputError, match="a: a tally of predictive distributions is not watched"):
+            watch({"a": tally, "b": tally})
+    with pytest.raises(up.InputError, match="ordered classes: no tally of them"):
+        up.Tally.of([0, 1], up.Ordered([[0.2, 0.3, 0.5]] * 2))
+    assert up.check(tally, require="coverage_80 > 0.1")
     with pytest.raises(up.InputError, match="the tally has 1 row; there are to be at least 2"):
         up.assess(up.Tally.of(*made("normal", 12, 1)))
 

@@ -25,7 +25,7 @@ from ..forecasts.unobserved import unobserved
 from ..tally.periods import span_of
 from ..tally.tags import UNKNOWN, Tags, different
 from ..tally.tallies import Tallies
-from ..tally.tally import Tally, common_labels, pairs_by_class
+from ..tally.tally import Tally, common_labels, counts_distributions, pairs_by_class
 from .event_counts import EventCounts, Scores
 from .nodes import Nodes
 from .pit_counts import PitCounts
@@ -176,6 +176,10 @@ class History(ByValue):
         kept = {group: each for group, each in given.items() if each.n_rows}
         if not kept:
             raise InputError(f"{name}: no rows.")
+        if any(map(counts_distributions, kept.values())):
+            raise InputError(
+                f"{name}: a tally of predictive distributions is not watched. Give the forecasts themselves."
+            )
         [outcomes, *more] = {isinstance(each, Tally) for each in kept.values()}
         if more or (self.periods and outcomes != self.outcomes):
             raise InputError(f"{name}: {_MIXED}")
