@@ -31,13 +31,8 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
     read = distributions_of(a)
-    reading: dict[str, Any] = {
-        "sample_weight": read.weight,
-        "censored": read.censored or None,
-        "issued": read.issued,
-        "target_date": read.target,
-        "clusters": read.clusters if read.clusters is not None else AUTO if a.searched else None,
-    }
+    reading = reading_of(read)
+    reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
     if read.issued is None and a.searched and read.clusters is None and read.frame.width:
         reading["columns"] = read.frame
     asked = {"reference": a.reference, "metrics": a.metric, "confidence": a.confidence, "reading": reading}
@@ -47,6 +42,12 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     by = read.frame.select(a.by)
     found = assess_distributions_by(read.y, read.forecast, by, **asked)
     return replace(found, whole=_noted(found.whole, notes))
+
+
+def reading_of(read: ReadDistributions) -> dict[str, Any]:
+    """Give what stands beside the forecasts as options of a reading."""
+    windows = {"issued": read.issued, "target_date": read.target}
+    return {"sample_weight": read.weight, "censored": read.censored or None, **windows}
 
 
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:

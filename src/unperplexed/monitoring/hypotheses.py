@@ -142,6 +142,7 @@ def _in_directions(series: Sequence[Counts]) -> tuple[Floats, Floats]:
 
 
 def standardised(z: Floats, v: Floats) -> Floats:
+    """Give factors by the scores of periods, and their variances if rows are independent and calibrated."""
     number = np.arange(1, len(z) + 1)[:, None]
     unit = np.sqrt(np.maximum(np.cumsum(v, axis=0) / number, _TINY))
     z, v = z / unit, v / unit**2
