@@ -212,7 +212,7 @@ def test_what_is_for_classes_is_refused():
     day, y, m, s = days(8, periods=3)
     given = y, normals(m, s)
     for options, said in (
-        ({"require": "log_loss < 1"}, "require"),
+        ({"require": "log_loss < 1"}, "not for predictive distributions"),
         ({"sample_weight": np.arange(1, y.size + 1)}, "weight"),
     ):
         with pytest.raises(up.InputError, match=said):

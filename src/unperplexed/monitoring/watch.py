@@ -150,6 +150,8 @@ def watch(
             "y_true: a history of predictions; it has no outcomes. Test whether they changed: drift (--drift)."
         )
     require = [require] if isinstance(require, str) else require
+    if require and not watched.labels:
+        raise InputError("require (--require): not for predictive distributions over time; test them by check.")
     found = dependence.taken and not require  # whose limits are for independent rows
     shared = watched.clustered or found if said is None else _SHARED[said]
     if shared and require:
@@ -157,8 +159,6 @@ def watch(
             "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
             " none) if rows are, or leave them out."
         )
-    if require and not watched.labels:
-        raise InputError("require (--require): not for predictive distributions over time; test them by check.")
     names, limit = watched.names, -math.log(alpha_of(confidence))
     by_period = [period.events() for period in watched.periods]
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
