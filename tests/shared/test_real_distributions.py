@@ -11,15 +11,19 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import norm, poisson, t
 
+import unperplexed as up
 from unperplexed.assessment.pit_shares import PitShares
 from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
 from unperplexed.calibration.diagnosis.pit_scored import PitScored
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.cli.parser import main
 from unperplexed.forecasts.distributions.pit_rows import PitRows
+from unperplexed.monitoring.hypotheses import scores
+from unperplexed.monitoring.pit_counts import PitCounts
 
 DATA = Path(os.environ["UNPERPLEXED_DATA"])
-HUB = DATA / "flusight_hub"
+HUB, TARGET = DATA / "flusight_hub", "target-hospital-admissions.csv"
 LEVELS = np.array([0.01, 0.025, *np.arange(1, 20) / 20, 0.975, 0.99])
 
 
@@ -137,3 +141,29 @@ def test_other_teams_have_one_error(reference, team, error, parameter, cost):
     assert found.errors == (error,)
     assert found.findings[0].parameter == pytest.approx(parameter, abs=0.005)
     assert found.cost == pytest.approx(cost, abs=0.0005)
+
+
+def test_scores_of_periods_are_those_of_the_reference(reference, rng):
+    r, level, log_spread = forecasts(reference, "quantiles", rng)
+    sums, covariance = scores(PitCounts.of(rows_of(r, level, log_spread)))
+    assert sums == pytest.approx(reference.cell(r.zlo, r.zhi)[0].sum(axis=0)[:2])
+    assert covariance == pytest.approx(r.info.sum(axis=0)[:2, :2])
+
+
+def test_two_seasons_of_flu_forecasts_are_watched_by_horizon(capsys):
+    """Of four horizons that overlap the shortest tells most: it alone is named."""
+    files = ["--hub", str(HUB / "CEPH-Rtrend_fluH.parquet"), "--target-data", str(HUB / TARGET)]
+    assert main(["monitor", *files, "--time", "reference_date", "--by", "horizon"]) == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Calibration broke: most probably on 2023-12-02" in text
+    assert "Group '0': too narrow. When The alarm came after 2025-01-11." in text
+    assert main(["check", *files, "-q", "--where", "horizon = 0", "--require", "width < 2", "width < 1.2"]) == 1
+
+
+def test_german_prices_were_misjudged_from_the_first_week_on():
+    prices = pl.read_parquet(DATA / "epf_prices" / "DE.parquet")
+    members = [name for name in prices.columns[2:] if "Ensemble" not in name]
+    week = prices["hour"].str.to_datetime().dt.strftime("%G-W%V")
+    found = up.monitor(prices["Real price"].to_numpy(), up.Samples(prices.select(members).to_numpy()), time=week)
+    assert (found.alarm.began, found.alarm.verdict) == ("2016-W01", "Too narrow, too low")
+    assert found.alarm.since.width == pytest.approx(1.47, abs=0.01)

@@ -111,13 +111,8 @@ def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
 
 def _reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     """Give what stands beside the forecasts, under the names of Python's options."""
-    reading: dict[str, Any] = {
-        "sample_weight": read.weight,
-        "censored": read.censored or None,
-        "issued": read.issued,
-        "target_date": read.target,
-        "clusters": read.clusters if read.clusters is not None else AUTO if a.searched else None,
-    }
+    reading = reading_of(read)
+    reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
     if read.issued is None and a.searched and read.clusters is None and read.frame.width:
         reading["columns"] = read.frame
     return reading
@@ -207,6 +202,12 @@ def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     from ..assessment.distributions import assess_distribution_tally
 
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)
+
+
+def reading_of(read: ReadDistributions) -> dict[str, Any]:
+    """Give what stands beside the forecasts as options of a reading."""
+    windows = {"issued": read.issued, "target_date": read.target}
+    return {"sample_weight": read.weight, "censored": read.censored or None, **windows}
 
 
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:

@@ -10,7 +10,6 @@ from pathlib import Path
 from .._lib.errors import InputError
 from .._lib.output_files import sole_run
 from ..calibration.dependence_search import DependenceSearch
-from ..forecasts.reading import AUTO
 from ..monitoring.drifted import Drift
 from ..monitoring.history import MOST_PERIODS, History, in_time
 from ..monitoring.monitored import Monitored
@@ -98,22 +97,15 @@ def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
 def _of_numbers(a: argparse.Namespace) -> History:
     """Read predictive distributions."""
     from ..monitoring.distribution_history import history_of_distributions
-    from .distributions import distributions_of
+    from .distributions import distributions_of, reading_of
 
     if a.drift or not a.time:
         refused = "--drift: it is for probabilities of classes, not for predictive distributions."
         raise InputError(refused if a.drift else _NO_TIME)
     timed = _timed(a)
     read = distributions_of(argparse.Namespace(**{**vars(a), "by": [timed, *a.by]}))
-    reading = {
-        "sample_weight": read.weight,
-        "censored": read.censored or None,
-        "issued": read.issued,
-        "target_date": read.target,
-        "clusters": AUTO,
-    }
     by = read.frame.select(a.by) if a.by else None
-    return history_of_distributions(read.y, read.forecast, read.frame[timed], by, reading)
+    return history_of_distributions(read.y, read.forecast, read.frame[timed], by, reading_of(read))
 
 
 def _of_tallies(a: argparse.Namespace, rows: Input) -> History:

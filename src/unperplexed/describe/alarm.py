@@ -181,9 +181,8 @@ def shown_in(a: Alarm) -> list[str]:
     """Name the numbers in which the error shows: "slope" for confidence, "bias", else "loss" where it is known."""
     shown = {KINDS[error].shown_in for error in _errors(a)}
     numbers = ["slope"] * ("slope" in shown) + ["bias"] * ("bias" in shown)
-    if isinstance(a.since, PitPoint):
-        return ["bias"]
-    return numbers or ["loss" if "loss" in shown and not math.isnan(a.since.log_loss) else "bias"]
+    known = not math.isnan(getattr(a.since, "log_loss", math.nan))
+    return numbers or ["loss" if "loss" in shown and known else "bias"]
 
 
 def _bias(value: float) -> str:

@@ -198,7 +198,27 @@ class History(ByValue):
         )
 
     def with_period(self, period: Period, clustered: bool = True, apart: tuple[Period, ...] = ()) -> History:
-        """Add a period that was counted apart from some of those before."""
+        """Add the next period, which was counted before.
+
+        Parameters
+        ----------
+        period : Period
+            Its counts.
+        clustered : bool, default True
+            Whether its rows were counted in clusters of dependent rows.
+        apart : tuple of Period, default ()
+            Periods that were counted apart from it: one of them with the same counts has the same rows.
+
+        Returns
+        -------
+        History
+            With one period more.
+
+        Raises
+        ------
+        InputError
+            As `after`.
+        """
         name = period.name
         at = self._place(name)
         if at is not None and self.periods[at].same(period):

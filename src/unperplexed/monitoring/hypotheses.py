@@ -94,8 +94,8 @@ _DIRECTIONS = np.array(
 
 _PARAMETERS = ("bias", "slope", "tail", "asymmetry")
 
-_PIT_DIRECTIONS = np.array([[1, 0], [0, 1], [1, 1], [1, -1]], dtype=np.float64)
-_OF_PIT_DIRECTIONS = (0.35, 0.35, 0.15, 0.15)
+PIT_DIRECTIONS = np.array([[1, 0], [0, 1], [1, 1], [1, -1]], dtype=np.float64)
+_OF_PIT = (0.35, 0.35, 0.15, 0.15)
 """The same of predictive distributions, in shift and scale."""
 
 _SIZES = _signed([2.0**-k for k in range(7)])
@@ -130,18 +130,19 @@ def period_factors(series: Sequence[Counts]) -> Floats:
     of mean 0 and variance at most v, exp(X - X**2/6 - v/3) has (Delyon 2009), with v estimated from earlier periods,
     which makes it approximate.
     """
-    return _standardised(*_in_directions(series))
+    return standardised(*_in_directions(series))
 
 
 def _in_directions(series: Sequence[Counts]) -> tuple[Floats, Floats]:
     """Give the scores of periods, and their variances if rows are independent and calibrated."""
     found = [scores(each) for each in series]
-    some = _PIT_DIRECTIONS if isinstance(series[0], PitCounts) else _DIRECTIONS
+    some = PIT_DIRECTIONS if isinstance(series[0], PitCounts) else _DIRECTIONS
     z = np.array([each for each, _ in found]) @ some.T
     return z, np.array([np.einsum("di,ij,dj->d", some, each, some) for _, each in found])
 
 
-def _standardised(z: Floats, v: Floats) -> Floats:
+def standardised(z: Floats, v: Floats) -> Floats:
+    """Give factors by the scores of periods, and their variances if rows are independent and calibrated."""
     number = np.arange(1, len(z) + 1)[:, None]
     unit = np.sqrt(np.maximum(np.cumsum(v, axis=0) / number, _TINY))
     z, v = z / unit, v / unit**2
@@ -172,7 +173,7 @@ class Weights(NamedTuple):
         """Give those of what is counted."""
         if not isinstance(counts, PitCounts):
             return cls(ROW_WEIGHTS, PERIOD_WEIGHTS, DATING_WEIGHTS)
-        periods, dating = (np.repeat(_OF_PIT_DIRECTIONS, len(x)) / len(x) for x in (_SIZES, _EFFECTS))
+        periods, dating = (np.repeat(_OF_PIT, len(x)) / len(x) for x in (_SIZES, _EFFECTS))
         return cls(_PIT_MAPS[:, 0], periods, dating)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import chdtrc
@@ -23,9 +23,6 @@ from .event_counts import kept
 from .history import WHOLE, Events, History, history_of
 from .monitored import Alarm, Impossible, Monitored, OfGroup
 from .pit_counts import PitPoint
-
-if TYPE_CHECKING:
-    from ..forecasts.distributions.predictive import Predictive
 
 _SHARED = {"none": False, "period": True}
 """Words for clusters: whether the rows of a period share a shock."""
@@ -53,8 +50,10 @@ def monitor(
     y_true : array_like of shape (n,) or (n, C); or History, mapping from period to Tally, or Tallies
         Outcomes: class labels or one-hot rows. Or all forecasts of successive periods, such as days, in chronological
         order, as `History.of` takes them; without ``y_prob``, ``time`` and ``by``.
-    y_prob : array_like of shape (n,) or (n, C), optional
-        Predicted probabilities of the positive class, or of each class.
+    y_prob : array_like of shape (n,) or (n, C), or predictive distributions, optional
+        Predicted probabilities of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution` or
+        `PIT` of a number: periods are the units then, unless ``clusters`` is "none"; ``issued`` and ``target_date`` say
+        how far ahead forecasts reach, and there are no requirements.
     time : array_like of shape (n,), optional
         The period of each row, such as its date: dates, numbers or texts that sort in time.
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
@@ -81,7 +80,7 @@ def monitor(
     Monitored
         ``alarm`` (None, or the strongest that goes on, with ``period``, ``began``, ``probable``, ``verdict``,
         ``groups``, ``over``), ``others``, ``log_evidence`` after each period, ``control`` (bias, calibration slope, log
-        loss and skill over time), ``plot()``, ``report()``.
+        loss and skill over time; of distributions coverage, bias and width), ``plot()``, ``report()``.
 
     Raises
     ------
@@ -102,6 +101,8 @@ def monitor(
     "classes", each class. In the evidence rows with a prediction of exactly 0 or 1 are apart: one that is wrong refutes
     calibration. Evidence is from cells of probability; log loss, skill, slope, intercept and what is wrong are those of
     the rows, as `assess` gives them.
+    Of predictive distributions the bets are on 45 shifts and widths of normal scores. Forecasts that reach H periods
+    ahead depend: each of H phases, of every H-th period, has an equal part of the bet.
 
     Examples
     --------
@@ -115,7 +116,13 @@ def monitor(
     ('22', '21')
     """
     if is_predictive(y_prob):
-        return _of_distributions(y_true, y_prob, time, by, reading, confidence, restart, require)
+        from .distribution_history import history_of_distributions
+
+        clusters = reading.get("clusters", AUTO)
+        declined = clusters is None or (isinstance(clusters, str) and clusters == "none")
+        search = DependenceSearch(reason=DECLINED if declined else DECLARED)
+        counted = history_of_distributions(y_true, y_prob, time, by, reading)
+        return watch(counted, confidence, restart, require, "none" if declined else "period", search)
     said, rows = _read_clusters(reading)
     options, clusters, columns = undeclared_of(rows)
     options |= {} if clusters is AUTO else {"clusters": clusters}
@@ -143,6 +150,8 @@ def watch(
             "y_true: a history of predictions; it has no outcomes. Test whether they changed: drift (--drift)."
         )
     require = [require] if isinstance(require, str) else require
+    if require and not watched.labels:
+        raise InputError("require (--require): not for predictive distributions over time; test them by check.")
     found = dependence.taken and not require  # whose limits are for independent rows
     shared = watched.clustered or found if said is None else _SHARED[said]
     if shared and require:
@@ -150,8 +159,6 @@ def watch(
             "require (--require): limits over time are for independent rows; test them with clusters='none' (--clusters"
             " none) if rows are, or leave them out."
         )
-    if require and not watched.labels:
-        raise InputError("require (--require): not for predictive distributions over time; test them by check.")
     names, limit = watched.names, -math.log(alpha_of(confidence))
     by_period = [period.events() for period in watched.periods]
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
@@ -178,25 +185,6 @@ def watch(
         kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
         dependence=dependence,
     )
-
-
-def _of_distributions(
-    y_true: Any,
-    forecast: Predictive,
-    time: Any,
-    by: Any,
-    reading: Mapping[str, Any],
-    confidence: float,
-    restart: str | None,
-    require: str | Sequence[str],
-) -> Monitored:
-    """Watch predictive distributions: periods are the units unless rows are declared to be independent."""
-    from .distribution_history import history_of_distributions
-
-    said = "none" if reading.get("clusters", AUTO) in (None, "none") else "period"
-    history = history_of_distributions(y_true, forecast, time, by, {**reading, "clusters": AUTO})
-    reason = DECLINED if said == "none" else DECLARED
-    return watch(history, confidence, restart, require, said, DependenceSearch(reason=reason))
 
 
 def _read_clusters(reading: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
