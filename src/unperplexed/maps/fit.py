@@ -212,7 +212,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
     near = known is not None
     information = np.zeros((0, 0)) if not x.size else (of.information(theta) if known is None else known)[square]
     precision, factored = precisions.each, None
-    seen: list[_Pair] = []
+    seen: list[_Step] = []
     for number in range(_STEPS if x.size else 0):
         if precisions.each is not precision or factored is None:
             precision = precisions.each
@@ -231,7 +231,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
             size /= 4
         else:
             break
-        seen = [*seen, (new - x, gradient - slope)][-_KEPT:]
+        seen = [*seen, _Step(new - x, gradient - slope)][-_KEPT:]
         x, value, gradient = new, found, slope
         still = precisions.estimated(x, factored)
         surprising = expected > _NEAR and not _AS_EXPECTED[0] <= gained / expected <= _AS_EXPECTED[1]
@@ -257,23 +257,33 @@ def _look_ahead(precisions: _Precisions, information: Floats, x: Floats, gradien
             break
 
 
-_Pair = tuple[Floats, Floats]
-"""A step, and by how much the gradient of the log-likelihood fell in it."""
+class _Step:
+    """A step, and by how much the gradient of the log-likelihood fell in it."""
+
+    def __init__(self, change: Floats, fell: Floats) -> None:
+        self.change, self._fell = change, fell
+        self._of: Floats | None = None
+
+    def under(self, precision: Floats) -> _Step:
+        """Know by how much the gradient fell with a prior, and what that is along the step."""
+        if precision is not self._of:
+            self._of, self.turn = precision, self._fell + precision * self.change
+            self.bend = float(self.change @ self.turn)
+            self.tells = self.bend > 1e-12 * float(self.turn @ self.turn)
+        return self
 
 
-def _unbent(pull: Floats, seen: list[_Pair], precision: Floats, factored: _Factored) -> Floats:
+def _unbent(pull: Floats, seen: list[_Step], precision: Floats, factored: _Factored) -> Floats:
     """Return the step that the information and what the gradient changed in earlier steps let expect to be the last."""
-    turned = [(change, turn + precision * change) for change, turn in seen]
-    pairs = [(change, turn, float(change @ turn)) for change, turn in turned]
-    pairs = [(change, turn, bend) for change, turn, bend in pairs if bend > 1e-12 * float(turn @ turn)]
+    steps = [step for step in seen if step.under(precision).tells]
     left, shares = pull, []
-    for change, turn, bend in reversed(pairs):
-        share = float(change @ left) / bend
-        left = left - share * turn
+    for step in reversed(steps):
+        share = float(step.change @ left) / step.bend
+        left = left - share * step.turn
         shares.append(share)
     left = factored.solve(left)
-    for (change, turn, bend), share in zip(pairs, reversed(shares), strict=True):
-        left = left + (share - float(turn @ left) / bend) * change
+    for step, share in zip(steps, reversed(shares), strict=True):
+        left = left + (share - float(step.turn @ left) / step.bend) * step.change
     return left
 
 
