@@ -16,7 +16,6 @@ from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
 from ..forecasts.labels import Label
-from ..pairing.distribution_skill import ScoreSkill
 from ..report.result import JsonResult, picture
 from ..statistics.intervals import Interval, Metric
 from .flat import flat_metrics
@@ -24,6 +23,7 @@ from .flat import flat_metrics
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..pairing.distribution_skill import ScoreSkill
     from .distribution_remedy import DistributionRemedy
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
