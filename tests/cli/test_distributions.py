@@ -1,11 +1,14 @@
 """Flags of predictive distributions: what they name, and which do not go together."""
 
+import shlex
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.special import ndtri
 
 from unperplexed import InputError
+from unperplexed.cli.advice import distribution_command
 from unperplexed.cli.distributions import distributions_of
 from unperplexed.cli.parser import _parsed, _parser, main
 
@@ -50,6 +53,20 @@ def test_outcomes_may_stand_elsewhere_and_a_hub_takes_the_place_of_files(folder)
         found = read(*words, "--truth", "y", "--target-data", "truth.csv")
         np.testing.assert_array_equal(found.y, beside.y)
         np.testing.assert_array_equal(found.forecast.values, beside.forecast.values)
+
+
+def test_the_command_of_the_remedy_of_a_hub_runs(folder, rng):
+    n, levels = 120, [0.1, 0.25, 0.5, 0.75, 0.9]
+    mean = rng.normal(size=n)
+    wide = {"made": np.arange(n), **{str(level): mean + 0.5 * ndtri(level) for level in levels}}
+    lines = pl.DataFrame(wide).unpivot(map(str, levels), index="made", variable_name="output_type_id")
+    lines.with_columns(output_type=pl.lit("quantile")).write_csv("hub.csv")
+    pl.DataFrame({"made": np.arange(n), "y": mean + rng.normal(size=n)}).write_csv("truth.csv")
+    words = ["--hub", "hub.csv", "--truth", "y", "--target-data", "truth.csv"]
+    assert main(["assess", *words, "--json", "a.json"]) == 0
+    parsed = _parsed(_parser("assess"), ["assess", *words])
+    assert main(shlex.split(distribution_command(parsed))[1:]) == 0
+    assert main(["recalibrate", "--hub", "hub.csv", "--apply", "map.json", "-o", "new.csv"]) == 0
 
 
 def test_dates_are_keys_of_a_reading_and_are_kept_with_it(folder):

@@ -13,6 +13,7 @@ from unperplexed.cli.parser import main
 from unperplexed.monitoring.breaks import Series
 from unperplexed.monitoring.distribution_history import history_of_distributions
 from unperplexed.monitoring.hypotheses import Weights, row_factors, scores
+from unperplexed.monitoring.monitored import monitored_warnings
 from unperplexed.monitoring.pit_counts import PitCounts
 from unperplexed.results import History
 from unperplexed.statistics.normal_scores import information_of, probability_between
@@ -127,7 +128,10 @@ def test_forecasts_of_several_steps_are_watched_in_phases():
     for seed in (0, 1):
         issued, target, z = ahead(seed, periods=100)
         given = z, quantiles(np.zeros(z.size), np.ones(z.size))
-        assert up.monitor(*given, time=issued, issued=issued, target_date=target)
+        found = up.monitor(*given, time=issued, issued=issued, target_date=target)
+        assert found
+        assert found.phases == 4
+        assert any("4 periods ahead" in warning for warning in monitored_warnings(found))
         alarms += up.monitor(*given, time=issued).alarm is not None
     assert alarms >= 1
 

@@ -39,7 +39,15 @@ def distribution_command(arguments: argparse.Namespace) -> str:
         for word in (f"--{name.replace('_', '-')}", *([value] if isinstance(value, str) else value))
     ]
     return command_line(
-        ["unperplexed", "recalibrate", *arguments.files, *words, *_options(arguments), "-o", "map.json"]
+        [
+            "unperplexed",
+            "recalibrate",
+            *([] if arguments.hub else arguments.files),
+            *words,
+            *_options(arguments),
+            "-o",
+            "map.json",
+        ]
     )
 
 

@@ -16,7 +16,7 @@ from ..pairing.rows import Chunks, Pair
 from .advice import comparison_commands
 from .comparing import recalibrating
 from .input import Input
-from .options import PREDICTIVE, first_given
+from .options import first_given, predicts_numbers
 from .outputs import Outputs
 from .skill import pairing_options, reference_of
 
@@ -34,7 +34,7 @@ _NOT_SEQUENTIAL = {
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
-    if any(getattr(arguments, form) for form in PREDICTIVE):
+    if predicts_numbers(arguments):
         _distributions(arguments)
         return
     a, files = arguments, named_files(arguments.files)

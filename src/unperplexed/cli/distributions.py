@@ -18,7 +18,7 @@ from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
-from .options import PREDICTIVE, first_given
+from .options import PREDICTIVE, first_given, predicts_numbers
 from .outputs import sayer
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
-    if not any(getattr(a, form) for form in PREDICTIVE):
+    if not predicts_numbers(a):
         return _assessment_of_ordered(a) if a.ordered else _of_tallies(a)
     read = distributions_of(a)
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]

@@ -29,7 +29,7 @@ from ..sources.writers import TABLES
 from .advice import apply_command, column_names
 from .classes import NewRows, written_text
 from .input import Input, class_tally
-from .options import PREDICTIVE, first_given
+from .options import PREDICTIVE, first_given, predicts_numbers
 from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
 
@@ -45,7 +45,7 @@ def recalibrate(arguments: argparse.Namespace) -> None:
 def _fit(a: argparse.Namespace) -> None:
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply MAP.")
-    if any(getattr(a, form) for form in PREDICTIVE):
+    if predicts_numbers(a):
         from .distributions import fit_of_distributions
 
         outputs, made = Outputs(a, MAPS), fit_of_distributions(a)
@@ -133,7 +133,7 @@ def _apply(a: argparse.Namespace) -> None:
         raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
-    if any(getattr(a, form) for form in PREDICTIVE):
+    if predicts_numbers(a):
         from .distributions import write_distributions
 
         outputs = Outputs(a, tuple(TABLES))

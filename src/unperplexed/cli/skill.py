@@ -14,7 +14,7 @@ from ..pairing.skill import BASE_RATE, SkillSettings, skill_rules, skilled
 from ..pairing.skill_result import Skill
 from .comparing import recalibrating
 from .input import Input, rivals_of
-from .options import PREDICTIVE
+from .options import predicts_numbers
 from .outputs import Outputs
 
 _CLIMATOLOGY = "climatology:"
@@ -29,7 +29,7 @@ _NOT_A_REFERENCE = {
 def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a reference."""
     a = arguments
-    if any(getattr(a, form) for form in PREDICTIVE):
+    if predicts_numbers(a):
         from .distributions import skill_of_distributions
 
         outputs, of_numbers = Outputs(a), skill_of_distributions(a)

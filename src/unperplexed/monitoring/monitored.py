@@ -122,6 +122,8 @@ class Monitored(Watched):
     labels: tuple[Label | None, ...]
     kept: tuple[Kept, ...] = ()
     """What became of the requirements."""
+    phases: int = 1
+    """Periods that predictive distributions reach ahead: each of as many phases has an equal part of the bet."""
     dependence: DependenceSearch = OF_A_TALLY
     """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
@@ -173,6 +175,11 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
     """Say what makes an alarm or figures doubtful."""
     ratio, p = m.dispersion
     alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
+    if m.phases > 1:
+        yield (
+            f"forecasts reach {m.phases} periods ahead and depend, so that alarms come late. Watch each horizon too,"
+            " with --by horizon: those of the next period depend least."
+        )
     if m.dependence.found is not None:
         yield _dependence(m, m.dependence.found, alarms)
     elif dispersed(m):

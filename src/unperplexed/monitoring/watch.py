@@ -183,6 +183,7 @@ def watch(
         n_rows=watched.n_rows,
         labels=watched.labels,
         kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
+        phases=max(getattr(each, "ahead", 1) for each in first) if shared else 1,
         dependence=dependence,
     )
 
