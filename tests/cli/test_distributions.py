@@ -59,7 +59,7 @@ def test_the_command_of_the_remedy_of_a_hub_runs(folder, rng):
     n, levels = 120, [0.1, 0.25, 0.5, 0.75, 0.9]
     mean = rng.normal(size=n)
     wide = {"made": np.arange(n), **{str(level): mean + 0.5 * ndtri(level) for level in levels}}
-    lines = pl.DataFrame(wide).unpivot(map(str, levels), index="made", variable_name="output_type_id")
+    lines = pl.DataFrame(wide).unpivot([*map(str, levels)], index="made", variable_name="output_type_id")
     lines.with_columns(output_type=pl.lit("quantile")).write_csv("hub.csv")
     pl.DataFrame({"made": np.arange(n), "y": mean + rng.normal(size=n)}).write_csv("truth.csv")
     words = ["--hub", "hub.csv", "--truth", "y", "--target-data", "truth.csv"]
