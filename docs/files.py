@@ -30,9 +30,17 @@ def make(folder: Path) -> None:
     (folder / "data").mkdir()
     for at in range(2):
         frame[at::2].write_parquet(folder / "data" / f"{at}.parquet")
+    quantiles(np.random.default_rng(3)).write_csv(folder / "demand.csv")
     several(rng, folder)
     answers(rng).write_csv(folder / "answers.csv")
     answers(rng).write_parquet(folder / "answers.parquet")
+
+
+def quantiles(rng: np.random.Generator) -> pl.DataFrame:
+    """Forecasts of a number by three quantiles."""
+    middle = rng.normal(20, 5, ROWS).round(2)
+    limits = {"q0.1": middle - 2, "q0.5": middle, "q0.9": middle + 2}
+    return pl.DataFrame({"demand": (middle + rng.normal(0, 2, ROWS)).round(2), **limits})
 
 
 def binary(rng: np.random.Generator) -> pl.DataFrame:
