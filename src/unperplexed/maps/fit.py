@@ -347,7 +347,8 @@ class _Factored:
     matrix: Factored
 
     def solve(self, right: Floats) -> Floats:
-        return np.asarray(self.matrix.solve(right / self.scale) / self.scale)
+        with np.errstate(over="ignore"):  # of what nothing determines
+            return np.asarray(self.matrix.solve(right / self.scale) / self.scale)
 
     def diagonal_of_inverse(self) -> Floats:
         return np.asarray(self.matrix.diagonal_of_inverse() / self.scale**2)
