@@ -347,8 +347,7 @@ class _Factored:
     matrix: Factored
 
     def solve(self, right: Floats) -> Floats:
-        with np.errstate(over="ignore"):  # of what nothing determines
-            return np.asarray(self.matrix.solve(right / self.scale) / self.scale)
+        return np.asarray(self.matrix.solve(right / self.scale) / self.scale)
 
     def diagonal_of_inverse(self) -> Floats:
         return np.asarray(self.matrix.diagonal_of_inverse() / self.scale**2)
@@ -356,7 +355,7 @@ class _Factored:
 
 def _factored(information: Floats, precision: Floats) -> _Factored:
     matrix = information + np.diag(precision)
-    scale = np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
+    scale = np.sqrt(np.maximum(matrix.diagonal(), 1e-200))
     found = Factored(matrix / scale / scale[:, None])
     try:
         _ = found.back
