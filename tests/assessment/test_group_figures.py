@@ -100,6 +100,7 @@ def test_a_group_with_an_outcome_of_probability_zero_has_an_accuracy_of_zero():
     assert np.isnan(result.groups[0].standard_error)
 
 
+@pytest.mark.slow
 def test_rows_wait_or_are_counted_and_the_tallies_are_the_same(rng, monkeypatch):
     """Groups that are counted at once, whose rows wait to the end, and that are counted in between."""
     y, p, by = rng.integers(0, 2, 600), rng.uniform(size=600).round(2), (rng.pareto(1, 600) * 3).astype(int) % 40

@@ -125,6 +125,7 @@ def test_a_map_mends_probabilities_of_classes():
     assert not assess(y[later], mended).diagnosis.findings
 
 
+@pytest.mark.slow
 def test_the_level_of_the_test_is_its_own():
     rng, runs = np.random.default_rng(1), 400
     rejected = 0

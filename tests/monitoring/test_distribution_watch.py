@@ -102,6 +102,7 @@ def test_calibrated_forecasts_raise_no_alarm():
         assert np.mean([each.held for each in found.control]) == pytest.approx(0.8, abs=0.02)
 
 
+@pytest.mark.slow
 def test_periods_are_the_units_unless_rows_are_declared_independent():
     """Shocks of a day make rows alike: rows as units refute calibrated forecasts."""
     day, y, m, s = days(4, shock=0.2)
@@ -122,6 +123,7 @@ def ahead(seed, periods=120, series=5):
     return issued.ravel(), (issued + horizon + 1).ravel(), np.stack(z, axis=1).ravel()
 
 
+@pytest.mark.slow
 def test_forecasts_of_several_steps_are_watched_in_phases():
     """Perfect forecasts of one to four steps: as if none overlapped, alarms are false in 40% of such cases."""
     alarms = 0
@@ -161,6 +163,7 @@ def test_each_phase_has_factors_of_its_own_and_an_equal_part_of_the_bet():
     assert both.weights.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_group_that_broke_is_named():
     day, y, m, s = days(6, rows=80)
     site = np.array(["a", "b"])[np.arange(day.size) % 2]
@@ -227,6 +230,7 @@ def test_what_is_for_classes_is_refused():
         history_of_distributions(*given, day, None, {}).without_outcomes()
 
 
+@pytest.mark.slow
 def test_the_command_keeps_a_history_and_says_what_broke_since_when(tmp_path, capsys):
     day, y, m, s = days(2, periods=42, rows=40, narrow=1.6)
     frame = pl.DataFrame({"day": [date(2026, 1, 1) + timedelta(int(k)) for k in day], "y": y, "mu": m, "sd": s})

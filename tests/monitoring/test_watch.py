@@ -420,6 +420,7 @@ def test_a_break_of_whole_periods_is_dated_against_the_calibrated_ones_before_it
     assert len(alarm.probable) <= 4
 
 
+@pytest.mark.slow
 def test_periods_that_share_shocks_do_not_make_dates_surer_than_they_are():
     rng = np.random.default_rng(41)
     found = {f"d{at}": day(rng, 500, bias=1.0 * (at >= 30), shock=0.5) for at in range(60)}
@@ -428,6 +429,7 @@ def test_periods_that_share_shocks_do_not_make_dates_surer_than_they_are():
     assert len(shared.probable) > len(one.probable)
 
 
+@pytest.mark.slow
 def test_a_slope_that_falls_slowly_is_dated_to_when_it_became_visible():
     rng = np.random.default_rng(42)
     slopes = 1 - 0.9 * np.clip(np.arange(120) - 30, 0, None) / 90
@@ -439,6 +441,7 @@ def test_a_slope_that_falls_slowly_is_dated_to_when_it_became_visible():
     assert two.slope < one.slope - 0.2
 
 
+@pytest.mark.slow
 def test_growth_is_seen_in_few_rows_a_period():
     rng = np.random.default_rng(43)
     found = monitor({f"d{at}": day(rng, 25, bias=max(0, at - 30) / 35) for at in range(100)}).alarm
@@ -488,6 +491,7 @@ def test_periods_and_rows_are_not_mixed():
         monitor([1, 0], [0.8, 0.3], time=[1, 2], sampel_weight=None)
 
 
+@pytest.mark.slow
 def test_periods_whose_rows_err_alike_are_warned_of_once():
     """The variance between periods is what rows of the same period have in common."""
     rng = np.random.default_rng(49)
