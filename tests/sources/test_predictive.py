@@ -342,8 +342,10 @@ BAD = {
     "a parameter twice": (["distribution", "normal", "mean=mean", "mean=y"], "each once"),
     "a spread of 0": (["distribution", "normal", "mean=mean", "sd=0"], "sd"),
     "three PIT columns": (["pit", "y", "mean", "w"], "expected the columns of F"),
-    "no probabilities": (["pit", "y"], "no probability from 0 to 1"),
+    "no probabilities": (["pit", "mean"], "no probability from 0 to 1"),
     "a long table and more": (["quantiles", "site=y", "0.1=q0.1"], "a long table has one column of levels"),
+    "outcomes among the members": (["samples", "y", "q0.1"], "--truth y: this column is one of the forecasts"),
+    "outcomes as quantiles": (["quantiles", "site=y"], "--truth y: this column is one of the forecasts"),
     "text": (["samples", "q*", "site2"], "not a number at row 0"),
 }
 

@@ -105,18 +105,15 @@ class PitShares:
                 yield f"{100 * (1 - 2 * low):.3g}% intervals", float(low), float(1 - low)
 
     def beyond(self) -> Beyond:
-        """Count the outcomes of that tail which has the most beside those expected."""
+        """Count the outcomes of that tail which has the most beside those expected; of few members those of both."""
         low, high = (self._edge(each) for each in _TAILS)
         below, not_above = (self._mean(self.below(each)).mean for each in (low, high))
         names = (f"below the {100 * low:.3g}% quantile", f"above the {100 * high:.3g}% quantile")
         both = f"outside the {100 * (high - low):.3g}% interval"
+        outside = (both, below + 1 - not_above, low + 1 - high)
+        places = [(names[0], below, low), (names[1], 1 - not_above, 1 - high), outside]
         if self._members and self.edges is not None and low == self.edges[1]:
-            names, both = ("below all members", "above all members"), "outside all members"
-        places = (
-            (names[0], below, low),
-            (names[1], 1 - not_above, 1 - high),
-            (both, below + 1 - not_above, low + 1 - high),
-        )
+            places = [("outside all members", *outside[1:])]
         where, found, expected = max(places, key=lambda each: (each[1] - each[2]) / math.sqrt(each[2]))
         return Beyond(where, self.scored.n * found, self.scored.n * expected)
 

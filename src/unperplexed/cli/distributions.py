@@ -74,7 +74,9 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     """Compare the predictive distributions that the options name with a reference."""
     from ..pairing.skill import skill
 
-    if option := first_given(a, ("by", "plot", "forecaster", "in_order", "common")):
+    if a.by:
+        raise InputError("--by: skill of distributions is of all rows; choose one group at a time with --where.")
+    if option := first_given(a, ("plot", "forecaster", "in_order", "common")):
         raise InputError(f"{option}: skill of distributions is that of one forecaster in all rows. Leave it out.")
     read = distributions_of(a)
     if several(read.frame):

@@ -90,7 +90,8 @@ class DistributionComparison(JsonResult, ByValue):
                 known = [name for name in self.forecasters if name != first and self._better(first, name, score)]
                 more = [short_name(name) for name in known if not self._better(first, name, self.scores[0])]
                 if more:
-                    yield f"By {inside(self.title(score))} it is also better than {_named(more)}"
+                    also = "also " * (len(more) < len(known))
+                    yield f"By {inside(self.title(score))} it is {also}better than {_named(more)}"
             else:
                 found, title = self.between(first, best)[score], inside(self.title(score))
                 better = "better than" if self.significant(found) else "but not distinguishable from"

@@ -108,6 +108,7 @@ def _quantiles(words: list[str], file: Source) -> Wide | Long:
             stars = _matched("quantiles", word, file)
             found = _levels_of(word, [*stars.values()])
             said = f"quantile levels read off the names of columns: {', '.join(f'{level:g}' for level in found)}"
+            said += "; if these are members, name them with --samples" * (max(found) < 0.5 or min(found) > 0.5)
             named = [*stars]
         else:
             named = [check_column(name, file) for name in right.split(",")]

@@ -221,7 +221,8 @@ DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
     {
         score.name: score
         for score in (
-            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
+            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes; of members the fair one"),
+            DistributionScore("plain_crps", partial(crps_rows, fair=False), "Plain CRPS", "of the members as they are"),
             DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
             DistributionScore(
                 "ranked_probability_score", ranked_probability_score_rows, "RPS", "CRPS of class numbers"
