@@ -1,5 +1,6 @@
 """Flags of predictive distributions: what they name, and which do not go together."""
 
+import json
 import shlex
 
 import numpy as np
@@ -67,6 +68,18 @@ def test_the_command_of_the_remedy_of_a_hub_runs(folder, rng):
     parsed = _parsed(_parser("assess"), ["assess", *words])
     assert main(shlex.split(distribution_command(parsed))[1:]) == 0
     assert main(["recalibrate", "--hub", "hub.csv", "--apply", "map.json", "-o", "new.csv"]) == 0
+
+
+def test_groups_do_not_change_what_all_rows_are_judged_by(folder, rng):
+    shock = np.repeat(rng.normal(size=30), 20)
+    days = pl.date_range(pl.date(2025, 1, 1), pl.date(2026, 8, 23), eager=True)
+    frame = pl.DataFrame({"day": days, "y": 0.7 * shock + 0.7 * rng.normal(size=600)})
+    frame.with_columns(m=pl.lit(0.0)).write_csv("days.csv")
+    words = ["assess", "days.csv", "--truth", "y", "--distribution", "normal", "mean=m", "sd=1", "--json"]
+    assert main([*words, "all.json"]) == main([*words, "by.json", "--by", "day:month"]) == 0
+    whole, by = (json.loads((folder / name).read_text()) for name in ("all.json", "by.json"))
+    assert whole["n_clusters"] is not None
+    assert (by["whole"]["n_clusters"], by["whole"]["bias"]) == (whole["n_clusters"], whole["bias"])
 
 
 def test_dates_are_keys_of_a_reading_and_are_kept_with_it(folder):

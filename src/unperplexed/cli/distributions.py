@@ -22,6 +22,8 @@ from .options import PREDICTIVE, first_given, predicts_numbers
 from .outputs import sayer
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
     from ..comparison.distribution_result import DistributionComparison
     from ..forecasts.distributions.predictive import Predictive
@@ -115,9 +117,16 @@ def _reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     """Give what stands beside the forecasts, under the names of Python's options."""
     reading = reading_of(read)
     reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
-    if read.issued is None and a.searched and read.clusters is None and read.frame.width:
-        reading["columns"] = read.frame
+    if read.issued is None and a.searched and read.clusters is None:
+        reading["columns"] = _of_file(a, read)
     return reading
+
+
+def _of_file(a: argparse.Namespace, read: ReadDistributions) -> pl.DataFrame | None:
+    """Give the columns by which rows may depend, whatever groups are asked for; None if there are no others."""
+    asked, names = {*getattr(a, "by", ()), *_seasons(a)}, read.frame.columns
+    others = [name for name in names if name not in asked]
+    return read.frame.select(name for name in names if name in others or ":" not in name) if others else None
 
 
 def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:

@@ -121,7 +121,7 @@ def _of_table(
     with named(parts[0].name):
         form = form_of(selection, file)
         of_forecasts = (form.place, form.value) if isinstance(form, Long) else form.columns
-        if selection.target_data is None and selection.truth in of_forecasts:
+        if selection.form != "pit" and selection.target_data is None and selection.truth in of_forecasts:
             raise InputError(
                 f"--truth {selection.truth}: this column is one of the forecasts. Name that of the outcome, or its file"
                 " with --target-data."
