@@ -99,6 +99,8 @@ REFUSED = {
     ),
     "an unknown method": ({"a": quantiles([1.0]), "b": quantiles([2.0])}, {"method": "logarithmic"}, "median"),
     "an order": ({"a": quantiles([1.0]), "b": quantiles([2.0])}, {"order": 1.0}, "order: is for class"),
+    "a map": ({"a": quantiles([1.0]), "b": quantiles([2.0])}, {"map": "beta"}, "map: is for class"),
+    "a seed": ({"a": quantiles([1.0]), "b": quantiles([2.0])}, {"seed": 3}, "seed: is for class"),
     "members": ({"a": up.Samples([[1.0, 2.0]]), "b": up.Samples([[1.0, 2.0, 3.0]])}, {}, "members of equal numbers"),
     "another name": ({"a": quantiles([1.0]), "b": quantiles([2.0])}, {"weights": {"a": 1}}, "weights: expected one"),
 }  # fmt: skip

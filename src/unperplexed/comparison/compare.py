@@ -32,7 +32,7 @@ from ..forecasts.reading import (
     AssessedReading,
     PredictiveOptions,
     SearchedReading,
-    is_predictive,
+    any_predictive,
     reads,
     refuse_beside_predictive,
 )
@@ -193,7 +193,7 @@ def compare(
     >>> result.verdict
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
-    if isinstance(forecasts, Mapping) and any(map(is_predictive, forecasts.values())):
+    if any_predictive(forecasts):
         from .distributions import compared_distributions
 
         refuse_beside_predictive({"by": by, "ids": ids, "lag": lag, "within": within})

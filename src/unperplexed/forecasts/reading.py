@@ -87,6 +87,11 @@ def is_predictive(forecast: Any) -> TypeGuard[Predictive]:
     return home is not None and isinstance(forecast, home.Predictive)
 
 
+def any_predictive(forecasts: Any) -> bool:
+    """Whether any of several forecasters, by name, has distributions of a number."""
+    return isinstance(forecasts, Mapping) and any(map(is_predictive, forecasts.values()))
+
+
 def refuse_beside_predictive(given: Mapping[str, Any]) -> None:
     """Refuse what was given of options that only class probabilities have."""
     for name, value in given.items():

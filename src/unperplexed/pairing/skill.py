@@ -23,6 +23,7 @@ from ..forecasts.reading import (
     AssessedReading,
     PredictiveOptions,
     SearchedReading,
+    any_predictive,
     is_predictive,
     reads,
     refuse_beside_predictive,
@@ -150,7 +151,7 @@ def skill(
     >>> [group.key for group in result.groups]
     [(24,), (48,)]
     """
-    if is_predictive(forecasts) or (isinstance(forecasts, Mapping) and any(map(is_predictive, forecasts.values()))):
+    if is_predictive(forecasts) or any_predictive(forecasts):
         from .distribution_skill import skill_of_distributions
 
         refuse_beside_predictive({"by": by, "lag": lag, "within": within})

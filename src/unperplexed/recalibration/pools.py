@@ -13,7 +13,7 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice, is_number
 from .._lib.typing import Floats
 from ..forecasts.gathered import LOG_PROBABILITIES, GatheredRows, gathered
-from ..forecasts.reading import AssessedReading, RowReading, is_predictive, reads, refuse_beside_predictive
+from ..forecasts.reading import AssessedReading, RowReading, any_predictive, reads, refuse_beside_predictive
 from ..maps.two import zero_of
 from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import effective_number
@@ -148,10 +148,11 @@ def pool(
     >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """
-    if isinstance(forecasts, Mapping) and any(is_predictive(each) for each in forecasts.values()):
+    if any_predictive(forecasts):
         from .distribution_pools import pooled_distributions
 
-        refuse_beside_predictive({"order": order, "power": power})
+        after = {"map": None if map == "auto" else map, "seed": seed or None}
+        refuse_beside_predictive({"order": order, "power": power, **after})
         given = None if weights is None else _weights([*forecasts], weights)
         return pooled_distributions(y_true, forecasts, given, method=method, folds=folds, reading=reading)
     method = method or "linear"

@@ -24,6 +24,7 @@ from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.quantiles import crossing
 from ..kernels.exact_sum import UNIT_BITS, ExactSum, exact_sum
 from ..report.result import Result
 from ..scores.distributions.rules import (
@@ -176,8 +177,7 @@ class DistributionTally(ByValue, Result):
     def notes(self) -> tuple[str, ...]:
         """What was left out or changed."""
         lost = f"{number_of(self.left_out, 'row')} without an outcome or with an incomplete forecast: left out."
-        crossed = f"quantiles of {number_of(self.crossed, 'forecast')} cross; they were sorted."
-        return (*([lost] if self.left_out else []), *([crossed] if self.crossed else []))
+        return (*([lost] if self.left_out else []), *([crossing(self.crossed)] if self.crossed else []))
 
     def tagged(
         self, *, name: str | None = None, model: str | None = None, period: str | Iterable[str] | None = None

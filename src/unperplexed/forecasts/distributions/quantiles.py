@@ -90,7 +90,7 @@ class Quantiles(Partition):
         missing = int(np.count_nonzero(~self.complete))
         tied = int(np.count_nonzero(by_block(self.values, lambda rows: rows[:, 1:] == rows[:, :-1])))
         each = (
-            (self.crossed, f"quantiles of {number_of(self.crossed, 'forecast')} cross; they were sorted."),
+            (self.crossed, crossing(self.crossed)),
             (missing, f"{number_of(missing, 'forecast')} without a quantile at each level: left out."),
             (len(self) if len(self.levels) < _FEW_LEVELS else 0, f"{self.form} say little about skew and tails."),
             (tied if tied > _MANY_TIES * len(self) else 0, f"{number_of(tied, 'forecast')} with equal quantiles."),
@@ -146,3 +146,8 @@ def _checked_levels(levels: Any, shape: tuple[int, ...]) -> Floats:
         turned = " Rows are forecasts: give values.T." if shape[0] == len(given) else ""
         raise InputError(f"values: expected one column for each of {len(given)} levels, got shape {shape}.{turned}")
     return given
+
+
+def crossing(forecasts: int) -> str:
+    """Say in how many forecasts quantiles crossed."""
+    return f"quantiles of {number_of(forecasts, 'forecast')} cross; they were sorted."
