@@ -212,9 +212,7 @@ class HeldOutDistributions:
     fold: Ints
     """Of each row of the fit that was not held impossible."""
 
-    def scored(
-        self, score: Callable[[Floats, Predictive], Floats], y: Floats, forecast: Predictive, rows: Ints
-    ) -> Floats:
+    def scored(self, score: Score, y: Floats, forecast: Predictive, rows: Ints) -> Floats:
         """Score mended forecasts of some rows."""
         found = np.empty(len(rows))
         for fold, each in enumerate(self.without):
