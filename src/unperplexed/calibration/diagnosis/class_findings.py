@@ -19,7 +19,7 @@ from ...statistics.definite import in_turn
 from ...statistics.means import effective_number
 from ...statistics.products import product
 from ...statistics.tails import chi2_sf
-from ...tally.class_row_sums import CELLS
+from ...tally.class_sums import CELLS
 from .choice import LEAST, Candidate, Errors, cost, gains, p_value
 from .class_likelihoods import PARAMETERS
 from .class_rows import Chunk, PreparedRows, RowCounts

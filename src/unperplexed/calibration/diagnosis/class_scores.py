@@ -15,7 +15,7 @@ from ...maps.parameters import LAPSE, LAPSES
 from ...maps.rows import Coefficients
 from ...maps.two import tail
 from ...statistics.definite import definite
-from ...tally.class_row_sums import HALF
+from ...tally.class_sums import HALF
 from ...tally.row_sample import RowSample
 from .class_likelihoods import KNOWN, MapLikelihood, part_of
 from .class_statistics import ClassStatistics, information_of
