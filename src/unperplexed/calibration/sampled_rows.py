@@ -16,7 +16,7 @@ from .._lib.arrays import run_starts
 from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..statistics.products import product
-from ..tally.row_sample import ROOM
+from ..tally.counter import ROOM
 from ..tally.tally import Tally
 from .worlds import Counts
 

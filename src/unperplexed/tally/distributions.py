@@ -46,8 +46,7 @@ from ..scores.distributions.rules import (
 from ..statistics.intervals import UncertainMean
 from ..statistics.means import checked_weights
 from ..statistics.normal_scores import cell_means, information_of, numbered
-from .limits import MOST_WHOLE, require
-from .sections import Sections
+from .sections import MOST_WHOLE, Sections, require
 from .serialization import DISTRIBUTIONS, file_bytes, sum_of, sums_text
 from .tags import Tags
 

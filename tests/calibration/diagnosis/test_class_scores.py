@@ -13,7 +13,7 @@ from unperplexed.calibration.diagnosis.class_search import BIAS_SD, SMALL_SD, pr
 from unperplexed.calibration.diagnosis.class_statistics import information_of
 from unperplexed.maps.classes import ClassMap
 from unperplexed.maps.fit import fitted
-from unperplexed.tally.row_sample import RowSample
+from unperplexed.tally.counter import RowSample
 
 EFFECT = 1.4
 AT = {"confidence": [0], "tail": [1], "bias": [2, 3, 4, 5]}

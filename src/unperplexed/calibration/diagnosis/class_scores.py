@@ -16,7 +16,7 @@ from ...maps.rows import Coefficients
 from ...maps.two import tail
 from ...statistics.definite import definite
 from ...tally.class_sums import HALF
-from ...tally.row_sample import RowSample
+from ...tally.counter import RowSample
 from .class_likelihoods import KNOWN, MapLikelihood, part_of
 from .class_statistics import ClassStatistics, information_of
 

@@ -15,7 +15,7 @@ from ...forecasts.labels import Label
 from ...statistics.intervals import holm
 from ...statistics.tails import normal_cdf, normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
-from ...tally.row_sample import RowSample
+from ...tally.counter import RowSample
 from .choice import LEVEL, POWER, as_good, odds_off
 from .class_findings import named, rest
 from .class_likelihoods import Likelihoods, RowLikelihoods
