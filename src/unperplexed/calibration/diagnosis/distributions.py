@@ -20,7 +20,7 @@ from ...report.document import listed
 from ...statistics.products import product
 from .choice import LEVEL, POWER, Errors, as_good, gains, p_value
 from .class_rows import MOST_SURPRISING
-from .gate import Gate
+from .gate import FEWEST_CLUSTERS, Gate
 from .kind import OfDistributions, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
@@ -29,7 +29,6 @@ from .pit_scored import PitScored
 from .pit_search import MOST_ERRORS, PitSearch
 from .result import Clause, Detectable, Diagnosis, Finding, MendedProbability
 from .row_groups import Groups, RowGroups, Windows, chosen, shortest
-from .scored import FEWEST_CLUSTERS
 from .words import in_words, leaves_more, not_made, too_few
 
 FEWEST_ROWS = 10

@@ -20,7 +20,7 @@ from ...maps.two import columns, finite, zero_of
 from ...statistics.intervals import LEAST_WORTH, Interval, Metric
 from ...statistics.means import effective_number, t_quantile
 from ...statistics.products import product
-from .scored import ClusterSums, Scored, in_cells
+from .gate import ClusterSums, Scored, in_cells
 
 
 class Coefficient(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, Floats, Ints
 from ...statistics.products import product
-from .scored import LEAST_VARIANCE
+from .gate import LEAST_VARIANCE
 
 
 class Windows(NamedTuple):
