@@ -15,8 +15,7 @@ from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
-from ..calibration.diagnosis.pit_scored import PitScored
-from ..calibration.diagnosis.pit_search import PARAMETERS
+from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
 from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.distribution import Distribution

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
 from ..calibration.dependent_means import RowMeans
-from ..calibration.diagnosis.pit_scored import PitScored
+from ..calibration.diagnosis.pit_search import PitScored
 from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
 from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson

@@ -15,8 +15,7 @@ from scipy.special import ndtr, ndtri
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_whole
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..calibration.diagnosis.pit_gate import pit_gate
-from ..calibration.diagnosis.pit_scored import PitScored
+from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows

@@ -24,9 +24,7 @@ from .gate import FEWEST_CLUSTERS, Gate
 from .kind import OfDistributions, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
-from .pit_gate import pit_gate, shortest_gate
-from .pit_scored import PitScored
-from .pit_search import MOST_ERRORS, PitSearch
+from .pit_search import MOST_ERRORS, PitScored, PitSearch, pit_gate, shortest_gate
 from .result import Clause, Detectable, Diagnosis, Finding, MendedProbability
 from .row_groups import Groups, RowGroups, Windows, chosen, shortest
 from .words import in_words, leaves_more, not_made, too_few
