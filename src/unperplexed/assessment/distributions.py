@@ -13,11 +13,10 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
-from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
-from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
+from ..calibration.distribution_rows import FEWEST, DistributionRows, RowMeans, read_distributions
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit_rows import PitRows

@@ -11,8 +11,8 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
-from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.pit_search import PitScored
+from ..calibration.distribution_rows import RowMeans
 from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
 from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from unperplexed.assessment.pit_shares import PitShares
-from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis import pit_search
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
 from unperplexed.calibration.diagnosis.kind import OfDistributions
@@ -15,6 +14,7 @@ from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.pit_search import PitScored, pit_gate
 from unperplexed.calibration.diagnosis.result import Finding
 from unperplexed.calibration.diagnosis.row_groups import RowGroups, Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.forecasts.distributions.pit_rows import PitRows
 from unperplexed.maps.pit import PitMap
 from unperplexed.statistics.normal_scores import information_of
