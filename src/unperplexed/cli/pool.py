@@ -14,8 +14,7 @@ from .._lib.serialize import json_text
 from ..comparison.files import compared_files, named_files
 from ..comparison.pooling import paired_rows
 from ..pairing.rows import Chunks, Pair
-from ..recalibration.pool_result import Pool
-from ..recalibration.pools import PoolSettings, pool_of_rows
+from ..recalibration.pools import Pool, PoolSettings, pool_of_rows
 from ..sources.writers import TABLES
 from .classes import written_text
 from .input import Input, rivals_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.errors import InputError, listed
 from .._lib.typing import AnyFloats, Floats
-from ..recalibration.pool_result import Pool, at_floor, pooled
+from ..recalibration.pools import Pool, at_floor, pooled
 from ..sources.columns import Plan, probability_columns
 from ..sources.file_reading import FileReading, named
 from ..sources.readers import Batch, Wanted

@@ -64,8 +64,8 @@ from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
 from ..recalibration.distribution_pools import DistributionPool as DistributionPool
 from ..recalibration.gain import Gain as Gain
-from ..recalibration.pool_result import HeldOut as HeldOut
-from ..recalibration.pool_result import Pool as Pool
+from ..recalibration.pools import HeldOut as HeldOut
+from ..recalibration.pools import Pool as Pool
 from ..recalibration.recalibrator import GroupRecalibrator as GroupRecalibrator
 from ..report.explanations import Explanation as Explanation
 from ..statistics.many_looks import Spread as Spread
