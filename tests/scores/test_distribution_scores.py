@@ -12,9 +12,8 @@ from scipy.integrate import quad
 from unperplexed import InputError
 from unperplexed.forecasts.distributions.distribution import Distribution
 from unperplexed.forecasts.distributions.ordered import Ordered
+from unperplexed.forecasts.distributions.partitions import Quantiles, Samples
 from unperplexed.forecasts.distributions.pit import PIT
-from unperplexed.forecasts.distributions.quantiles import Quantiles
-from unperplexed.forecasts.distributions.samples import Samples
 from unperplexed.kernels import quantile_loss as quantile_loss_module
 from unperplexed.kernels.compiled import kernel
 from unperplexed.scores import (

@@ -15,8 +15,8 @@ from ..assessment.distributions import Scored, assessed
 from ..calibration.distribution_rows import DistributionRows, RowMeans, check_alike, read_distributions
 from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..pairing.distribution_skill import Against, reference_scores
 from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply
 from ..statistics.intervals import Interval, checked_sampling

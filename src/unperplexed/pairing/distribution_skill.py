@@ -13,8 +13,8 @@ from .._lib.errors import InputError
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
 from ..calibration.distribution_rows import DistributionRows, RowMeans, read_distributions
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, row_keys
 from ..forecasts.reading import is_predictive
 from ..report.result import JsonResult

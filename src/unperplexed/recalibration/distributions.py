@@ -19,14 +19,12 @@ from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
-from ..forecasts.distributions.distribution import Distribution
-from ..forecasts.distributions.mended import mended
+from ..forecasts.distributions.distribution import Distribution, mended
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from ..maps.pit import log_mass
 from ..maps.pit_average import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits
 from ..report.document import listed

@@ -31,10 +31,10 @@ from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue, Floats, Ints
 from ..forecasts.distributions.observed import Observed, observed
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.partitions import crossing
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import BARS, COVERED, PitRows
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import crossing
 from ..kernels.exact_sum import UNIT_BITS, ExactSum, exact_sum
 from ..report.result import Result
 from ..scores.distributions.rules import (

@@ -11,8 +11,8 @@ import numpy as np
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats
 from ...forecasts.distributions.arrays import refuse_rows
+from ...forecasts.distributions.partitions import Samples
 from ...forecasts.distributions.predictive import Predictive
-from ...forecasts.distributions.samples import Samples
 from ...statistics.means import checked_weights, mean_of_rows
 from . import rules
 from .rules import checked_share

@@ -16,10 +16,9 @@ from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
 from ...forecasts.distributions.distribution import Distribution
 from ...forecasts.distributions.ordered import Ordered
+from ...forecasts.distributions.partitions import Quantiles, Samples
 from ...forecasts.distributions.pit import PIT
 from ...forecasts.distributions.predictive import Predictive
-from ...forecasts.distributions.quantiles import Quantiles
-from ...forecasts.distributions.samples import Samples
 from ...kernels.quantile_loss import quantile_losses
 from ..rules import ranked_distances
 from .closed_forms import closed_crps
