@@ -25,8 +25,7 @@ from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
-from ..maps.pit import log_mass
-from ..maps.pit_average import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits
+from ..maps.pit import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits, log_mass
 from ..report.document import listed
 from ..statistics.normal_scores import normal_scores
 from ..statistics.products import product
