@@ -1,5 +1,6 @@
 from ..assessment.bins import BinTable as BinTable
 from ..assessment.breakdown import Breakdown as Breakdown
+from ..assessment.breakdown import GroupRemedy as GroupRemedy
 from ..assessment.breakdown import Shrinkage as Shrinkage
 from ..assessment.classes import Bias as Bias
 from ..assessment.classes import ClassAverage as ClassAverage
@@ -20,7 +21,6 @@ from ..assessment.distribution_result import Threshold as Threshold
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
-from ..assessment.groups import GroupRemedy as GroupRemedy
 from ..assessment.intervals import Uncertainty as Uncertainty
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
