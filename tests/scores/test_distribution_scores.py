@@ -26,10 +26,10 @@ from unperplexed.scores import (
     weighted_interval_score,
 )
 from unperplexed.scores.distributions.closed_forms import closed_crps
-from unperplexed.scores.distributions.functions import distribution_row_scores
 from unperplexed.scores.distributions.rules import (
     DISTRIBUTION_SCORES,
     crps_rows,
+    distribution_row_scores,
     distribution_score_named,
     scores_that_apply,
     threshold_weighted_crps_rows,
