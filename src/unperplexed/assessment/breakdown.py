@@ -23,7 +23,7 @@ from ..calibration.estimators import Estimator
 from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, columns_of, key_text, row_keys
-from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, is_predictive, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, PredictiveOptions, is_predictive, reads
 from ..pairing.skill_result import Skill
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input, frames_alike, frames_as_input, pictures
@@ -44,7 +44,7 @@ from .group_figures import (
 )
 from .remedy import Remedy
 from .result import Assessment
-from .settings import AssessmentSettings, Auto, skill_against
+from .settings import AssessmentSettings, AssessOptions, Auto, skill_against
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -383,14 +383,7 @@ class Breakdown(JsonResult):
 
 @overload
 def assess_by(
-    y_true: Any,
-    y_prob: Predictive,
-    *,
-    by: Any,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    **reading: Unpack[AssessedReading],
+    y_true: Any, y_prob: Predictive, *, by: Any, **options: Unpack[PredictiveOptions]
 ) -> DistributionBreakdown: ...
 @overload
 def assess_by(
@@ -401,15 +394,7 @@ def assess_by(
     sort: Sort = "geometric_accuracy",
     shrink: bool = False,
     most_groups: int = MOST_GROUPS,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    measured: str | Estimator = "shrunk-isotonic",
-    view: View | Auto = "auto",
-    floor: Floor = DEFAULT_FLOOR,
-    confidence: float = 0.95,
-    resamples: int = 400,
-    seed: int = 0,
-    **reading: Unpack[SearchedReading],
+    **options: Unpack[AssessOptions],
 ) -> Breakdown: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)
