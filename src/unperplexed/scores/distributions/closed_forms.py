@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from ..._lib.typing import Floats
+from ...forecasts.distributions.families import Law
 
 _SHARES = (0.001, 0.1, 0.5, 0.9, 0.999)
 """Quantiles between which is integrated, so that no piece is much wider than what happens in it."""
@@ -32,19 +33,6 @@ _OUTSIDE = np.arange(-24, 31) * _STEP
 
 _TAIL = 1e-12
 """Counts beyond these quantiles are left out; what they add is of the order of its square."""
-
-
-class Law(Protocol):
-    """Distributions, one a row, whose functions take arrays of shape (n,) or (k, n)."""
-
-    def cdf(self, x: Floats) -> Floats:
-        """Return the probability up to x."""
-
-    def sf(self, x: Floats) -> Floats:
-        """Return the probability of more than x."""
-
-    def ppf(self, q: Floats) -> Floats:
-        """Return quantiles."""
 
 
 def integrated_crps(law: Law, y: Floats, above: Floats, below: Floats) -> Floats:

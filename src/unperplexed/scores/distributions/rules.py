@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from ..._lib.arrays import one_number
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
@@ -303,10 +304,7 @@ def title_beside(name: str, others: Container[str]) -> str:
 
 def checked_share(share: Any, name: str) -> float:
     """Raise an error for what is no number between 0 and 1."""
-    try:
-        value = float(share)
-    except (TypeError, ValueError):
-        value = np.nan
+    value = one_number(share)
     if not 0 < value < 1:
         raise InputError(f"{name}: expected a share between 0 and 1, such as 0.8, got {share!r}.")
     return value
