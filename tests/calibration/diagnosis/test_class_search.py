@@ -9,8 +9,7 @@ import pytest
 
 from many_classes import bent, prepared, simulate, statistics_of
 from unperplexed.calibration.diagnosis import class_search
-from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
-from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
+from unperplexed.calibration.diagnosis.class_scores import PARAMETERS, RowLikelihoods, SumLikelihoods
 from unperplexed.calibration.diagnosis.class_search import (
     BIAS_SD,
     SMALL_SD,

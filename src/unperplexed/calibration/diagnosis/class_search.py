@@ -25,8 +25,8 @@ from ...statistics.products import product
 from ...statistics.tails import chi2_sf
 from ...tally.class_sums import CELLS
 from .choice import BOUNDS, LEAST, Candidate, Errors, cost, gains, p_value, sets_of, unit_cost
-from .class_likelihoods import KNOWN, PARAMETERS, Likelihoods, part_of
 from .class_rows import Chunk, PreparedRows, RowCounts
+from .class_scores import KNOWN, PARAMETERS, Likelihoods, part_of
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
 from .class_tests import ClassGate, third_moments

@@ -17,7 +17,6 @@ from ...statistics.tails import normal_cdf, normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.counter import RowSample
 from .choice import LEVEL, POWER, as_good, odds_off
-from .class_likelihoods import Likelihoods, RowLikelihoods
 from .class_rows import (
     MOST_SURPRISING,
     Certain,
@@ -29,7 +28,7 @@ from .class_rows import (
     Rows,
     count,
 )
-from .class_scores import SumLikelihoods
+from .class_scores import Likelihoods, RowLikelihoods, SumLikelihoods
 from .class_search import Search, named, rest
 from .class_statistics import ClassStatistics, SummedStatistics, statistics_of_sums, surprising_levels
 from .class_tests import ClassGate, gate
