@@ -20,7 +20,7 @@ from .clustered_test import score_test
 from .diagnosis.diagnose import diagnose
 from .estimators import Estimator, measured_of_samples, named_estimator
 from .resampling import CellCounts, Sample, coarse_counts
-from .sampled_rows import ClassRows
+from .world_samples import ClassRows
 
 _AT_ONCE = 1 << 22
 """Probabilities that are drawn from at once, for the memory."""
