@@ -35,6 +35,7 @@ from ..calibration.world_samples import (
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..kernels.curves import shrunk_isotonic_curve
 from ..scores.rules import score_named, score_reach
+from ..statistics.definite import product
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Band, Interval, wilson
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -48,7 +49,6 @@ from ..statistics.means import (
     means_of_points,
     t_quantile,
 )
-from ..statistics.products import product
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
 from ..tally.tally import Tally

@@ -24,9 +24,9 @@ from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
+from ..statistics.definite import product
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
 from ..statistics.means import effective_number
-from ..statistics.products import product
 from .dependence_search import DECLARED, DECLINED, DependenceSearch
 from .diagnosis.row_groups import Groups, RowGroups, Windows, chosen
 from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of

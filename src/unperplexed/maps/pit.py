@@ -23,8 +23,8 @@ from scipy.special import betainc, binom, log_ndtr, logsumexp, ndtr
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Bools, Floats, Ints
+from ..statistics.definite import product
 from ..statistics.normal_scores import normal_scores, numbered
-from ..statistics.products import product
 from .fit import Prior, fitted
 
 BOUNDS = {"bias": 50.0, "spread": 8.0, "skew": 5.0, "tail": 5.0, "level": 50.0, "follow": 8.0}

@@ -25,9 +25,9 @@ from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..maps.two import zero_of
 from ..report.result import Result
+from ..statistics.definite import product
 from ..statistics.intervals import UNKNOWN, Dependence, Interval, uncertain_mean
 from ..statistics.means import effective_number
-from ..statistics.products import product
 from .files import Form, SavedFit
 from .folds import held_out
 from .group_rows import checked_settings, state_of_forecasts

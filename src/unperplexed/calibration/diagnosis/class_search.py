@@ -19,9 +19,8 @@ from ...maps.classes import ClassMap
 from ...maps.fit import Fit, Prior, fitted
 from ...maps.parameters import LAPSE
 from ...maps.rows import Rows, derivatives, places_of
-from ...statistics.definite import NEW, Factored, definite, in_turn
+from ...statistics.definite import NEW, Factored, definite, in_turn, product
 from ...statistics.means import effective_number
-from ...statistics.products import product
 from ...statistics.tails import chi2_sf
 from ...tally.class_sums import CELLS
 from .choice import BOUNDS, LEAST, Candidate, Errors, cost, gains, p_value, sets_of, unit_cost
