@@ -26,9 +26,9 @@ from .comparison.compare import compare as compare
 from .comparison.sequential import compare_sequentially as compare_sequentially
 from .forecasts.distributions.distribution import Distribution as Distribution
 from .forecasts.distributions.ordered import Ordered as Ordered
+from .forecasts.distributions.partitions import Quantiles as Quantiles
+from .forecasts.distributions.partitions import Samples as Samples
 from .forecasts.distributions.pit import PIT as PIT
-from .forecasts.distributions.quantiles import Quantiles as Quantiles
-from .forecasts.distributions.samples import Samples as Samples
 from .forecasts.forecasts import Forecasts as Forecasts
 from .monitoring.gate import check as check
 from .monitoring.watch import monitor as monitor

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
-from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
 from unperplexed.describe.distributions import distribution_document
 from unperplexed.report.result import Naming

@@ -12,9 +12,8 @@ from scipy.integrate import quad
 from unperplexed import InputError
 from unperplexed.forecasts.distributions.distribution import Distribution
 from unperplexed.forecasts.distributions.ordered import Ordered
+from unperplexed.forecasts.distributions.partitions import Quantiles, Samples
 from unperplexed.forecasts.distributions.pit import PIT
-from unperplexed.forecasts.distributions.quantiles import Quantiles
-from unperplexed.forecasts.distributions.samples import Samples
 from unperplexed.kernels import quantile_loss as quantile_loss_module
 from unperplexed.kernels.compiled import kernel
 from unperplexed.scores import (
@@ -27,10 +26,10 @@ from unperplexed.scores import (
     weighted_interval_score,
 )
 from unperplexed.scores.distributions.closed_forms import closed_crps
-from unperplexed.scores.distributions.functions import distribution_row_scores
 from unperplexed.scores.distributions.rules import (
     DISTRIBUTION_SCORES,
     crps_rows,
+    distribution_row_scores,
     distribution_score_named,
     scores_that_apply,
     threshold_weighted_crps_rows,

@@ -13,10 +13,10 @@ from scipy.stats import norm, poisson, t
 
 import unperplexed as up
 from unperplexed.assessment.pit_shares import PitShares
-from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
-from unperplexed.calibration.diagnosis.pit_scored import PitScored
+from unperplexed.calibration.diagnosis.pit_search import PitScored
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.distributions.pit_rows import PitRows
 from unperplexed.monitoring.hypotheses import scores

@@ -11,7 +11,7 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.typing import ByValue
 from ..calibration.distribution_rows import DistributionRows
-from ..forecasts.distributions.samples import Samples
+from ..forecasts.distributions.partitions import Samples
 from ..recalibration.distributions import fit_distributions
 from ..recalibration.gain import Gain
 from ..scores.distributions.rules import crps_rows, distribution_score_named

@@ -13,17 +13,15 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
-from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
-from ..calibration.diagnosis.pit_scored import PitScored
-from ..calibration.diagnosis.pit_search import PARAMETERS
+from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
-from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
+from ..calibration.distribution_rows import FEWEST, DistributionRows, RowMeans, read_distributions
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitGains, PitMap
 from ..pairing.distribution_skill import Against, reference_scores, skill_against

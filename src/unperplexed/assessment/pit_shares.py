@@ -11,14 +11,14 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
-from ..calibration.dependent_means import RowMeans
-from ..calibration.diagnosis.pit_scored import PitScored
+from ..calibration.diagnosis.pit_search import PitScored
+from ..calibration.distribution_rows import RowMeans
 from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
+from ..statistics.definite import product
 from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
-from ..statistics.products import product
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability
 
 _MOST = 20

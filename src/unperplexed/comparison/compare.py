@@ -31,12 +31,11 @@ from ..forecasts.reading import (
     SEARCHED,
     AssessedReading,
     PredictiveOptions,
-    SearchedReading,
     any_predictive,
     reads,
     refuse_beside_predictive,
 )
-from ..pairing.dependence import PairedSettings, short_series
+from ..pairing.dependence import PairedOptions, PairedSettings, short_series
 from ..pairing.rows import (
     Chosen,
     Chunk,
@@ -83,15 +82,9 @@ def compare(
     y_true: Any,
     forecasts: Any,
     *,
-    by: Any = None,
     ids: Any = None,
-    lag: int | None = None,
-    within: Any = None,
     reference: str | Mapping[str, Any] | None = None,
-    metrics: Sequence[str] = (),
-    floor: Floor = DEFAULT_FLOOR,
-    confidence: float = 0.95,
-    **reading: Unpack[SearchedReading],
+    **options: Unpack[PairedOptions],
 ) -> Comparison: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)

@@ -12,12 +12,11 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.typing import Bools, Floats
 from ..assessment.distributions import Scored, assessed
-from ..calibration.dependent_means import RowMeans
-from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
+from ..calibration.distribution_rows import DistributionRows, RowMeans, check_alike, read_distributions
 from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..pairing.distribution_skill import Against, reference_scores
 from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply
 from ..statistics.intervals import Interval, checked_sampling

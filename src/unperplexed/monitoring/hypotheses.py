@@ -12,7 +12,7 @@ from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from ..maps.pit import log_mass
 from ..maps.two import columns
-from ..statistics.products import product
+from ..statistics.definite import product
 from .event_counts import EventCounts
 from .pit_counts import PitCounts
 

@@ -12,10 +12,9 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
-from ..calibration.dependent_means import RowMeans
-from ..calibration.distribution_rows import DistributionRows, read_distributions
+from ..calibration.distribution_rows import DistributionRows, RowMeans, read_distributions
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, row_keys
 from ..forecasts.reading import is_predictive
 from ..report.result import JsonResult

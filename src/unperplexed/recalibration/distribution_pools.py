@@ -13,9 +13,8 @@ from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import AnyFloats, Floats
 from ..calibration.diagnosis.row_groups import RowGroups
 from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 
 METHODS = ("quantiles", "median", "linear")
 

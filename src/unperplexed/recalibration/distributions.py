@@ -15,24 +15,20 @@ from scipy.special import ndtr, ndtri
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_whole
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..calibration.diagnosis.pit_gate import pit_gate
-from ..calibration.diagnosis.pit_scored import PitScored
+from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
-from ..forecasts.distributions.distribution import Distribution
-from ..forecasts.distributions.mended import mended
+from ..forecasts.distributions.distribution import Distribution, mended
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
-from ..maps.pit import log_mass
-from ..maps.pit_average import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits
+from ..maps.pit import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits, log_mass
 from ..report.document import listed
+from ..statistics.definite import product
 from ..statistics.normal_scores import normal_scores
-from ..statistics.products import product
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.serialize import plain_values
-from ..maps.pit import PitMap
-from ..maps.pit_average import BERNSTEIN, DEGREE, FAMILIES, IDENTITY, RANKS, AnyMap, Bernstein, PitAverage
+from ..maps.pit import BERNSTEIN, DEGREE, FAMILIES, IDENTITY, RANKS, AnyMap, Bernstein, PitAverage, PitMap
 from ..maps.saved import number, require
 from .averaging import shares_of
 from .distributions import LEAST, DistributionMap, Location

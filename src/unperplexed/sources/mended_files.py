@@ -12,10 +12,9 @@ import polars as pl
 
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from .columns import Plan
 from .file_reading import FileReading, named
 from .hub import hub_lines

@@ -13,10 +13,9 @@ from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, listed
 from .._lib.typing import AnyFloats
 from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from .columns import check_column
 from .derived_columns import Derived, derived
 from .readers import Source

@@ -12,9 +12,8 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, Floats
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from .file_reading import FileReading, Partition, named
 from .lines import LineRows
 from .predictive_columns import Long, PredictiveSelection, Wide
