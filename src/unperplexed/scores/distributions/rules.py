@@ -1,8 +1,6 @@
 """Scoring rules of predictive distributions: one value for each row, and each rule by its name.
 
-Mean scores of predictive distributions, a function for each rule; the formulas are in `rules`.
-
-Quantile losses of rows of predicted quantiles.
+Below are mean scores, a function for each rule.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from ...statistics.means import checked_weights, mean_of_rows
 from ..rules import ranked_distances
 from .closed_forms import closed_crps, integrated_crps, summed_crps
 
-_AT_ONCE = 2_048
+_BLOCK = 2_048
 """Rows at a time, which stay in cache."""
 
 
@@ -41,15 +39,12 @@ def quantile_losses(y: Floats, values: AnyFloats, levels: Floats) -> Floats:
     if _kernel is not None:
         _kernel.quantile_losses(np.ascontiguousarray(y), np.ascontiguousarray(values), levels, total)
         return total
-    for at in range(0, len(y), _AT_ONCE):
-        distances = y[at : at + _AT_ONCE] - np.ascontiguousarray(values[at : at + _AT_ONCE].T, dtype=np.float64)
+    for at in range(0, len(y), _BLOCK):
+        distances = y[at : at + _BLOCK] - np.ascontiguousarray(values[at : at + _BLOCK].T, dtype=np.float64)
         for level, distance in zip(levels, distances, strict=True):
-            total[at : at + _AT_ONCE] += np.maximum(level * distance, (level - 1) * distance)
+            total[at : at + _BLOCK] += np.maximum(level * distance, (level - 1) * distance)
     return total
 
-
-_BLOCK = 2_048
-"""Rows at a time, which stay in cache."""
 
 _MANY = 1_000.0
 """Spread of counts from which they are not added up one by one."""
