@@ -14,7 +14,6 @@ from unperplexed.forecasts.distributions.distribution import Distribution
 from unperplexed.forecasts.distributions.ordered import Ordered
 from unperplexed.forecasts.distributions.partitions import Quantiles, Samples
 from unperplexed.forecasts.distributions.pit import PIT
-from unperplexed.scores.distributions import rules as rules_module
 from unperplexed.kernels.compiled import kernel
 from unperplexed.scores import (
     crps,
@@ -25,6 +24,7 @@ from unperplexed.scores import (
     threshold_weighted_crps,
     weighted_interval_score,
 )
+from unperplexed.scores.distributions import rules as rules_module
 from unperplexed.scores.distributions.closed_forms import closed_crps
 from unperplexed.scores.distributions.rules import (
     DISTRIBUTION_SCORES,
