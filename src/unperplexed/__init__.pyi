@@ -43,7 +43,7 @@ from .sources.engines.dask import tally_dask as tally_dask  # extra: dask
 from .sources.engines.dask import tally_dask_by as tally_dask_by  # extra: dask
 from .sources.engines.spark import tally_spark as tally_spark  # extra: pyspark
 from .sources.engines.spark import tally_spark_by as tally_spark_by  # extra: pyspark
-from .sources.local import tally_files as tally_files
-from .sources.local import tally_files_by as tally_files_by
+from .sources.map_reduce import tally_files as tally_files
+from .sources.map_reduce import tally_files_by as tally_files_by
 from .tally.tallies import Tallies as Tallies
 from .tally.tally import Tally as Tally

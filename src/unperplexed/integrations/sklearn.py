@@ -1,6 +1,6 @@
 """Scorers, displays and recalibration for scikit-learn: select models, look at them, recalibrate them.
 
-Displays for scikit-learn: a classifier's assessment and its risk profile, drawn.
+Displays draw a classifier's assessment and its risk profile.
 """
 
 from __future__ import annotations

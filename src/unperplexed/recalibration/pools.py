@@ -1,6 +1,6 @@
 """pool(): several forecasters of the same outcomes combined into one.
 
-Pool: forecasters combined into one. `pool` makes it; it can be saved, loaded and applied to new forecasts.
+The `Pool` that it makes can be saved, loaded and applied to new forecasts.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ They are the scores of class biases, confidence and tail with their moments, wer
 log-probabilities by the observed class, which tell whether columns were permuted. Without
 weights every sum is of whole numbers of a unit, so that no order and no split of the rows matters.
 
-Sums over a few rows for the diagnosis of more than two classes, as NumPy makes them: `class_sums` has those of all.
+Sums over a few rows for the diagnosis of more than two classes, as NumPy makes them: `ClassSums` has those of all.
 
 Sums over the classes of a row are made in their order, whatever the number of rows, and rounded to whole units, so that
 the sums over rows are the same in any split. Log-probabilities and the tail's direction are taken at the middle of

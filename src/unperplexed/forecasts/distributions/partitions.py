@@ -1,8 +1,6 @@
 """Forms that know a distribution by shares below some numbers, the same for all rows: quantiles and members.
 
-Members of ensembles, and samples of predictive distributions.
-
-Predicted quantiles.
+Members are those of ensembles, or samples of predictive distributions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scoring rules of predictive distributions: one value for each row, and each rule by its name.
 
-Mean scores of predictive distributions, a function for each rule; the formulas are in `rules`.
+Below are mean scores, a function for each rule.
 """
 
 from __future__ import annotations
@@ -24,13 +24,27 @@ from ...forecasts.distributions.ordered import Ordered
 from ...forecasts.distributions.partitions import Quantiles, Samples
 from ...forecasts.distributions.pit import PIT
 from ...forecasts.distributions.predictive import Predictive
-from ...kernels.quantile_loss import quantile_losses
+from ...kernels.compiled import kernel as _kernel
 from ...statistics.means import checked_weights, mean_of_rows
 from ..rules import ranked_distances
 from .closed_forms import closed_crps, integrated_crps, summed_crps
 
 _BLOCK = 2_048
 """Rows at a time, which stay in cache."""
+
+
+def quantile_losses(y: Floats, values: AnyFloats, levels: Floats) -> Floats:
+    """Return the sums over levels of the quantile losses of values of shape (n, k), which are float32 or float64."""
+    total = np.zeros(len(y))
+    if _kernel is not None:
+        _kernel.quantile_losses(np.ascontiguousarray(y), np.ascontiguousarray(values), levels, total)
+        return total
+    for at in range(0, len(y), _BLOCK):
+        distances = y[at : at + _BLOCK] - np.ascontiguousarray(values[at : at + _BLOCK].T, dtype=np.float64)
+        for level, distance in zip(levels, distances, strict=True):
+            total[at : at + _BLOCK] += np.maximum(level * distance, (level - 1) * distance)
+    return total
+
 
 _MANY = 1_000.0
 """Spread of counts from which they are not added up one by one."""
